@@ -65,8 +65,8 @@ std::vector<std::string> options_against(std::string_view part, const RunSpec& s
                       name_of(spec.precision.compute == DataType::bf16 ? DataType::bf16 : DataType::fp16)));
   }
   if (part == activations) {
-    offer(trained && !measured && parallel.recompute.kind == hccl::RecomputeKind::none, "--recompute full");
-    offer(setting.micro_batches == 1 && setting.samples > 1 && !measured,
+    offer(!setting.whole && trained && !measured && parallel.recompute.kind == hccl::RecomputeKind::none, "--recompute full");
+    offer(!setting.whole && setting.micro_batches == 1 && setting.samples > 1 && !measured,
           fmt::format("{} {}", staged ? "--micro-batches" : "--accumulate", setting.samples));
   }
   if (part == buffers) options.emplace_back("a smaller --hccl-buffsize");

@@ -31,6 +31,7 @@ void add_collective_command(Command& app);
 // Make a command do what that of the name does, and write its report where `html` says when it is called; null: none.
 void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html);
 void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html);
+void set_up_job(Command& command, const std::shared_ptr<const HtmlReport>& html);
 void set_up_collective(Command& command, const std::shared_ptr<const HtmlReport>& html);
 /// `models list | show`: the networks, their layers, parameters, gradients in production order and kernels as launched.
 void add_models_command(Command& app);

@@ -1,7 +1,10 @@
 #include <memory>
+#include <optional>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/html/pages.hpp"
 #include "cli/options/job_options.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/print/job/job_report.hpp"
@@ -36,14 +39,22 @@ std::string report_in(JobFormat format, const study::JobResult& result) {
 void add_job_command(Command& app) {
   app.add_command("job", "An MSJob of Kubernetes: its pods, its training, its end", [](Command& command) {
     command.footer(job_footer);
-    const auto options = std::make_shared<JobOptions>();
-    add_job_options(command, *options);
-    command.on_run([&command, options] {
-      finish_job_options(command, *options);
-      const study::JobResult result = study::run_job(options->spec);
-      print(report_in(options->format, result));
-      if (!result.succeeded()) simulated_failure("job", "{}", job_sentence(result));
-    });
+    set_up_job(command, nullptr);
+  });
+}
+
+void set_up_job(Command& command, const std::shared_ptr<const HtmlReport>& html) {
+  const auto options = std::make_shared<JobOptions>();
+  add_job_options(command, *options);
+  command.on_run([&command, options, html] {
+    finish_job_options(command, *options);
+    std::optional<OutputFile> page;
+    if (html != nullptr) page.emplace(html->path);
+    const study::JobResult result = study::run_job(options->spec);
+    if (page.has_value()) page->write(job_page(result, *html));
+    print(report_in(options->format, result));
+    if (page.has_value()) page->commit();
+    if (!result.succeeded()) simulated_failure("job", "{}", job_sentence(result));
   });
 }
 

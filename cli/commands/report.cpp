@@ -21,7 +21,8 @@ constexpr const char* examples =
     "  hcclsim report run --hcom-parallel on -o step.html\n"
     "  hcclsim report tune --model vgg16 -o split.html\n"
     "  hcclsim report sweep points.db -o sweep.html\n"
-    "  hcclsim report collective allreduce -b 8K -e 64M -f 2 --output allreduce.html";
+    "  hcclsim report collective allreduce -b 8K -e 64M -f 2 --output allreduce.html\n"
+    "  hcclsim report job job.yaml --steps 500 -o job.html";
 
 /// The sub-command that works as `name` and writes a report. In hccl_test's options -o is the reduction.
 Command& add_reported(Command& report, const char* name, const char* description, const char* output,
@@ -57,9 +58,12 @@ void add_report_command(Command& app, const std::string& command_line) {
     const auto html = std::make_shared<HtmlReport>();
     html->command = command_line;
     set_up_run(add_reported(report, "run", "Of a training step", "-o,--output", html), html);
-    set_up_tune(add_reported(report, "tune", "Of the best gradient split", "-o,--output", html), html);
+    set_up_tune(add_reported(report, "tune", "Of the best gradient split, or with --compress of what that gains",
+                             "-o,--output", html),
+                html);
     add_sweep_report(report, html);
     set_up_collective(add_reported(report, "collective", "Of a collective over sizes", "--output", html), html);
+    set_up_job(add_reported(report, "job", "Of an MSJob of Kubernetes", "-o,--output", html), html);
   });
 }
 

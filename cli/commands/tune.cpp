@@ -33,7 +33,8 @@ void add_tune_command(Command& app) {
             "  hcclsim tune --jitter 0.05 --bandwidth-range 0.5:2  how far the split stays the best\n"
             "  hcclsim tune --platform atlas800t-a2 --model gpt2-xl --batch 4 --optimizer-parallel zero1   the best "
             "fusion\n"
-            "  hcclsim tune --compress batched-powersgd:rank=4      from which speed of links on compression pays");
+            "  hcclsim tune --compress batched-powersgd:rank=4      from which speed of links on compression pays\n"
+            "--hcom-parallel is on unless given.");
         set_up_tune(command, nullptr);
       });
 }
@@ -47,13 +48,14 @@ void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html
     Progress progress;
     const auto stage = [&](const std::string& what) { progress.update([&](double) { return what; }); };
     if (study::tunes_compression(options->spec)) {
-      if (html != nullptr) {
-        bad_input("unsupported", "a page of what compression gains is not there yet; `hcclsim tune` prints it");
-      }
       study::in_own_process([&] {
+        std::optional<OutputFile> page;
+        if (html != nullptr) page.emplace(html->path);
         const study::CompressionSearch found = study::search_compression(options->spec.run, stage);
         progress.erase();
+        if (page.has_value()) page->write(compression_page(found, *html));
         print(options->run.format == OutputFormat::json ? compression_json(found) : compression_text(found));
+        if (page.has_value()) page->commit();
       });
       return;
     }

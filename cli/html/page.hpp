@@ -13,8 +13,8 @@
 /// The page is made by the scripts from the data alone; the same data give the same bytes.
 namespace hcclsim::cli {
 
-/// What every page's data begin with: what the page is of ("run", "tune", "collective", "sweep"), its title (that of
-/// the report or, if it has none, `title`), the command and the version.
+/// What every page's data begin with: what the page is of ("run", "tune", "compression", "collective", "ps", "job",
+/// "sweep"), its title (that of the report or, if it has none, `title`), the command and the version.
 [[nodiscard]] Json page_head(std::string_view kind, std::string_view title, const HtmlReport& html);
 
 /// What speeds rest on, as rows of a table: figure, source, measured or assumed.

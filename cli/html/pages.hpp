@@ -8,9 +8,11 @@
 #include "cli/options/run_options.hpp"
 #include "cli/print/run_report.hpp"
 #include "cli/print/tune/tune_report.hpp"
+#include "study/job/job.hpp"
 #include "study/measure/collective.hpp"
 #include "study/ps/ps.hpp"
 #include "study/sweep/store.hpp"
+#include "study/tune/compression_search.hpp"
 
 /// The pages, one file each.
 namespace hcclsim::cli {
@@ -24,6 +26,12 @@ namespace hcclsim::cli {
 
 /// A gradient split: the best one with its certificate and its timeline, beside what others would choose.
 [[nodiscard]] std::string tune_page(const TuneReport& report, const HtmlReport& html);
+
+/// What compression of gradients gains: the step plain and compressed over the speed of the links, the break-even.
+[[nodiscard]] std::string compression_page(const study::CompressionSearch& search, const HtmlReport& html);
+
+/// An MSJob: the timeline of its pods, conditions, training, events.
+[[nodiscard]] std::string job_page(const study::JobResult& result, const HtmlReport& html);
 
 /// A collective: time and bandwidth over the size beside HCCL's formula and the lower bound.
 [[nodiscard]] std::string collective_page(const study::Measurement& measurement, const study::MeasureSpec& spec,

@@ -24,11 +24,20 @@ bool is_of_jobs(const Option& option) {
   return std::find(not_of_jobs.begin(), not_of_jobs.end(), option.key()) == not_of_jobs.end();
 }
 
+std::string_view why_not_of_jobs(const Option& option) {
+  constexpr std::array<std::string_view, 6> of_one_step{
+      "advice", "explain", "explain-memory", "explain-uncertainty", "trace-ranks", "uncertainty"};
+  if (option.group() == ps_group) return "whose PS pods are the parameter servers";
+  if (option.group() == numerics_group) return "whose steps are simulated without real numbers";
+  const bool figures = std::find(of_one_step.begin(), of_one_step.end(), option.key()) != of_one_step.end();
+  if (figures || option.role() == Role::writes_file) return "of which a single step is not shown";
+  return "whose pods get their NPUs by themselves";
+}
+
 void refuse_what_is_hidden(const Command& command) {
   for (const auto& option : command.options()) {
     if (!option->is_hidden() || !option->given()) continue;
-    bad_input("option", "--{} is not of jobs, whose pods get their NPUs by themselves; give it to `hcclsim run`",
-              option->key());
+    bad_input("option", "--{} is not of jobs, {}; give it to `hcclsim run`", option->key(), why_not_of_jobs(*option));
   }
 }
 
@@ -106,7 +115,9 @@ void add_kubernetes_options(Command& command, JobOptions& options) {
            "Pull of an image that a server does not have; 0s: it has all")
       .value_name("TIME")
       .with_default("30s");
-  command.add("--container-start", job_time(scenario.delays.container_start), "From the image to a container that runs")
+  command
+      .add("--container-start", job_time(scenario.delays.container_start),
+           "From the images to the container of a new pod; the kubelet restarts it without")
       .value_name("TIME")
       .with_default("2s");
   command

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -57,6 +58,8 @@ constexpr auto not_of_servers = std::to_array<const char*>({"stages",
                                                             "loss-scale",
                                                             "clip-norm",
                                                             "comm-dtype",
+                                                            "compress",
+                                                            "plain-beside",
                                                             "rank",
                                                             "trace-ranks",
                                                             "step-trace",
@@ -118,6 +121,47 @@ void read_node_delays(const std::string& text, study::PsSpec& spec) {
       bad_input("option", "--node-delay '{}': give NODE=TIME, such as server-1=40s", item);
     }
     spec.node_delays[name] = duration(std::string(item.substr(equals + 1)));
+  }
+}
+
+/// Numbers of nodes that a source says, the first of which counts for the others too.
+struct NodeCounts {
+  std::string source;
+  std::uint32_t servers = 0;  ///< 0: it says nothing
+  std::optional<Rank> workers{};
+};
+
+/// What a text of set_ps_context or of variables says of numbers of nodes; all else goes into the spec.
+template <typename Apply>
+NodeCounts counts_of(const char* option, const std::string& text, const Apply& apply, study::PsSpec& spec) {
+  NodeCounts counts{.source = option};
+  if (text.empty()) return counts;
+  const std::uint32_t before = std::exchange(spec.servers, 0);
+  named(option, [&] { apply(text, spec, counts.workers); });
+  counts.servers = std::exchange(spec.servers, before);
+  return counts;
+}
+
+/// Takes the numbers over; sources that say different ones contradict each other.
+void take_counts(const std::vector<NodeCounts>& sources, study::PsSpec& spec, std::optional<Rank>& npus) {
+  const NodeCounts* of_servers = nullptr;
+  const NodeCounts* of_workers = nullptr;
+  for (const NodeCounts& one : sources) {
+    if (one.servers > 0) {
+      if (of_servers != nullptr && of_servers->servers != one.servers) {
+        bad_input("option", "{} says {} servers, but {} says {}; give one of them", of_servers->source,
+                  of_servers->servers, one.source, one.servers);
+      }
+      of_servers = &one;
+      spec.servers = one.servers;
+    }
+    if (!one.workers.has_value()) continue;
+    if (of_workers != nullptr && of_workers->workers != one.workers) {
+      bad_input("option", "{} says {} workers, but {} says {} workers; give one of them", of_workers->source,
+                *of_workers->workers, one.source, *one.workers);
+    }
+    of_workers = &one;
+    npus = one.workers;
   }
 }
 
@@ -231,20 +275,12 @@ void finish_ps_options(const OptionOrigins& origins, PsOptions& options, std::op
   }
   refuse_others(origins);
   study::PsSpec& spec = options.spec;
-  const std::uint32_t servers = spec.servers;
-  const std::optional<Rank> workers = npus;
-  named("--ps-context", [&] {
-    if (!options.context.empty()) apply_ps_context(options.context, spec, npus);
-  });
-  named("--ps-env", [&] {
-    if (!options.environment.empty()) apply_ps_environment(options.environment, spec, npus);
-  });
-  if (origins.given("servers") && spec.servers != servers) {
-    bad_input("option", "{} {}, but the context or a variable says {}", origins.name("servers"), servers, spec.servers);
-  }
-  if (origins.given("npus") && npus != workers) {
-    bad_input("option", "{} {}, but the context or a variable says {} workers", origins.name("npus"), *workers, *npus);
-  }
+  NodeCounts given{.source = "the command"};
+  if (origins.given("servers")) given.servers = spec.servers;
+  if (origins.given("npus")) given.workers = npus;
+  const NodeCounts context = counts_of("--ps-context", options.context, study::apply_ps_context, spec);
+  const NodeCounts environment = counts_of("--ps-env", options.environment, study::apply_ps_environment, spec);
+  take_counts({given, context, environment}, spec, npus);
   spec.marked.clear();
   for (const std::string_view pattern : split_trimmed(options.params, ',')) {
     if (!pattern.empty()) spec.marked.emplace_back(pattern);

@@ -29,8 +29,10 @@ std::size_t row_distance(std::size_t iterations) {
 
 /// Figures as they are printed: the sign of what is not a number says nothing, and differs between processors.
 study::NumericsIteration printable(study::NumericsIteration iteration) {
-  for (double* const figure : {&iteration.loss, &iteration.gradient_norm}) {
-    if (std::isnan(*figure)) *figure = std::numeric_limits<double>::quiet_NaN();
+  const auto address = [](std::optional<double>& figure) { return figure.has_value() ? &*figure : nullptr; };
+  for (double* const figure : {&iteration.loss, &iteration.gradient_norm, address(iteration.compression_error),
+                               address(iteration.plain_loss)}) {
+    if (figure != nullptr && std::isnan(*figure)) *figure = std::numeric_limits<double>::quiet_NaN();
   }
   return iteration;
 }

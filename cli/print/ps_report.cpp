@@ -205,6 +205,7 @@ Json nodes_json(const study::PsResult& result) {
                        {"utilisation", link.utilisation}});
     }
     nodes.push_back({{"name", node.name},
+                     {"rank", node.rank.has_value() ? Json(*node.rank) : Json()},
                      {"host", host_text(node.host)},
                      {"sent_bytes", bytes_json(node.sent)},
                      {"received_bytes", bytes_json(node.received)},

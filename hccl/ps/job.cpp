@@ -1,6 +1,7 @@
 #include "hccl/ps/job.hpp"
 
 #include <array>
+#include <set>
 #include <span>
 
 #include "base/error.hpp"
@@ -32,6 +33,7 @@ Seconds parse_date(std::string_view text) {
 
 void read_scale_out(std::string_view text, std::span<const std::string_view> words, PsRequest& request) {
   request.kind = PsRequest::Kind::scale_out;
+  std::set<std::string_view> given;
   for (const std::string_view word : words) {
     const std::size_t equals = word.find('=');
     const std::string_view role = word.substr(0, equals);
@@ -40,6 +42,7 @@ void read_scale_out(std::string_view text, std::span<const std::string_view> wor
     if (!count.has_value() || *count > most_new_nodes || (role != "server" && role != "worker")) {
       bad_input("option", "'{}': '{}' is neither server=N nor worker=N with N up to {}", text, word, most_new_nodes);
     }
+    if (!given.insert(role).second) bad_input("option", "'{}': {}=N is given twice", text, role);
     (role == "server" ? request.servers : request.workers) = *count;
   }
 }
@@ -62,19 +65,24 @@ std::string_view name_of(PsState state) {
   return names[static_cast<std::size_t>(state)];
 }
 
+std::string_view name_of(PsRequest::Kind kind) {
+  constexpr std::array<std::string_view, 4> names{"scaleout", "scalein", "nodes", "state"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
 std::string to_string(PsNodeName name) {
   if (name.role == PsRole::scheduler) return "scheduler";
-  return fmt::format("{}-{}", name.role == PsRole::server ? "server" : "worker", name.rank);
+  return fmt::format("{}-{}", name.role == PsRole::server ? "server" : "worker", name.number);
 }
 
 std::optional<PsNodeName> parse_node_name(std::string_view text) {
   if (text == "scheduler") return PsNodeName{};
   const std::size_t dash = text.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
-  const auto rank = parse_number<std::uint32_t>(text.substr(dash + 1));
+  const auto number = parse_number<std::uint32_t>(text.substr(dash + 1));
   const std::string_view role = text.substr(0, dash);
-  if (!rank.has_value() || (role != "server" && role != "worker")) return std::nullopt;
-  return PsNodeName{role == "server" ? PsRole::server : PsRole::worker, *rank};
+  if (!number.has_value() || (role != "server" && role != "worker")) return std::nullopt;
+  return PsNodeName{role == "server" ? PsRole::server : PsRole::worker, *number};
 }
 
 PsRequest parse_ps_request(std::string_view text) {
@@ -128,10 +136,10 @@ PsLifeTimes life_times_of(PsGeneration generation) {
   return times;
 }
 
-bool recoverable(const PsRecovery& recovery, PsNodeName node) {
-  if (!recovery.enabled || node.role == PsRole::scheduler) return false;
+bool recoverable(const PsRecovery& recovery, PsRole role, std::uint32_t rank) {
+  if (!recovery.enabled || role == PsRole::scheduler) return false;
   if (recovery.from == PsRecovery::From::checkpoint) return true;
-  return node.role == PsRole::server && node.rank != 0;
+  return role == PsRole::server && rank != 0;
 }
 
 }  // namespace hcclsim::hccl

@@ -15,11 +15,11 @@ enum class PsState : std::uint8_t { starting, ready, node_timeout, scale_out, sc
 /// "STARTING", "READY", …
 [[nodiscard]] std::string_view name_of(PsState state);
 
-/// A node by role and rank: "server-1", "worker-0", "scheduler".
+/// The id of a node, which stays while its rank may change: "server-1", "worker-0", "scheduler".
 enum class PsRole : std::uint8_t { scheduler, server, worker };
 struct PsNodeName {
   PsRole role = PsRole::scheduler;
-  std::uint32_t rank = 0;
+  std::uint32_t number = 0;  ///< among all nodes of its role that there ever were
   bool operator==(const PsNodeName&) const = default;
 };
 [[nodiscard]] std::string to_string(PsNodeName name);
@@ -35,6 +35,8 @@ struct PsRequest {
   std::uint32_t servers = 0;
   std::vector<std::string> nodes{};  ///< scale_in: ids as given
 };
+/// "scaleout", "scalein", "nodes", "state"
+[[nodiscard]] std::string_view name_of(PsRequest::Kind kind);
 /// Parses "10s scaleout server=1 worker=2", "20s scalein server-1,server-2", "20s scalein server=1", "5s nodes", "5s
 /// state"; throws Error(bad_input, "option").
 [[nodiscard]] PsRequest parse_ps_request(std::string_view text);
@@ -69,8 +71,8 @@ struct PsRecovery {
   From from = From::copies;
   std::uint32_t checkpoint_every = 0;  ///< steps; 0: only the initial weights are one
 };
-/// Whether the loss of this node can be recovered from: with copies no worker, and not server 0.
-[[nodiscard]] bool recoverable(const PsRecovery& recovery, PsNodeName node);
+/// Whether the loss of a node can be recovered from: with copies no worker, and not the server of rank 0.
+[[nodiscard]] bool recoverable(const PsRecovery& recovery, PsRole role, std::uint32_t rank);
 
 /// A line of what happened to the cluster.
 struct PsEvent {

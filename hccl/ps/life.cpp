@@ -49,7 +49,20 @@ bool RunningJob::nodes_alive() const {
 
 bool RunningJob::all_alive() const { return nodes_alive() && std::ranges::none_of(servers_, &Server::restoring); }
 
-std::uint32_t RunningJob::add_node(PsNodeName name, PsHost host, Seconds delay) {
+std::uint32_t RunningJob::next_number(PsRole role) const {
+  const auto plays = [role](const NodeLife& node) { return node.name.role == role; };
+  return static_cast<std::uint32_t>(std::ranges::count_if(nodes_, plays));
+}
+
+std::uint32_t RunningJob::next_rank(PsRole role) const {
+  const auto has_one = [role](const NodeLife& node) {
+    return node.name.role == role && node.rank.has_value() && !node.left;
+  };
+  return static_cast<std::uint32_t>(std::ranges::count_if(nodes_, has_one));
+}
+
+std::uint32_t RunningJob::add_node(PsRole role, PsHost host, Seconds delay) {
+  const PsNodeName name{role, next_number(role)};
   const std::uint32_t node = wire_.add_node(host);
   nodes_.push_back({.name = name});
   lives_.push_back(0);
@@ -64,13 +77,13 @@ std::uint32_t RunningJob::add_node(PsNodeName name, PsHost host, Seconds delay) 
 
 void RunningJob::start() {
   note("scheduler", "starts");
-  for (std::uint32_t rank = 0; rank < options_.servers.size(); ++rank) {
+  for (const PsHost& host : options_.servers) {
     servers_.emplace_back();
-    servers_.back().node = add_node({PsRole::server, rank}, options_.servers[rank], 0);
+    servers_.back().node = add_node(PsRole::server, host, 0);
   }
-  for (std::uint32_t rank = 0; rank < options_.workers.size(); ++rank) {
+  for (std::uint32_t number = 0; number < options_.workers.size(); ++number) {
     workers_.emplace_back();
-    workers_.back().node = add_node({PsRole::worker, rank}, options_.workers[rank], options_.skew.start(rank));
+    workers_.back().node = add_node(PsRole::worker, options_.workers[number], options_.skew.start(number));
   }
   place_pieces();
   for (Worker& worker : workers_) prepare(worker);
@@ -102,19 +115,33 @@ void RunningJob::prepare(Worker& worker) {
 }
 
 void RunningJob::registered(std::uint32_t node) {
+  if (!scheduler_alive_) {
+    note(id_of(node), "finds no scheduler to register with");
+    return;
+  }
+  nodes_[node].rank = next_rank(nodes_[node].name.role);
   nodes_[node].registered = true;
   nodes_[node].born = loop_.now();
   --unregistered_;
-  note(to_string(nodes_[node].name), fmt::format("registers with rank {}", nodes_[node].name.rank));
+  note(id_of(node), fmt::format("registers with rank {}", *nodes_[node].rank));
   if (unregistered_ > 0) return;
   if (state_ != PsState::starting) {
     look_at_barrier();
     return;
   }
+  take_ranks();
   state_ = PsState::ready;
   outcome_.ready = loop_.now();
   note("scheduler", fmt::format("all {} nodes have registered", nodes_.size()));
   always_at(loop_.now() + options_.costs.call, [this] { send_initial_weights(); });
+}
+
+/// All have registered: from now on every node does what is of its rank.
+void RunningJob::take_ranks() {
+  for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+    const std::uint32_t rank = nodes_[node].rank.value();
+    (nodes_[node].name.role == PsRole::server ? servers_[rank].node : workers_[rank].node) = node;
+  }
 }
 
 /// Every worker sends all weights; a server keeps those that come first. A worker begins when its own are there.
@@ -146,29 +173,44 @@ void RunningJob::initial_weights_arrived(std::uint32_t worker, std::uint32_t pie
   at(loop_.now() + options_.costs.call, me.node, [this, worker] { begin_step(worker); });
 }
 
+/// Addresses are made up, one for each server of the platform and a port for each node, and stay the same.
+std::string RunningJob::nodes_answer() const {
+  constexpr std::uint32_t first_port = 10000;
+  constexpr std::uint32_t per_byte = 254;
+  std::string list;
+  for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+    const NodeLife& one = nodes_[node];
+    if (one.left || !one.registered) continue;
+    const PsHost host = wire_.host(node);
+    const std::uint32_t machine = host.cpu ? host.number : cluster_.npu(host.number).server;
+    list +=
+        fmt::format("{}{} {} rank {} 10.0.{}.{}:{} {}", list.empty() ? "" : ", ", to_string(one.name),
+                    one.name.role == PsRole::server ? "SERVER" : "WORKER", one.rank.value(), machine / per_byte,
+                    machine % per_byte + 1, first_port + node, wire_.alive(node) || !one.detected ? "alive" : "lost");
+  }
+  return list;
+}
+
 void RunningJob::handle(const PsRequest& request) {
+  if (!scheduler_alive_) {
+    note("client", fmt::format("{}: connection refused", name_of(request.kind)));
+    return;
+  }
   const auto refuse = [this](const std::string& why) { note("scheduler", "HTTP 400: " + why); };
   switch (request.kind) {
     case PsRequest::Kind::state:
       note("scheduler", fmt::format("HTTP 200: state {}", name_of(state_)));
       return;
-    case PsRequest::Kind::nodes: {
-      std::string list;
-      for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
-        if (nodes_[node].left || !nodes_[node].registered) continue;
-        list += fmt::format("{}{} {}", list.empty() ? "" : ", ", to_string(nodes_[node].name),
-                            wire_.alive(node) || !nodes_[node].detected ? "alive" : "lost");
-      }
-      note("scheduler", "HTTP 200: " + list);
+    case PsRequest::Kind::nodes:
+      note("scheduler", "HTTP 200: " + nodes_answer());
       return;
-    }
     case PsRequest::Kind::scale_out:
     case PsRequest::Kind::scale_in:
       break;
   }
   const bool out = request.kind == PsRequest::Kind::scale_out;
   if (state_ != PsState::ready) {
-    refuse(fmt::format("{} while the cluster is {}", out ? "scaleout" : "scalein", name_of(state_)));
+    refuse(fmt::format("{} while the cluster is {}", name_of(request.kind), name_of(state_)));
   } else if (out) {
     scale_out(request);
   } else {
@@ -187,7 +229,8 @@ void RunningJob::finish_worker(std::uint32_t worker) {
 
 void RunningJob::end_job(std::string failure) {
   state_ = PsState::exit;
-  note("scheduler", failure.empty() ? "all workers have done their steps" : failure + "; all nodes exit");
+  note(scheduler_alive_ ? "scheduler" : "nodes",
+       failure.empty() ? "all workers have done their steps" : failure + "; all nodes exit");
   outcome_.failure = std::move(failure);
   outcome_.end = loop_.now();
   ended_ = true;

@@ -11,9 +11,7 @@ namespace hcclsim::hccl {
 
 void RunningJob::fail(const PsFailure& failure) {
   if (failure.node.role == PsRole::scheduler) {
-    note("scheduler", "fails");
-    always_at(loop_.now() + options_.times.scheduler_timeout,
-              [this] { end_job("the scheduler has not been heard of within its time-out"); });
+    lose_scheduler();
     return;
   }
   const std::optional<std::uint32_t> found = node_of(failure.node);
@@ -22,7 +20,7 @@ void RunningJob::fail(const PsFailure& failure) {
     return;
   }
   const std::uint32_t node = *found;
-  note(to_string(failure.node), "fails");
+  note(id_of(node), "fails");
   wire_.kill(node);
   const std::uint32_t life = ++lives_[node];
   if (!nodes_[node].registered) return;  // the cluster waits for it until its own time-out
@@ -30,7 +28,7 @@ void RunningJob::fail(const PsFailure& failure) {
   const Seconds last = nodes_[node].born + std::floor((loop_.now() - nodes_[node].born) / beat) * beat;
   const Seconds look = std::max(loop_.now(), (std::floor((last + options_.times.node_timeout) / beat) + 1) * beat);
   always_at(look, [this, node, life] {
-    if (lives_[node] == life && !wire_.alive(node)) detect(node);
+    if (scheduler_alive_ && lives_[node] == life && !wire_.alive(node)) detect(node);
   });
   if (failure.restart.has_value()) {
     always_at(*failure.restart, [this, node, life] {
@@ -39,25 +37,38 @@ void RunningJob::fail(const PsFailure& failure) {
   }
 }
 
+/// Nobody answers requests, takes registrations or watches nodes any more. Nodes that have registered end when they
+/// miss it; others go on trying until the cluster's time-out.
+void RunningJob::lose_scheduler() {
+  if (!scheduler_alive_) {
+    note("scheduler", "scheduler cannot fail: it does not run");
+    return;
+  }
+  scheduler_alive_ = false;
+  note("scheduler", "fails");
+  if (std::ranges::none_of(nodes_, &NodeLife::registered)) return;
+  always_at(loop_.now() + options_.times.scheduler_timeout, [this] {
+    end_job(fmt::format("the scheduler has not been heard of for {} s", options_.times.scheduler_timeout));
+  });
+}
+
 void RunningJob::detect(std::uint32_t node) {
-  const PsNodeName name = nodes_[node].name;
+  const std::string id = id_of(node);
   nodes_[node].detected = true;
   const bool was_starting = state_ == PsState::starting;
   const bool scaling = migrating_ || is_coming(node);
   state_ = PsState::node_timeout;
-  note("scheduler", fmt::format("no heartbeat of {} for {} s", to_string(name), options_.times.node_timeout));
+  note("scheduler", fmt::format("no heartbeat of {} for {} s", id, options_.times.node_timeout));
   if (was_starting || scaling) {
-    end_job(fmt::format("{} was lost while the cluster was {}", to_string(name),
-                        was_starting ? "starting" : "being scaled"));
-  } else if (!recoverable(options_.recovery, name)) {
-    end_job(fmt::format("{} is lost, and {}", to_string(name),
-                        options_.recovery.enabled ? "only a server other than server-0 can be recovered from copies"
+    end_job(fmt::format("{} was lost while the cluster was {}", id, was_starting ? "starting" : "being scaled"));
+  } else if (!recoverable(options_.recovery, nodes_[node].name.role, nodes_[node].rank.value())) {
+    end_job(fmt::format("{} is lost, and {}", id,
+                        options_.recovery.enabled ? "only a server of another rank than 0 can be recovered from copies"
                                                   : "recovery is off"));
   } else {
     always_at(loop_.now() + options_.times.cluster_timeout, [this, node, life = lives_[node]] {
       if (lives_[node] == life && !wire_.alive(node)) {
-        end_job(fmt::format("{} has not come back within {} s", to_string(nodes_[node].name),
-                            options_.times.cluster_timeout));
+        end_job(fmt::format("{} has not come back within {} s", id_of(node), options_.times.cluster_timeout));
       }
     });
   }
@@ -70,20 +81,26 @@ bool RunningJob::is_coming(std::uint32_t node) const {
 }
 
 void RunningJob::restart(std::uint32_t node) {
-  const PsNodeName name = nodes_[node].name;
-  if (!recoverable(options_.recovery, name) || migrating_ || is_coming(node) || state_ == PsState::starting) {
-    note(to_string(name), "starts again, but its registration is refused");
+  const std::string id = id_of(node);
+  const PsRole role = nodes_[node].name.role;
+  const std::uint32_t rank = nodes_[node].rank.value();
+  if (!scheduler_alive_) {
+    note(id, "starts again, but there is no scheduler to register with");
+    return;
+  }
+  if (!recoverable(options_.recovery, role, rank) || migrating_ || is_coming(node) || state_ == PsState::starting) {
+    note(id, "starts again, but its registration is refused");
     return;
   }
   wire_.revive(node);
   nodes_[node].born = loop_.now();
   nodes_[node].detected = false;
-  note(to_string(name), fmt::format("starts again and gets rank {}", name.rank));
+  note(id, fmt::format("starts again and gets rank {}", rank));
   if (options_.recovery.from == PsRecovery::From::copies) {
-    restore(name.rank);
+    restore(rank);
     return;
   }
-  if (name.role == PsRole::server) servers_[name.rank].restoring = true;  // until all go back
+  if (role == PsRole::server) servers_[rank].restoring = true;  // until all go back
   if (nodes_alive()) roll_back();
 }
 
@@ -131,8 +148,8 @@ void RunningJob::restored(std::uint32_t server) {
          .version = state.version});
   }
   restart_rounds(server);
-  note(to_string(nodes_[me.node].name), "has its weights back from the workers' copies");
-  if (all_alive()) {
+  note(id_of(me.node), "has its weights back from the workers' copies");
+  if (all_alive() && scheduler_alive_) {
     state_ = barrier_wanted_ ? scaling_ : PsState::ready;
     note("scheduler", "all nodes are there");
   }

@@ -23,6 +23,8 @@
 /// Dates of messages are those of the wire; a worker that is told "not ready" asks again in fixed intervals, of which
 /// only the ones that count are events. Whatever was going to happen on a node is forgotten when it dies, and on all
 /// nodes when everybody goes back to a checkpoint.
+///
+/// Workers and servers are numbered by their ranks, which follow the order of registration; the id of a node stays.
 namespace hcclsim::hccl {
 
 class RunningJob {
@@ -88,6 +90,7 @@ class RunningJob {
   };
   struct NodeLife {
     PsNodeName name;
+    std::optional<std::uint32_t> rank{};  // among the nodes of its role; none: it has not registered
     bool registered = false;
     bool detected = false;  // its loss is known
     bool left = false;      // the cluster was scaled in
@@ -144,15 +147,20 @@ class RunningJob {
   void count_staleness(std::uint64_t updates);
 
   // life.cpp
-  std::uint32_t add_node(PsNodeName name, PsHost host, Seconds delay);
+  std::uint32_t add_node(PsRole role, PsHost host, Seconds delay);
   void prepare(Worker& worker);
   void registered(std::uint32_t node);
+  void take_ranks();
+  [[nodiscard]] std::uint32_t next_rank(PsRole role) const;
+  [[nodiscard]] std::uint32_t next_number(PsRole role) const;
   void send_initial_weights();
   void initial_weights_arrived(std::uint32_t worker, std::uint32_t piece);
   void handle(const PsRequest& request);
+  [[nodiscard]] std::string nodes_answer() const;
   void finish_worker(std::uint32_t worker);
   void end_job(std::string failure);
   void note(const std::string& node, std::string what);
+  [[nodiscard]] std::string id_of(std::uint32_t node) const { return to_string(nodes_[node].name); }
   [[nodiscard]] std::optional<std::uint32_t> node_of(PsNodeName name) const;
   [[nodiscard]] bool nodes_alive() const;
   [[nodiscard]] bool all_alive() const;
@@ -169,6 +177,7 @@ class RunningJob {
 
   // recovery.cpp
   void fail(const PsFailure& failure);
+  void lose_scheduler();
   void detect(std::uint32_t node);
   void restart(std::uint32_t node);
   void restore(std::uint32_t server);
@@ -188,6 +197,8 @@ class RunningJob {
   [[nodiscard]] PsNodeFigures figures_of(std::uint32_t node, const Server* server, const Worker* worker);
 
   [[nodiscard]] bool usable(const Server& server) const { return wire_.alive(server.node) && !server.restoring; }
+  /// By which a worker's speed and host are known.
+  [[nodiscard]] std::uint32_t number_of(const Worker& worker) const { return nodes_[worker.node].name.number; }
   [[nodiscard]] Server& server_of(std::uint32_t piece) { return servers_[pieces_[piece].server]; }
   [[nodiscard]] std::uint32_t worker_count() const { return static_cast<std::uint32_t>(workers_.size()); }
 
@@ -213,6 +224,7 @@ class RunningJob {
   std::uint32_t epoch_ = 0;
 
   PsState state_ = PsState::starting;
+  bool scheduler_alive_ = true;
   bool ended_ = false;
   std::size_t unregistered_ = 0;
   std::size_t used_workers_ = 0;  // of the spare hosts

@@ -15,14 +15,13 @@ void RunningJob::scale_out(const PsRequest& request) {
   }
   state_ = PsState::scale_out;
   note("scheduler", fmt::format("HTTP 200: scaleout by {} servers and {} workers", request.servers, request.workers));
-  const auto server_count = static_cast<std::uint32_t>(servers_.size());
   for (std::uint32_t i = 0; i < request.servers; ++i) {
     coming_servers_.push_back(
-        add_node({PsRole::server, server_count + i}, options_.spare_servers.at(used_servers_++), options_.node_start));
+        add_node(PsRole::server, options_.spare_servers.at(used_servers_++), options_.node_start));
   }
   for (std::uint32_t i = 0; i < request.workers; ++i) {
-    coming_workers_.push_back(add_node({PsRole::worker, worker_count() + i}, options_.spare_workers.at(used_workers_++),
-                                       options_.node_start));
+    coming_workers_.push_back(
+        add_node(PsRole::worker, options_.spare_workers.at(used_workers_++), options_.node_start));
   }
   always_at(loop_.now() + options_.times.cluster_timeout, [this] {
     if (unregistered_ > 0) end_job(fmt::format("{} new nodes have not registered", unregistered_));
@@ -36,12 +35,14 @@ void RunningJob::scale_in(const PsRequest& request) {
   std::vector<std::uint32_t> ranks;
   for (const std::string& id : request.nodes) {
     const std::optional<PsNodeName> name = parse_node_name(id);
-    if (!name.has_value() || name->role == PsRole::scheduler || !node_of(*name).has_value()) {
+    const std::optional<std::uint32_t> node = name.has_value() ? node_of(*name) : std::nullopt;
+    if (!node.has_value()) {
       return refuse(fmt::format("scalein: there is no node {}", id));
     }
     if (name->role == PsRole::worker) return refuse(fmt::format("scalein: {} is a worker, which stays", id));
-    if (name->rank == 0) return refuse("scalein: server-0 stays");
-    if (std::ranges::find(ranks, name->rank) == ranks.end()) ranks.push_back(name->rank);
+    const std::uint32_t rank = nodes_[*node].rank.value();
+    if (rank == 0) return refuse(fmt::format("scalein: {} has rank 0 and stays", id));
+    if (std::ranges::find(ranks, rank) == ranks.end()) ranks.push_back(rank);
   }
   leaving_ = std::move(ranks);
   state_ = PsState::scale_in;
@@ -68,7 +69,7 @@ void RunningJob::want_barrier() {
 }
 
 void RunningJob::look_at_barrier() {
-  if (!barrier_wanted_ || migrating_ || unregistered_ > 0 || !all_alive()) return;
+  if (!barrier_wanted_ || migrating_ || unregistered_ > 0 || !scheduler_alive_ || !all_alive()) return;
   const auto stands = [](const Worker& worker) {
     return (worker.at_barrier || worker.finished) && !worker.prefetching;
   };
@@ -86,6 +87,9 @@ void RunningJob::redistribute() {
     server_now[server] = static_cast<std::uint32_t>(servers.size());
     servers.push_back({.node = servers_[server].node, .busy = servers_[server].busy});
   }
+  const auto by_rank = [this](std::uint32_t node) { return nodes_[node].rank; };
+  std::ranges::sort(coming_servers_, {}, by_rank);
+  std::ranges::sort(coming_workers_, {}, by_rank);
   for (const std::uint32_t node : std::exchange(coming_servers_, {})) servers.push_back({.node = node});
   const std::vector<PsPiece> after = place(options_.parameters, static_cast<std::uint32_t>(servers.size()));
   const auto next = std::make_shared<std::vector<Server>>(std::move(servers));
@@ -110,14 +114,19 @@ void RunningJob::rescaled(std::vector<Server>& servers) {
   const std::vector<PieceState> old_states = std::exchange(states_, {});
   for (const std::uint32_t server : std::exchange(leaving_, {})) {
     const std::uint32_t node = servers_[server].node;
-    note(to_string(nodes_[node].name), "leaves");
+    note(id_of(node), "leaves");
     outcome_.nodes.push_back(figures_of(node, &servers_[server], nullptr));
     nodes_[node].left = true;
     wire_.kill(node);
     ++lives_[node];
   }
   servers_ = std::move(servers);
-  for (std::uint32_t rank = 0; rank < servers_.size(); ++rank) nodes_[servers_[rank].node].name.rank = rank;
+  for (std::uint32_t rank = 0; rank < servers_.size(); ++rank) {
+    const std::uint32_t node = servers_[rank].node;
+    if (nodes_[node].rank == rank) continue;
+    note(id_of(node), fmt::format("has rank {} from now on, which was {}", rank, nodes_[node].rank.value()));
+    nodes_[node].rank = rank;
+  }
   const std::uint32_t step = slowest_step();
   const std::uint32_t old_workers = worker_count();
   for (const std::uint32_t node : std::exchange(coming_workers_, {})) {
@@ -152,7 +161,7 @@ void RunningJob::rescaled(std::vector<Server>& servers) {
   log({.kind = PsLogEntry::Kind::resize, .worker = worker_count(), .step = step});
   const auto left = std::make_shared<std::size_t>(1);
   const auto ready = [=, this] {
-    if (--*left > 0) return;
+    if (--*left > 0 || !scheduler_alive_) return;
     barrier_wanted_ = migrating_ = false;
     state_ = PsState::ready;
     note("scheduler", fmt::format("scaled: {} servers, {} workers", servers_.size(), workers_.size()));

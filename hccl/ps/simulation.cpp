@@ -21,6 +21,15 @@ void check(const sim::Cluster& cluster, const PsOptions& options) {
       bad_input("option", "NPU {} is none of the platform's {}", host.number, cluster.size());
     }
   }
+  for (const auto& [id, delay] : options.node_delays) {
+    const std::optional<PsNodeName> node = parse_node_name(id);
+    const bool server = node.has_value() && node->role == PsRole::server;
+    const std::size_t nodes = server ? options.servers.size() + options.spare_servers.size()
+                                     : options.workers.size() + options.spare_workers.size();
+    if (node.has_value() && node->role != PsRole::scheduler && node->number < nodes) continue;
+    bad_input("option", "--node-delay: there is no node {}; the last {} is number {}", id, server ? "server" : "worker",
+              nodes - 1);
+  }
   if (options.times.node_timeout <= options.times.heartbeat) {
     bad_input("option", "a node time-out of {} s: heartbeats come every {} s; give more (--node-timeout)",
               options.times.node_timeout, options.times.heartbeat);
@@ -43,7 +52,8 @@ RunningJob::RunningJob(sim::Cluster& cluster, const models::Program& program, co
 
 PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, const Worker* worker) {
   const PsWire::NodeBytes& bytes = wire_.bytes(node);
-  PsNodeFigures figures{.name = to_string(nodes_[node].name),
+  PsNodeFigures figures{.name = id_of(node),
+                        .rank = nodes_[node].rank,
                         .server = nodes_[node].name.role == PsRole::server,
                         .host = wire_.host(node),
                         .sent = bytes.sent,
@@ -71,8 +81,8 @@ PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, c
 PsOutcome RunningJob::finish() {
   if (!ended_) {
     std::string who;
-    for (std::uint32_t worker = 0; worker < workers_.size(); ++worker) {
-      if (!workers_[worker].finished) who += fmt::format("{}worker {}", who.empty() ? "" : ", ", worker);
+    for (const Worker& worker : workers_) {
+      if (!worker.finished) who += (who.empty() ? "" : ", ") + id_of(worker.node);
     }
     simulated_failure("deadlock", "the job with parameter servers stands still: {} cannot go on", who);
   }

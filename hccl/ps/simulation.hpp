@@ -66,7 +66,7 @@ struct PsLogEntry {
   };
   Kind kind = Kind::step_begin;
   Seconds date = 0;
-  std::uint32_t worker = 0;  ///< resize: their number
+  std::uint32_t worker = 0;  ///< its rank; resize: their number
   std::uint32_t step = 0;
   std::uint32_t key = 0;
   std::uint64_t first = 0;  ///< elements of the piece
@@ -76,7 +76,7 @@ struct PsLogEntry {
 };
 
 struct PsStep {
-  std::uint32_t worker = 0;
+  std::uint32_t worker = 0;  ///< the number of its id
   std::uint32_t step = 0;
   Seconds start = 0;
   Seconds computed = 0;  ///< end of the backward pass
@@ -86,7 +86,8 @@ struct PsStep {
 
 /// A node as it was at the end.
 struct PsNodeFigures {
-  std::string name;  ///< "server-1"
+  std::string name;                     ///< its id, "server-1"
+  std::optional<std::uint32_t> rank{};  ///< none: it has not registered
   bool server = false;
   PsHost host;
   PsBytes sent{};

@@ -56,7 +56,7 @@ void RunningJob::begin_step(std::uint32_t worker) {
   me.doing.assign(pieces_.size(), Doing::nothing);
   me.pieces_left = 0;
   for (const PsPiece& piece : pieces_) me.pieces_left += on_device(piece.key) ? 0 : 1;
-  me.figures = {.worker = worker, .step = me.step, .start = loop_.now()};
+  me.figures = {.worker = number_of(me), .step = me.step, .start = loop_.now()};
   if (worker == 0 && options_.recovery.checkpoint_every > 0 && me.step % options_.recovery.checkpoint_every == 0) {
     checkpoint_.step = me.step;
     for (std::uint32_t piece = 0; piece < pieces_.size(); ++piece) {
@@ -69,11 +69,11 @@ void RunningJob::begin_step(std::uint32_t worker) {
 
 void RunningJob::compute(std::uint32_t worker) {
   Worker& me = workers_[worker];
-  const double speed = options_.skew.speed(worker);
+  const double speed = options_.skew.speed(number_of(me));
   std::vector<Seconds> ends;
   Seconds end = loop_.now();
   for (std::uint32_t kernel = 0; kernel < durations_.size(); ++kernel) {
-    const double jitter = options_.skew.jitters() ? options_.skew.jitter(worker, me.step, kernel) : 1;
+    const double jitter = options_.skew.jitters() ? options_.skew.jitter(number_of(me), me.step, kernel) : 1;
     end += durations_[kernel] / speed * jitter;
     ends.push_back(end);
   }
@@ -85,11 +85,11 @@ void RunningJob::compute(std::uint32_t worker) {
   at(end, me.node, [this, worker] { backward_ended(worker); });
   if (hybrid_ == nullptr) return;
   at(ends[hybrid_kernel_], me.node, [this, worker] {
-    hybrid_->arrive(worker, [this, worker] {
+    hybrid_->arrive(number_of(workers_[worker]), [this, worker] {
       Worker& reduced = workers_[worker];
       // The update follows in the compute stream, behind the backward pass.
-      at(std::max(loop_.now(), reduced.backward_end) + hybrid_update_ / options_.skew.speed(worker), reduced.node,
-         [this, worker] {
+      at(std::max(loop_.now(), reduced.backward_end) + hybrid_update_ / options_.skew.speed(number_of(reduced)),
+         reduced.node, [this, worker] {
            workers_[worker].reduced = true;
            end_step_if_done(worker);
          });

@@ -84,6 +84,10 @@ JobResult run_job(const JobSpec& spec) {
   JobResult result;
   result.job = read_msjob(spec.file);
   if (!spec.step_time.has_value()) require_simulated_step(result.job);
+  if (spec.run.compression.has_value() && result.job.of(JobRole::ps) != nullptr) {
+    bad_input("option", "--compress: {} has parameter servers, and no gradients are reduced among its workers",
+              spec.file);
+  }
   RunSpec run = spec.run;
   run.platform.file = find_platform(run.platform.file);
   result.platform = platform_name(run.platform.file);
@@ -92,7 +96,7 @@ JobResult run_job(const JobSpec& spec) {
   result.notes = notes_of(result.job, spec);
   StepTime step_time;
   if (spec.step_time.has_value()) {
-    step_time = [time = *spec.step_time](const TrainingHosts&) { return time; };
+    step_time = [time = *spec.step_time](const TrainingHosts&) { return StepTimes{.first = time}; };
   } else {
     if (run.gradients_file.empty()) static_cast<void>(models::make_model(run.model));  // wrong ones are known at once
     result.model = run.gradients_file.empty() ? run.model.name : run.gradients_file;

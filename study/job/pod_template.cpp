@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <optional>
 #include <set>
 #include <utility>
@@ -90,12 +91,6 @@ const std::vector<std::string> resource_keys{"claims", "limits", "requests"};
 /// A resource that a device plugin offers: "huawei.com/Ascend910".
 bool is_extended(std::string_view name) { return name.find('/') != std::string_view::npos; }
 
-std::map<std::string, std::string> read_texts(const YamlValue& value) {
-  std::map<std::string, std::string> texts;
-  for (const auto& [key, text] : value.members()) texts[key] = text.text();
-  return texts;
-}
-
 void require_seconds(const YamlValue& value, const std::string& variable, const std::string& text) {
   const std::optional<std::uint32_t> seconds = parse_count<std::uint32_t>(text);
   if (!seconds.has_value()) value.fail("'{}' of {} is no whole number of seconds from 1 on", printable(text), variable);
@@ -108,12 +103,22 @@ void check_variable(const YamlValue& value, const std::string& variable, const s
   value.fail("'{}' of {} is not accepted; accepted: '0' and '1'", printable(text), variable);
 }
 
+void require_variable_name(const YamlValue& value, const std::string& name) {
+  const auto fits = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  const bool digit = !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0;
+  if (!name.empty() && !digit && std::all_of(name.begin(), name.end(), fits)) return;
+  value.fail("'{}' is no name of a variable; accepted: letters, digits, '-', '_' and '.', with no digit in front",
+             printable(name));
+}
+
 void read_environment(const YamlValue& list, JobContainer& container) {
   for (const YamlValue& entry : list.items()) {
     entry.accept_only(environment_keys);
     const YamlValue named = entry.require("name");
     const std::string name = named.text();
-    if (name.empty()) named.fail("a variable needs a name");
+    require_variable_name(named, name);
     const std::optional<YamlValue> value = entry.find("value");
     if (entry.find("valueFrom").has_value()) {
       if (value.has_value()) entry.fail("value and valueFrom exclude each other");
@@ -183,6 +188,22 @@ ImagePull pull_of(const YamlValue& container, std::string_view image) {
   return latest ? ImagePull::always : ImagePull::if_not_present;
 }
 
+/// Values of keys that have no effect here have their types all the same.
+void check_types(const YamlValue& map, const std::vector<std::string>& texts, const std::vector<std::string>& truths) {
+  for (const std::string& key : texts) {
+    if (const std::optional<YamlValue> value = map.find(key)) static_cast<void>(value->text());
+  }
+  for (const std::string& key : truths) {
+    if (const std::optional<YamlValue> value = map.find(key)) static_cast<void>(value->boolean());
+  }
+}
+
+void check_list_of_texts(const YamlValue& map, const std::string& key) {
+  const std::optional<YamlValue> list = map.find(key);
+  if (!list.has_value()) return;
+  for (const YamlValue& item : list->items()) static_cast<void>(item.text());
+}
+
 JobContainer read_container(const YamlValue& value, const std::set<std::string>& volumes) {
   value.accept_only(container_keys);
   JobContainer container;
@@ -193,6 +214,10 @@ JobContainer read_container(const YamlValue& value, const std::set<std::string>&
   container.image = image.text();
   if (trimmed(container.image).empty()) image.fail("is empty; a container needs an image");
   container.pull = pull_of(value, container.image);
+  check_types(value, {"terminationMessagePath", "terminationMessagePolicy", "workingDir"},
+              {"stdin", "stdinOnce", "tty"});
+  check_list_of_texts(value, "args");
+  check_list_of_texts(value, "command");
   if (const std::optional<YamlValue> list = value.find("env")) read_environment(*list, container);
   if (const std::optional<YamlValue> list = value.find("ports")) read_ports(*list, container);
   if (const std::optional<YamlValue> list = value.find("volumeMounts")) check_mounts(*list, volumes);
@@ -253,6 +278,12 @@ void read_containers(const YamlValue& pod, PodTemplate& read) {
 
 }  // namespace
 
+std::map<std::string, std::string> read_texts(const YamlValue& value) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [key, text] : value.members()) texts[key] = text.text();
+  return texts;
+}
+
 void require_label_name(const YamlValue& value, const std::string& name) {
   constexpr std::size_t longest = 63;
   const bool characters = std::all_of(
@@ -291,9 +322,15 @@ PodTemplate read_pod_template(const YamlValue& value) {
   if (const std::optional<YamlValue> metadata = value.find("metadata")) {
     metadata->accept_only(template_metadata_keys);
     if (const std::optional<YamlValue> labels = metadata->find("labels")) read.labels = read_texts(*labels);
+    if (const std::optional<YamlValue> notes = metadata->find("annotations")) static_cast<void>(read_texts(*notes));
   }
   const YamlValue pod = value.require("spec");
   pod.accept_only(pod_keys());
+  check_types(pod,
+              {"dnsPolicy", "hostname", "preemptionPolicy", "priorityClassName", "runtimeClassName", "serviceAccount",
+               "serviceAccountName", "subdomain"},
+              {"automountServiceAccountToken", "enableServiceLinks", "hostIPC", "hostNetwork", "hostPID", "hostUsers",
+               "setHostnameAsFQDN", "shareProcessNamespace"});
   read_containers(pod, read);
   if (const std::optional<YamlValue> selector = pod.find("nodeSelector")) read.node_selector = read_texts(*selector);
   if (const std::optional<YamlValue> name = pod.find("nodeName")) read.node_name = name->text();

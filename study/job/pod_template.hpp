@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "study/job/msjob.hpp"
 #include "study/job/yaml_value.hpp"
 
@@ -11,6 +14,9 @@ namespace hcclsim::study {
 
 /// A map of amounts by name of the resource.
 [[nodiscard]] Resources read_resources(const YamlValue& value);
+
+/// A map of texts: labels, annotations.
+[[nodiscard]] std::map<std::string, std::string> read_texts(const YamlValue& value);
 
 /// Lower-case letters, digits and '-', as Kubernetes names things (RFC 1123), at most 63 characters.
 void require_label_name(const YamlValue& value, const std::string& name);

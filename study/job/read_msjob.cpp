@@ -144,6 +144,9 @@ void read_metadata(const YamlValue& metadata, MsJob& job) {
     metadata.fail("generateName gives another name each time; give name");
   }
   job.name = metadata.require("name").text();
+  for (const char* const key : {"annotations", "labels"}) {
+    if (const std::optional<YamlValue> texts = metadata.find(key)) static_cast<void>(read_texts(*texts));
+  }
   if (const std::optional<YamlValue> name_space = metadata.find("namespace")) {
     job.name_space = name_space->text();
     require_label_name(*name_space, job.name_space);

@@ -105,6 +105,12 @@ class JobSimulation {
     for (const Pod& pod : state_.pods) {
       if (pod.is_live() && !pod.why.empty()) waits.push_back(fmt::format("pod {} is Pending: {}", pod.name, pod.why));
     }
+    for (std::string& sentence : training_.waits()) waits.push_back(std::move(sentence));
+    for (const Pod& pod : state_.pods) {
+      if (waits.empty() && pod.is_live() && pod.stage() == PodStage::failed) {
+        waits.push_back(fmt::format("pod {} has failed, and nobody restarts it", pod.name));
+      }
+    }
     if (state_.job.of(JobRole::worker) == nullptr) {
       waits.emplace_back("the job has no workers, and only workers make a job succeed");
     }

@@ -7,16 +7,18 @@
 #include <string>
 #include <utility>
 
+#include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "study/on_platform.hpp"
 #include "study/ps/ps.hpp"
+#include "study/run/compression.hpp"
 #include "study/run/run.hpp"
 
 namespace hcclsim::study {
 namespace {
 
 struct StepOnNpus {
-  Seconds time = 0;
+  StepTimes times{};
   std::vector<std::string> notes{};
 };
 
@@ -27,8 +29,14 @@ StepOnNpus simulate_step(RunSpec spec, const std::vector<Rank>& npus) {
     sim::Cluster cluster(file, spec.platform.edits);
     cluster.renumber(npus);
     Experiment experiment(spec, cluster);
+    if (const auto& compression = experiment.training.compression; compression.has_value()) {
+      ChildOf<Seconds> plain = start_step(experiment, false);
+      ChildOf<Seconds> compressed = start_step(experiment, true);
+      const Seconds first = plain.result();
+      return StepOnNpus{{first, compression->settings.start, compressed.result()}, experiment.notes};
+    }
     RunResult result = simulate_run(experiment);
-    return StepOnNpus{result.step_time(), std::move(result.notes)};
+    return StepOnNpus{{.first = result.step_time()}, std::move(result.notes)};
   });
 }
 
@@ -39,13 +47,13 @@ StepOnNpus simulate_step_with_servers(const RunSpec& spec, const TrainingHosts& 
   servers.hosts = {.cpu = true, .numbers = hosts.parameter_servers};
   servers.worker_npus = hosts.npus;
   servers.generation = hccl::PsGeneration::dynamic;
-  return {ps_step_time(spec, servers), {}};
+  return {{.first = ps_step_time(spec, servers)}, {}};
 }
 
 }  // namespace
 
 StepTime simulated_step_time(const RunSpec& spec, std::vector<std::string>& notes) {
-  const auto known = std::make_shared<std::map<TrainingHosts, Seconds>>();
+  const auto known = std::make_shared<std::map<TrainingHosts, StepTimes>>();
   return [spec, known, &notes](const TrainingHosts& hosts) {
     if (const auto found = known->find(hosts); found != known->end()) return found->second;
     const StepOnNpus step =
@@ -53,8 +61,8 @@ StepTime simulated_step_time(const RunSpec& spec, std::vector<std::string>& note
     for (const std::string& note : step.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }
-    known->emplace(hosts, step.time);
-    return step.time;
+    known->emplace(hosts, step.times);
+    return step.times;
   };
 }
 

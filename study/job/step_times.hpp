@@ -8,8 +8,8 @@
 namespace hcclsim::study {
 
 /// The step of a run on exactly the NPUs of the workers, and with parameter servers on the CPUs of their servers where
-/// there are some; simulated once for each choice of them. `spec` is without NPUs and rank table. What a run notes is
-/// added to `notes`, which must outlive the result.
+/// there are some; simulated once for each choice of them. With compression of gradients, steps before its start are
+/// plain. `spec` is without NPUs and rank table. What a run notes is added to `notes`, which must outlive the result.
 [[nodiscard]] StepTime simulated_step_time(const RunSpec& spec, std::vector<std::string>& notes);
 
 /// Throws Error(bad_input, "unsupported") for a job whose step cannot be simulated, that of workers without NPUs.

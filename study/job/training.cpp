@@ -27,8 +27,8 @@ JobTraining::JobTraining(JobState& state, const TrainingPlan& plan, StepTime ste
                          std::function<void(Pod&, std::int32_t)> exit)
     : state_(state), plan_(plan), step_time_(std::move(step_time)), exit_(std::move(exit)) {}
 
-Seconds JobTraining::seconds_of(const Pod& pod, std::string_view variable, Seconds otherwise) const {
-  const std::string* const text = state_.template_of(pod).variable(variable);
+Seconds JobTraining::seconds_of(JobRole role, std::string_view variable, Seconds otherwise) const {
+  const std::string* const text = state_.job.of(role)->pod.variable(variable);
   return text == nullptr ? otherwise : parse_number<std::uint32_t>(*text).value();
 }
 
@@ -44,15 +44,15 @@ bool JobTraining::recovers() const {
 
 void JobTraining::start(Progress& progress, TrainingHosts hosts, const std::string& worker,
                         std::function<void()> done) {
-  const Seconds step = step_time_(hosts);
+  const StepTimes times = step_time_(hosts);
   const std::uint64_t left = plan_.steps - progress.saved;
   progress.run = runs_.size();
   runs_.push_back({.worker = worker,
                    .start = state_.now(),
-                   .step_time = step,
+                   .step_times = times,
                    .first_step = progress.saved,
                    .hosts = std::move(hosts)});
-  state_.clock.at(state_.now() + static_cast<double>(left) * step,
+  state_.clock.at(state_.now() + times.of(progress.saved, left),
                   [this, run = *progress.run, &progress, left, done = std::move(done)] {
                     if (progress.run != run) return;
                     runs_[run].end = state_.now();
@@ -70,7 +70,7 @@ void JobTraining::interrupt(Progress& progress, Seconds date, const std::string&
   const std::uint64_t left = plan_.steps - run.first_step;
   // A step that ends at this very date is done, whatever its multiple is rounded to.
   constexpr double rounding = 1e-9;
-  const double steps = run.step_time > 0 ? (date - run.start) / run.step_time * (1 + rounding) : 0;
+  const double steps = run.step_times.done_in(run.first_step, date - run.start) * (1 + rounding);
   run.steps = static_cast<std::uint64_t>(std::min(static_cast<double>(left), steps));
   run.why_ended = why;
   if (plan_.checkpoint_every > 0) {
@@ -122,6 +122,9 @@ void JobTraining::gone(Pod& pod) {
   if (found == members_.end() || found->second.pod != &pod || found->second.lost.has_value()) return;
   if (phase_ == Phase::training || phase_ == Phase::broken) {
     lose_member(found->second);
+    if (!nobody_is_left() || recovers()) return;
+    forget();  // whoever waits forms another cluster
+    register_processes();
     return;
   }
   members_.erase(found);
@@ -136,7 +139,7 @@ void JobTraining::gone(Pod& pod) {
 
 void JobTraining::wait_for_cluster(Pod& pod) {
   waiting_.push_back(&pod);
-  const Seconds time_out = seconds_of(pod, "MS_TOPO_TIMEOUT", topology_time_out);
+  const Seconds time_out = seconds_of(pod.role, "MS_TOPO_TIMEOUT", topology_time_out);
   state_.clock.at(next_check(state_.now(), state_.now() + time_out), [this, &pod, start = pod.starts] {
     if (pod.is_live() && pod.starts == start && pod.runs()) time_out_topology(pod);
   });
@@ -231,6 +234,35 @@ void JobTraining::forget() {
   order_.clear();
 }
 
+/// The scheduler looks for the heartbeats of the others; they all look for its own, and the first to miss it counts.
+Seconds JobTraining::time_out_of_loss(const Pod& lost) const {
+  const auto of_role = [this](JobRole role) { return seconds_of(role, "MS_NODE_TIMEOUT", node_time_out); };
+  if (lost.role != JobRole::scheduler) return of_role(JobRole::scheduler);
+  std::optional<Seconds> least;
+  for (const JobRole role : {JobRole::ps, JobRole::worker}) {
+    if (members_of(role).empty()) continue;
+    least = std::min(least.value_or(of_role(role)), of_role(role));
+  }
+  return least.value_or(of_role(JobRole::scheduler));
+}
+
+bool JobTraining::nobody_is_left() const {
+  return std::all_of(members_.begin(), members_.end(), [](const auto& one) { return one.second.lost.has_value(); });
+}
+
+std::vector<std::string> JobTraining::waits() const {
+  std::vector<std::string> waits;
+  if (phase_ != Phase::broken) return waits;
+  for (const auto& [name, member] : members_) {
+    if (!member.lost.has_value()) continue;
+    const Pod* const pod = state_.live_pod(name);
+    const bool comes = pod != nullptr && !pod->has_ended();
+    waits.push_back(fmt::format("the cluster waits for {}, which {}", name,
+                                comes ? "is to be started again" : "is gone and which nobody restarts"));
+  }
+  return waits;
+}
+
 void JobTraining::lose_member(Member& member) {
   const Seconds now = state_.now();
   const std::string& name = member.pod->name;
@@ -244,13 +276,13 @@ void JobTraining::lose_member(Member& member) {
   member.lost = now;
   const Seconds last_beat =
       member.registered + std::floor((now - member.registered) / heartbeat_interval) * heartbeat_interval;
-  const Seconds noticed = next_check(ready_, last_beat + seconds_of(*member.pod, "MS_NODE_TIMEOUT", node_time_out));
+  const Seconds noticed = next_check(ready_, last_beat + time_out_of_loss(*member.pod));
   state_.clock.at(std::max(now, noticed), [this, name, now] { miss_heartbeats(name, now); });
 }
 
 void JobTraining::miss_heartbeats(const std::string& name, Seconds lost) {
   const auto found = members_.find(name);
-  if (phase_ != Phase::broken || found == members_.end() || found->second.lost != lost) return;
+  if (phase_ != Phase::broken || found == members_.end() || found->second.lost != lost || nobody_is_left()) return;
   if (recovers()) {
     state_.warn(of_cluster(state_.job), "NodeTimeout",
                 fmt::format("nothing was heard of {}; recovery is on: the others wait for it", name));
@@ -279,8 +311,8 @@ void JobTraining::time_out_topology(Pod& pod) {
   const bool waits = std::find(waiting_.begin(), waiting_.end(), &pod) != waiting_.end();
   const bool forming = phase_ == Phase::forming && members_.contains(pod.name);
   if (!waits && !forming) return;
-  const std::string message =
-      fmt::format("the cluster has not come together in {:g} s", seconds_of(pod, "MS_TOPO_TIMEOUT", topology_time_out));
+  const std::string message = fmt::format("the cluster has not come together in {:g} s",
+                                          seconds_of(pod.role, "MS_TOPO_TIMEOUT", topology_time_out));
   if (forming && pod.role == JobRole::scheduler) {
     end_all("TopologyTimeout", message + ": all end");
     return;

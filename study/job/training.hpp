@@ -26,7 +26,7 @@ struct TrainingRun {
   std::string worker{};  ///< that trains by itself; empty: all
   Seconds start = 0;
   std::optional<Seconds> end{};
-  Seconds step_time = 0;
+  StepTimes step_times{};
   std::uint64_t first_step = 0;
   std::uint64_t steps = 0;  ///< done, once it has ended
   TrainingHosts hosts{};
@@ -51,6 +51,8 @@ class JobTraining {
   void gone(Pod& pod);
 
   [[nodiscard]] const std::vector<TrainingRun>& runs() const { return runs_; }
+  /// What the cluster waits for: sentences.
+  [[nodiscard]] std::vector<std::string> waits() const;
   /// What is under way ends with the simulation.
   void stop(Seconds date);
 
@@ -87,7 +89,9 @@ class JobTraining {
   void start(Progress& progress, TrainingHosts hosts, const std::string& worker, std::function<void()> done);
   void interrupt(Progress& progress, Seconds date, const std::string& why);
   [[nodiscard]] bool recovers() const;
-  [[nodiscard]] Seconds seconds_of(const Pod& pod, std::string_view variable, Seconds otherwise) const;
+  [[nodiscard]] Seconds seconds_of(JobRole role, std::string_view variable, Seconds otherwise) const;
+  [[nodiscard]] Seconds time_out_of_loss(const Pod& lost) const;
+  [[nodiscard]] bool nobody_is_left() const;
 
   JobState& state_;
   TrainingPlan plan_;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <tuple>
 #include <vector>
 
@@ -21,8 +22,23 @@ struct TrainingHosts {
   }
 };
 
-/// The time of a training step on these hosts; of data parallelism where there are no parameter servers. Throws Error
+/// Times of the steps of a training, which are alike up to a step and again from there on: with gradient compression
+/// those before its start are plain.
+struct StepTimes {
+  static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+
+  Seconds first = 0;                ///< of each step before change_at
+  std::uint64_t change_at = never;  ///< counted from 0
+  Seconds then = 0;                 ///< of each step from there on
+
+  /// Of so many steps from one on.
+  [[nodiscard]] Seconds of(std::uint64_t step, std::uint64_t steps) const;
+  /// Steps that are done in a time from one on, with a fraction.
+  [[nodiscard]] double done_in(std::uint64_t step, Seconds time) const;
+};
+
+/// The times of training steps on these hosts; of data parallelism where there are no parameter servers. Throws Error
 /// as the simulation of a step does.
-using StepTime = std::function<Seconds(const TrainingHosts&)>;
+using StepTime = std::function<StepTimes(const TrainingHosts&)>;
 
 }  // namespace hcclsim::study

@@ -22,7 +22,11 @@ class YamlTree : public YAML::EventHandler {
   YamlTree(const std::string& file, std::string_view kind) : file_(file), kind_(kind) {}
 
   [[nodiscard]] bool empty() const { return documents_ == 0; }
-  [[nodiscard]] YamlNode take() { return std::move(root_); }
+  /// After all has been read: what is no YAML is said before what is no tree of texts.
+  [[nodiscard]] YamlNode take() {
+    if (wrong_key_.has_value()) fail(*wrong_key_, "a key is no text");
+    return std::move(root_);
+  }
 
   template <typename... Args>
   [[noreturn]] void fail(std::uint32_t line, fmt::format_string<Args...> format, Args&&... args) const {
@@ -71,9 +75,8 @@ class YamlTree : public YAML::EventHandler {
   };
 
   void begin(YamlNode node, YAML::anchor_t anchor) {
-    if (!open_.empty() && open_.back().node.kind == YamlNode::Kind::map && !open_.back().key.has_value()) {
-      fail(node.line, "a key is a list or a map");
-    }
+    constexpr std::size_t deepest = 200;
+    if (open_.size() == deepest) fail(node.line, "lists and maps stand in each other more than {} deep", deepest);
     open_.push_back({std::move(node), anchor});
   }
 
@@ -103,7 +106,7 @@ class YamlTree : public YAML::EventHandler {
   }
 
   void take_key(Open& parent, const YamlNode& node) {
-    if (node.kind != YamlNode::Kind::scalar) fail(node.line, "a key is no text");
+    if (node.kind != YamlNode::Kind::scalar && !wrong_key_.has_value()) wrong_key_ = node.line;
     if (node.plain && node.text == "<<") fail(node.line, "merge keys (<<) are not read; write the values out");
     for (const YamlMember& member : parent.node.members) {
       if (member.key != node.text) continue;
@@ -123,6 +126,7 @@ class YamlTree : public YAML::EventHandler {
   std::string_view kind_;
   std::size_t documents_ = 0;
   std::size_t nodes_ = 0;
+  std::optional<std::uint32_t> wrong_key_{};  // line of a key that is a list or a map
   YamlNode root_{};
   std::vector<Open> open_{};
   std::map<YAML::anchor_t, YamlNode> anchored_{};

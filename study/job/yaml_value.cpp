@@ -21,6 +21,12 @@ bool is_one_of(std::string_view text, std::span<const std::string_view> words) {
 
 bool is_truth_value(std::string_view text) { return is_one_of(text, truths) || is_one_of(text, falsehoods); }
 
+/// YAML 1.1, which Kubernetes reads, takes it as octal, and YAML 1.2 as decimal.
+bool begins_with_zero(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
+}
+
 bool looks_like_number(std::string_view text) { return parse_number<double>(text).has_value(); }
 
 }  // namespace
@@ -119,6 +125,9 @@ std::int64_t YamlValue::whole_number(std::int64_t lowest, std::int64_t highest) 
   require_kind(YamlNode::Kind::scalar, range);
   const std::optional<std::int64_t> number = node_->plain ? parse_number<std::int64_t>(node_->text) : std::nullopt;
   if (!node_->plain) fail("'{}' is a text; accepted: {}, without quotes", printable(node_->text), range);
+  if (number.has_value() && begins_with_zero(node_->text)) {
+    fail("{} begins with 0, as octal numbers do; accepted: {} without it", node_->text, range);
+  }
   if (!number.has_value() || *number < lowest || *number > highest) {
     fail("{} is not accepted; accepted: {}", printable(node_->text), range);
   }

@@ -51,15 +51,16 @@ PsNumerics replay_numbers(PsExperiment& made, const hccl::PsOutcome& outcome) {
               "{} has {} elements in the shape that is computed, but {} in the timed one; give --numeric-input",
               parameter.name, parameter.elements, gradient.elements);
   }
-  hccl::ReplayOptions how{.optimizer = numerics.optimizer,
-                          .learning_rate = numerics.learning_rate,
-                          .computation = computation_of(numerics, made.experiment.soc),
-                          .data = numerics.data.empty()
-                                      ? fmt::format("synthetic:{}", std::uint64_t{workers} * graph.batch())
-                                      : numerics.data,
-                          .shuffle = numerics.shuffle,
-                          .seed = numerics.seed,
-                          .checkpoint_every = made.options.recovery.checkpoint_every};
+  // Workers that are added take their samples from the same data.
+  const std::uint64_t most_workers = workers + made.options.spare_workers.size();
+  hccl::ReplayOptions how{
+      .optimizer = numerics.optimizer,
+      .learning_rate = numerics.learning_rate,
+      .computation = computation_of(numerics, made.experiment.soc),
+      .data = numerics.data.empty() ? fmt::format("synthetic:{}", most_workers * graph.batch()) : numerics.data,
+      .shuffle = numerics.shuffle,
+      .seed = numerics.seed,
+      .checkpoint_every = made.options.recovery.checkpoint_every};
   how.optimizer.rule = made.run.optimizer;
   hccl::Replay replay(graph, order, made.options.parameters, workers, how);
   for (const hccl::PsLogEntry& entry : outcome.log) replay.take(entry);

@@ -10,7 +10,9 @@
 #include "base/error.hpp"
 #include "device/numerics/loops/optimizer.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "models/lowering/optimizer.hpp"
 #include "models/zoo/zoo.hpp"
+#include "study/hbm_advice.hpp"
 #include "study/ps/numerics.hpp"
 
 namespace hcclsim::study {
@@ -157,6 +159,7 @@ void check(const PsSpec& spec, const PsExperiment& made) {
   if (spec.init_in_server && !tables) {
     bad_input("option", "--init-in-server: no table of embeddings is on servers");
   }
+  if (spec.ids != PsSpec{}.ids && !tables) bad_input("option", "--ids: no table of embeddings is on servers");
   if (tables && spec.recovery.enabled && spec.recovery.from == hccl::PsRecovery::From::copies) {
     bad_input("unsupported",
               "workers have no copies of tables of embeddings to recover a server from; give --ps-recovery checkpoint");
@@ -164,6 +167,41 @@ void check(const PsSpec& spec, const PsExperiment& made) {
   if (made.experiment.batch.micro_batches > 1 || made.experiment.stages.has_value()) {
     bad_input("unsupported", "with parameter servers a step is one micro-batch of a whole network on every worker");
   }
+}
+
+/// What its account is of, allreduce of all gradients, is not what runs.
+RunSpec without_hbm_check(RunSpec run) {
+  run.hbm_check = device::HbmCheck::off;
+  return run;
+}
+
+/// Of a worker. Servers keep the optimizer state of what is on them, and of their tables a worker has the rows that its
+/// cache or its batch holds.
+device::HbmAccount account_of_worker(const PsExperiment& made) {
+  const models::Program& program = *made.experiment.program;
+  device::HbmAccount account = made.experiment.hbm;
+  if (made.others.empty()) account.communication = 0;
+  std::uint64_t elements = 0;
+  for (const std::uint32_t gradient : made.others) elements += program.gradients[gradient].elements;
+  account.optimizer_state =
+      std::min(account.optimizer_state, elements * state_bytes_per_element(made.run.optimizer, made.run.precision));
+  for (const hccl::PsParameter& parameter : made.options.parameters) {
+    if (parameter.rows == 0) continue;
+    const hccl::PsEmbeddings& embeddings = made.options.embeddings;
+    const std::uint64_t kept = embeddings.cache_rows > 0 ? embeddings.cache_rows : embeddings.look_ups;
+    const std::uint64_t absent = (parameter.rows - std::min(parameter.rows, kept)) * parameter.width();
+    account.weights -= std::min(account.weights, absent * size_of(made.run.precision.weight));
+    account.gradients -= std::min(account.gradients, absent * size_of(program.gradients[parameter.gradient].dtype));
+  }
+  return account;
+}
+
+void check_memory(PsExperiment& made) {
+  made.experiment.hbm = account_of_worker(made);
+  const HbmSetting setting{.samples = made.experiment.batch.micro_batch, .whole = true};
+  std::string warning = check_hbm(made.experiment.hbm, made.experiment.soc, made.run.hbm_check,
+                                  "a worker: ", hbm_advice(made.experiment.hbm, made.run, setting));
+  if (!warning.empty()) made.experiment.notes.push_back(std::move(warning));
 }
 
 void add_hybrid(PsExperiment& made) {
@@ -189,7 +227,7 @@ void add_hybrid(PsExperiment& made) {
 }  // namespace
 
 PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& cluster)
-    : run(with_workers(std::move(given), spec, cluster)), experiment(run, cluster) {
+    : run(with_workers(std::move(given), spec, cluster)), experiment(without_hbm_check(run), cluster) {
   const Rank workers = experiment.npus;
   find_hosts(spec, workers, cluster, options);
   std::uint32_t look_ups = 0;
@@ -242,6 +280,7 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
     network =
         run.network.value_or(sim::automatic_network(workers + spec.servers, std::uint64_t{2} * workers * spec.servers));
   }
+  check_memory(*this);
   add_hybrid(*this);
 }
 
@@ -251,6 +290,19 @@ double PsResult::samples_per_second() const {
   const auto last = std::ranges::max_element(outcome.steps, {}, &hccl::PsStep::end);
   return static_cast<double>(outcome.steps.size()) * batch / (last->end - first->start);
 }
+
+namespace {
+
+/// What was to happen when the job had ended already.
+void note_what_was_too_late(const PsSpec& spec, Seconds end, std::vector<std::string>& notes) {
+  const auto note = [&](Seconds date, const std::string& what) {
+    if (date > end) notes.push_back(fmt::format("{} at {:g} s has no effect: the job ends at {:g} s", what, date, end));
+  };
+  for (const hccl::PsRequest& request : spec.requests) note(request.date, fmt::format("{}", name_of(request.kind)));
+  for (const hccl::PsFailure& failure : spec.failures) note(failure.date, "the failure of " + to_string(failure.node));
+}
+
+}  // namespace
 
 PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
   Experiment& experiment = made.experiment;
@@ -283,6 +335,7 @@ PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
   if (allreduce.has_value()) result.allreduce_step = allreduce->result();
   if (made.run.numerics.has_value()) result.numerics = replay_numbers(made, result.outcome);
   result.notes = experiment.notes;
+  note_what_was_too_late(spec, result.outcome.end, result.notes);
   return result;
 }
 

@@ -39,6 +39,7 @@ CompressionComparison::CompressionComparison(Experiment& experiment)
   const std::uint64_t plain = start - std::min<std::uint64_t>(start, compression.steps_done);
   result_.plain_iterations = static_cast<std::uint32_t>(std::min<std::uint64_t>(plain, experiment.training.iterations));
   result_.compressed_iterations = experiment.training.iterations - result_.plain_iterations;
+  result_.compressed_before = compression.steps_done - std::min<std::uint64_t>(start, compression.steps_done);
 }
 
 CompressionResult CompressionComparison::finish() {

@@ -23,14 +23,16 @@ struct CompressionResult {
   Seconds plain_step = 0;       ///< of the same run without compression
   Seconds compressed_step = 0;  ///< of the same run if all its steps are compressed
 
-  // Of the iterations that were simulated
+  // Of the iterations of the run
   std::uint32_t plain_iterations = 0;
   std::uint32_t compressed_iterations = 0;
+  std::uint64_t compressed_before = 0;  ///< of a training that goes on, before them
 
   [[nodiscard]] Seconds saved() const { return plain_step - compressed_step; }
-  /// compression_stats() of PowerSGDState after the simulated iterations: elements over all compressed steps.
-  [[nodiscard]] std::uint64_t stats_before() const { return compressed_iterations * elements_before; }
-  [[nodiscard]] std::uint64_t stats_after() const { return compressed_iterations * elements_after; }
+  /// compression_stats() of PowerSGDState after these iterations: elements over all compressed steps of the training.
+  [[nodiscard]] std::uint64_t compressed() const { return compressed_before + compressed_iterations; }
+  [[nodiscard]] std::uint64_t stats_before() const { return compressed() * elements_before; }
+  [[nodiscard]] std::uint64_t stats_after() const { return compressed() * elements_after; }
   [[nodiscard]] double rate() const;
 };
 

@@ -18,12 +18,10 @@ void send_ends(Experiment& experiment, const hccl::TrainingOptions& options, con
   std::vector<Seconds> last;
   std::uint32_t done = 0;
   const bool may_repeat = !options.skew.jitters();
-  // Behind the first compressed step.
-  const std::uint64_t settled =
-      iterations_in_full + (options.compression.has_value() ? options.compression->settings.start : std::uint64_t{0});
   hccl::simulate_iterations(experiment.cluster, experiment.program, experiment.soc, experiment.costs, options,
                             [&](std::span<const Seconds> ends) {
-                              const bool steady = may_repeat && done >= settled && repeats(before, last, ends);
+                              const bool steady =
+                                  may_repeat && done >= iterations_in_full && repeats(before, last, ends);
                               before.swap(last);
                               last.assign(ends.begin(), ends.end());
                               ++done;
@@ -47,7 +45,7 @@ bool repeats(std::span<const Seconds> first, std::span<const Seconds> second, st
 TrainingClock::TrainingClock(Experiment& experiment, std::uint32_t iterations, const SimulatedPast& past)
     : rank_(experiment.training.rank) {
   hccl::TrainingOptions& options = experiment.training;
-  if (past.iterations > 0 && options.skew.jitters()) {
+  if (past.iterations > 0 && (options.skew.jitters() || options.compression.has_value())) {
     const bool known = past.ends.size() == experiment.npus;
     options.skew.go_on(past.iterations, known ? past.ends : std::vector<Seconds>(experiment.npus, 0));
     if (options.compression.has_value()) options.compression->steps_done = past.iterations;
@@ -55,10 +53,13 @@ TrainingClock::TrainingClock(Experiment& experiment, std::uint32_t iterations, c
     skipped_ = past.iterations;  // the same again
   }
   const std::uint64_t all = std::uint64_t{skipped_} + iterations;
-  options.iterations = static_cast<std::uint32_t>(std::min<std::uint64_t>(all, iterations_in_full));
+  // With compression the steps are not alike, and the figures of the run are those of all of them.
+  const std::uint64_t in_full =
+      options.compression.has_value() ? std::numeric_limits<std::int32_t>::max() : iterations_in_full;
+  options.iterations = static_cast<std::uint32_t>(std::min(all, in_full));
   for (Rank rank = 0; rank < experiment.npus; ++rank) ends_.push_back(options.skew.start(rank));
   steps_.resize(ends_.size());
-  if (all <= iterations_in_full) return;
+  if (all <= in_full) return;
   if (!options.skew.none()) {
     experiment.notes.push_back(fmt::format(
         "the times above are of the first {} iterations; those of all {} are in the table of training steps",

@@ -14,9 +14,10 @@
 /// of a run without real numbers. Those behind them are needed for their step times alone: where kernels jitter, a
 /// child simulates them while training goes on; where they do not, it ends as soon as the step repeats itself, which
 /// goes on for ever. So neither the time before the first training step nor memory grows with the number of iterations.
+/// With gradient compression, whose first steps are plain, all iterations are simulated in full.
 namespace hcclsim::study {
 
-/// Iterations that are simulated in full, at most.
+/// Iterations that are simulated in full, at most, without gradient compression.
 inline constexpr std::uint32_t iterations_in_full = 20;
 
 /// Training that goes on: where the training before it has ended in simulated time.

@@ -62,9 +62,13 @@ std::span<const WorkAxis> work_axes(std::string_view command, std::string_view c
 
 Criterion parse_criterion(std::string_view text) {
   const std::size_t colon = text.find(':');
-  const auto* const column = std::find(figure_columns.begin(), figure_columns.end(), text.substr(0, colon));
+  const std::string_view given = text.substr(0, colon);
+  // As results with parameter servers have it.
+  const std::string_view name = given == "samples_per_s" ? "images_per_s" : given;
+  const auto* const column = std::find(figure_columns.begin(), figure_columns.end(), name);
   if (column == figure_columns.end()) {
-    bad_input("option", "'{}' is no figure; accepted: {}", text.substr(0, colon), fmt::join(figure_columns, ", "));
+    bad_input("option", "'{}' is no figure; accepted: {}, and samples_per_s for images_per_s", given,
+              fmt::join(figure_columns, ", "));
   }
   if (colon == std::string_view::npos) return {*column, is_rate(*column)};
   const std::string_view direction = text.substr(colon + 1);

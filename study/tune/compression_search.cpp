@@ -66,6 +66,7 @@ CompressionSearch search_compression(const RunSpec& spec, const Stage& stage) {
                            .platform = platform_name(run.cluster.path()),
                            .npu = run.soc.name,
                            .npus = run.npus,
+                           .hcom_parallel = run.training.hcom_parallel,
                            .result = {},
                            .trials = {},
                            .break_even = {},

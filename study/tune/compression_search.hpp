@@ -43,6 +43,7 @@ struct CompressionSearch {
   std::string platform;
   std::string npu;
   Rank npus = 0;
+  bool hcom_parallel = true;             ///< gradients are reduced beside the backward pass
   CompressionResult result;              ///< at the speeds of the platform
   std::vector<CompressionTrial> trials;  ///< all links
   std::vector<BreakEven> break_even;     ///< all links, then each kind that is used

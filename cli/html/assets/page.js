@@ -1,6 +1,7 @@
 // The page from its data.
 
-const makers = { run: runSections, tune: tuneSections, collective: collectiveSections, ps: psSections, sweep: sweepSections };
+const makers = { run: runSections, tune: tuneSections, compression: compressionSections, collective: collectiveSections,
+                 ps: psSections, job: jobSections, sweep: sweepSections };
 
 // "set-up" -> "Set-up".
 function navigationWord(id) {

@@ -114,12 +114,15 @@ Json event_list(const JobOutcome& outcome) {
 Json run_list(const JobOutcome& outcome) {
   Json runs = Json::array();
   for (const study::TrainingRun& run : outcome.runs) {
+    const bool compressed = run.step_times.change_at != study::StepTimes::never;
     runs.push_back(Json::object({{"worker", run.worker},
                                  {"start_s", run.start},
                                  {"end_s", or_null(run.end)},
                                  {"first_step", run.first_step},
                                  {"steps", run.steps},
-                                 {"step_time_s", run.step_time},
+                                 {"step_time_s", run.step_times.first},
+                                 {"compressed_from_step", compressed ? Json(run.step_times.change_at) : Json()},
+                                 {"compressed_step_time_s", compressed ? Json(run.step_times.then) : Json()},
                                  {"npus", run.hosts.npus},
                                  {"ended", run.why_ended}}));
   }

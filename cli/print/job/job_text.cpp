@@ -93,6 +93,11 @@ std::string event_table(const JobOutcome& outcome) {
   return table.to_string("  ");
 }
 
+std::string step_times_text(const study::StepTimes& times) {
+  if (times.change_at == study::StepTimes::never) return milliseconds(times.first);
+  return fmt::format("{}; from step {} {}", milliseconds(times.first), times.change_at, milliseconds(times.then));
+}
+
 std::string training_text(const JobResult& result) {
   std::string text =
       fmt::format("Training: {} steps, {}\n", result.scenario.plan.steps,
@@ -102,7 +107,7 @@ std::string training_text(const JobResult& result) {
   Table table("<BY|START s|END s|FROM STEP|DONE|STEP ms|<NPUS|<ENDED");
   for (const study::TrainingRun& run : result.outcome.runs) {
     table.add_row({run.worker.empty() ? "all" : run.worker, date_text(run.start), date_text(run.end.value()),
-                   std::to_string(run.first_step), std::to_string(run.steps), milliseconds(run.step_time),
+                   std::to_string(run.first_step), std::to_string(run.steps), step_times_text(run.step_times),
                    number_runs(run.hosts.npus), run.why_ended});
   }
   return text + table.to_string("  ");

@@ -47,6 +47,8 @@ std::string compression_text(const study::CompressionSearch& search) {
                                  search.platform, result.text);
   text += fmt::format("A compressed step sends {:.3f} in place of {:.3f} MB.\n",
                       static_cast<double>(result.bytes_after) / 1e6, static_cast<double>(result.bytes_before) / 1e6);
+  text += fmt::format("hcom_parallel {}: gradients are reduced {} the backward pass.\n",
+                      search.hcom_parallel ? "on" : "off", search.hcom_parallel ? "beside" : "behind");
   text +=
       fmt::format("At the speeds of the platform a step takes {} ms plain and {} ms compressed: {}.\n\n",
                   milliseconds(result.plain_step), milliseconds(result.compressed_step), saved_text(result.saved()));
@@ -75,6 +77,7 @@ std::string compression_json(const study::CompressionSearch& search) {
             {"platform", search.platform},
             {"npu", search.npu},
             {"npus", search.npus},
+            {"hcom_parallel", search.hcom_parallel},
             {"compression", result.text},
             {"bytes_before", result.bytes_before},
             {"bytes_after", result.bytes_after},

@@ -9,7 +9,7 @@
 
 namespace hcclsim::hccl {
 
-double CompressionError::relative() const { return mean > 0 ? std::sqrt(difference / mean) : 0; }
+double CompressionError::relative() const { return difference == 0 ? 0 : std::sqrt(difference / mean); }
 
 /// The collectives of a segment, along its schedules.
 class CompressedReduction::Exchange : public HookExchange<float> {

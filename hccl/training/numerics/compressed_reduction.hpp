@@ -23,7 +23,7 @@ struct CompressionError {
   double difference = 0;  ///< squared
   double mean = 0;        ///< squared
 
-  /// 0 without gradients.
+  /// 0 without a difference; not a number if gradients are none.
   [[nodiscard]] double relative() const;
 };
 

@@ -111,8 +111,8 @@ int fuzz_msjob(Input input) {
     scenario.until = 10'000;
     const std::vector<study::JobServer> servers{
         {.name = "server0", .npus = {0, 1}, .npu_resource = "huawei.com/Ascend910", .cpus = 8}};
-    const study::JobOutcome outcome =
-        study::simulate_job(job, servers, scenario, [](const study::TrainingHosts&) { return 1.0; });
+    const study::JobOutcome outcome = study::simulate_job(
+        job, servers, scenario, [](const study::TrainingHosts&) { return study::StepTimes{.first = 1.0}; });
     require(outcome.end <= scenario.until, "simulated beyond the end");
   });
 }

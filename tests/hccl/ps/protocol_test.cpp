@@ -126,18 +126,15 @@ TEST(PsFailure, IsRead) {
 }
 
 TEST(PsRecovery, KnowsWhoCanBeRecovered) {
-  const PsNodeName server0{PsRole::server, 0};
-  const PsNodeName server1{PsRole::server, 1};
-  const PsNodeName worker{PsRole::worker, 1};
-  EXPECT_FALSE(recoverable({}, server1));
+  EXPECT_FALSE(recoverable({}, PsRole::server, 1));
   const PsRecovery copies{.enabled = true};
-  EXPECT_TRUE(recoverable(copies, server1));
-  EXPECT_FALSE(recoverable(copies, server0));
-  EXPECT_FALSE(recoverable(copies, worker));
+  EXPECT_TRUE(recoverable(copies, PsRole::server, 1));
+  EXPECT_FALSE(recoverable(copies, PsRole::server, 0));
+  EXPECT_FALSE(recoverable(copies, PsRole::worker, 1));
   const PsRecovery checkpoint{.enabled = true, .from = PsRecovery::From::checkpoint};
-  EXPECT_TRUE(recoverable(checkpoint, server0));
-  EXPECT_TRUE(recoverable(checkpoint, worker));
-  EXPECT_FALSE(recoverable(checkpoint, PsNodeName{}));
+  EXPECT_TRUE(recoverable(checkpoint, PsRole::server, 0));
+  EXPECT_TRUE(recoverable(checkpoint, PsRole::worker, 1));
+  EXPECT_FALSE(recoverable(checkpoint, PsRole::scheduler, 0));
 }
 
 }  // namespace

@@ -160,6 +160,7 @@ TEST(ParameterServer, ScalesOutAndIn) {
   EXPECT_EQ(outcome.moved, (4000 + 2000 + 4000) * sizeof(float));
   EXPECT_EQ(outcome.moved_state, outcome.moved);
   EXPECT_EQ(node(outcome, "worker-2").host.number, 6U);
+  EXPECT_EQ(node(outcome, "server-2").rank, 1U) << "its id stays";
   for (const PsLogEntry& entry : outcome.log) {
     if (entry.kind != PsLogEntry::Kind::update) continue;
     EXPECT_EQ(entry.contributions.size(), entry.date < 60e-3 ? 2U : 3U);
@@ -180,6 +181,49 @@ TEST(ParameterServer, EndsWithANodeThatIsLost) {
   options.steps = 12000;
   options.keep_log = false;
   EXPECT_NEAR(run(cluster, elements, options).end, 30.05, 1e-9);
+}
+
+TEST(ParameterServer, NobodyRegistersWithALostScheduler) {
+  sim::Cluster cluster(star);
+  const std::vector<std::uint64_t> elements{1000, 2000};
+  PsOptions options = test::ps_options(elements, 2, 2, 100);
+  options.costs.call = 20e-6;
+  options.failures = {parse_ps_failure("scheduler at 0s")};
+  options.requests = {parse_ps_request("1s state")};
+  const PsOutcome outcome = run(cluster, elements, options);
+  EXPECT_THAT(outcome.failure, testing::HasSubstr("4 of 4 nodes have not registered"));
+  EXPECT_NEAR(outcome.end, 300, 1e-9) << "cluster time-out";
+  EXPECT_TRUE(outcome.steps.empty());
+  const auto refused = [](const PsEvent& event) { return event.what == "state: connection refused"; };
+  EXPECT_TRUE(std::ranges::any_of(outcome.events, refused));
+}
+
+TEST(ParameterServer, LostSchedulerHearsOfNoLostNodeAndScalesNothing) {
+  sim::Cluster cluster(star);
+  const std::vector<std::uint64_t> elements{1000, 2000};
+  PsOptions options = test::ps_options(elements, 2, 2, 100);
+  options.recovery.enabled = true;
+  options.spare_servers = {{.number = 5}};
+  options.requests = {parse_ps_request("50ms scaleout server=1")};
+  options.node_start = 20e-3;
+  options.failures = {parse_ps_failure("scheduler at 60ms"), parse_ps_failure("server-1 at 60ms restart 20s")};
+  const PsOutcome outcome = run(cluster, elements, options);
+  EXPECT_THAT(outcome.failure, testing::HasSubstr("the scheduler has not been heard of for 30 s"));
+  EXPECT_NEAR(outcome.end, 30.06, 1e-9);
+  EXPECT_EQ(node(outcome, "server-2").rank, std::nullopt) << "it has not registered";
+}
+
+TEST(ParameterServer, RanksFollowTheOrderOfRegistration) {
+  sim::Cluster cluster(star);
+  const std::vector<std::uint64_t> elements{1000, 20};
+  PsOptions options = test::ps_options(elements, 2, 2, 3);
+  options.node_delays["server-0"] = 5;
+  options.requests = {parse_ps_request("6s nodes")};
+  const PsOutcome outcome = run(cluster, elements, options);
+  EXPECT_EQ(node(outcome, "server-1").rank, 0U);
+  EXPECT_EQ(node(outcome, "server-1").placed, 4000U) << "key 0";
+  EXPECT_EQ(node(outcome, "server-0").rank, 1U);
+  EXPECT_EQ(node(outcome, "server-0").placed, 80U);
 }
 
 TEST(ParameterServer, RecoversAServerFromCopies) {

@@ -179,7 +179,7 @@ void check_training(const MsJob& job, const RandomCase& made, const JobOutcome& 
   for (const TrainingRun& run : outcome.runs) {
     EXPECT_TRUE(run.end.has_value());
     EXPECT_LE(run.first_step + run.steps, made.scenario.plan.steps);
-    EXPECT_NEAR(*run.end - run.start, static_cast<double>(run.steps) * run.step_time, run.step_time);
+    EXPECT_NEAR(*run.end - run.start, run.step_times.of(run.first_step, run.steps), run.step_times.first);
   }
   if (job.replicas_of(JobRole::worker) == 0) return;
   const bool all_done = std::any_of(outcome.runs.begin(), outcome.runs.end(), [&](const TrainingRun& run) {

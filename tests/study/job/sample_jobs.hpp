@@ -63,7 +63,7 @@ inline JobScenario sample_scenario(const std::vector<std::string>& failures = {}
   return scenario;
 }
 
-inline Seconds sample_step(const TrainingHosts& /*hosts*/) { return 0.1; }
+inline StepTimes sample_step(const TrainingHosts& /*hosts*/) { return {.first = 0.1}; }
 
 inline const Pod& pod_of(const JobOutcome& outcome, const std::string& name) {
   const auto pod = std::find_if(outcome.pods.rbegin(), outcome.pods.rend(),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "study/job/simulate_job.hpp"
@@ -78,6 +79,34 @@ TEST(JobTraining, WithoutRecoveryALostNodeEndsAllWhenItsHeartbeatsAreMissed) {
   EXPECT_EQ(pod_of(shorter, "worker-0").stages.back().date, 78.0);  // 45 + 31 = 76, the next check
 }
 
+TEST(JobTraining, TheNodeTimeoutIsThatOfTheScheduler) {
+  std::vector<test::RoleText> roles = roles_with("");
+  roles[0].environment = "MS_NODE_TIMEOUT=31";
+  const JobScenario scenario = sample_scenario({"worker-1 exit 1 at 47s"});
+  EXPECT_EQ(pod_of(outcome_on_two_servers(sample_job(roles, keep_pods), scenario), "worker-0").stages.back().date,
+            78.0);
+  std::swap(roles[0].environment, roles[1].environment);
+  EXPECT_EQ(pod_of(outcome_on_two_servers(sample_job(roles, keep_pods), scenario), "worker-0").stages.back().date,
+            345.0);
+}
+
+TEST(JobTraining, NobodyMissesANodeOfAClusterThatIsGone) {
+  const JobOutcome outcome =
+      outcome_on_two_servers(sample_job(roles_with("")), sample_scenario({"worker-1 exit 1 at 47s"}));
+  EXPECT_EQ(outcome.status.completion, 47.0);
+  EXPECT_EQ(event_of(outcome, "NodeTimeout"), nullptr);
+  EXPECT_EQ(outcome.end, 47.0) << "all pods are deleted then";
+}
+
+TEST(JobTraining, AJobThatWaitsSaysForWhom) {
+  const JobOutcome outcome =
+      outcome_on_two_servers(sample_job(roles_with("MS_ENABLE_RECOVERY=1"), "  enableDynamicWorker: true\n"),
+                             sample_scenario({"worker-1 exit 1 at 47s"}));
+  EXPECT_EQ(outcome.ending, JobEnding::stuck);
+  EXPECT_THAT(outcome.waits,
+              ElementsAre("the cluster waits for job-worker-1, which is gone and which nobody restarts"));
+}
+
 TEST(JobTraining, WithRecoveryTheOthersWaitAndGoOnFromTheLastCheckpoint) {
   JobScenario scenario = sample_scenario({"worker-1 exit 137 at 46.95s"});
   scenario.plan.checkpoint_every = 20;
@@ -147,7 +176,7 @@ TEST(JobTraining, WorkersWithoutASchedulerTrainByThemselves) {
   std::vector<TrainingHosts> asked;
   const auto step = [&](const TrainingHosts& hosts) {
     asked.push_back(hosts);
-    return 0.2;
+    return StepTimes{.first = 0.2};
   };
   const JobOutcome outcome = simulate_job(sample_job({{"Worker", 2, "Never", "huawei.com/Ascend910: 2"}}),
                                           sample_servers(1, 4), sample_scenario(), step);
@@ -156,6 +185,21 @@ TEST(JobTraining, WorkersWithoutASchedulerTrainByThemselves) {
   EXPECT_THAT(asked[1].npus, ElementsAre(2, 3));
   EXPECT_EQ(outcome.runs[0].worker, "job-worker-0");
   EXPECT_EQ(outcome.status.completion, 62.0);
+}
+
+TEST(JobTraining, StepsOfACompressedTrainingChangeTheirTime) {
+  const StepTimes times{.first = 0.2, .change_at = 10, .then = 0.1};
+  EXPECT_DOUBLE_EQ(times.of(0, 8), 1.6);
+  EXPECT_DOUBLE_EQ(times.of(0, 100), 2 + 9);
+  EXPECT_DOUBLE_EQ(times.of(5, 10), 1 + 0.5);
+  EXPECT_DOUBLE_EQ(times.of(20, 10), 1);
+  EXPECT_DOUBLE_EQ(times.done_in(0, 1), 5);
+  EXPECT_DOUBLE_EQ(times.done_in(0, 3), 20);
+  EXPECT_DOUBLE_EQ(times.done_in(20, 3), 30);
+  const JobOutcome outcome = simulate_job(sample_job(roles_with("")), sample_servers(2, 4), sample_scenario(),
+                                          [&](const TrainingHosts&) { return times; });
+  ASSERT_EQ(outcome.runs.size(), 1U);
+  EXPECT_DOUBLE_EQ(outcome.runs[0].end.value(), 42 + 2 + 9);
 }
 
 TEST(JobTraining, ImagesThatAreNeverPulled) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <tuple>
 
 #include "tests/support/refusal.hpp"
 
@@ -147,6 +148,24 @@ TEST(ParameterServers, RefuseWhatCannotBe) {
                         spec.hosts = parse_ps_hosts("cpu");
                       }),
               HasSubstr("simgrid"));
+}
+
+TEST(ParameterServers, WorkersKeepNoStateOfWhatIsOnServers) {
+  const RunSpec run = lenet();
+  const auto account = [&](const PsSpec& spec) {
+    const std::vector<Bytes> parts = on_ps_experiment(run, spec, [](PsExperiment& made) {
+      const device::HbmAccount& hbm = made.experiment.hbm;
+      return std::vector<Bytes>{hbm.optimizer_state, hbm.communication, made.other_bytes};
+    });
+    return std::tuple(parts[0], parts[1], parts[2]);
+  };
+  const auto [state, buffers, others] = account({});
+  EXPECT_EQ(state, 0U);
+  EXPECT_EQ(buffers, 0U);
+  EXPECT_EQ(others, 0U);
+  const auto [some_state, some_buffers, some_others] = account({.marked = {"fc*"}});
+  EXPECT_EQ(some_state, some_others) << "momentum: one tensor in fp32";
+  EXPECT_GT(some_buffers, 0U);
 }
 
 TEST(ParameterServers, AgreeOnBothNetworks) {

@@ -76,6 +76,18 @@ TEST(TrainingClock, ATrainingThatGoesOnHasTheTimesOfOneThatWasNotInterrupted) {
   }
 }
 
+TEST(TrainingClock, ACompressedTrainingIsSimulatedInFull) {
+  RunSpec spec = lenet(0);
+  spec.compression = hccl::CompressionSettings{.start = 30};
+  const Clocked whole = clocked(spec, 50);
+  EXPECT_EQ(whole.in_full, 50U);
+  EXPECT_EQ(whole.notes, clocked(spec, 20).notes);
+  EXPECT_EQ(whole.ends, simulated_ends(spec, 50));
+  const Clocked rest = clocked(spec, 15, {35, whole.ends[34]});
+  EXPECT_EQ(rest.in_full, 15U) << "only its own iterations";
+  EXPECT_NEAR(rest.ends.back()[0], whole.ends.back()[0], 1e-12);
+}
+
 TEST(TrainingClock, AStepThatRepeatsItselfIsNotSimulatedForEver) {
   // Two million iterations to skip: simulated, they would take hours.
   RunSpec spec = lenet(0);

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "hccl/training/numerics/compressed_reduction.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/training.hpp"
@@ -94,6 +95,13 @@ TEST(CompressedTraining, TopKOfAllIsPlain) {
 }
 
 /// Steps before `start` are those of the plain reduction: W is a power of two, so that dividing first loses nothing.
+TEST(CompressedTraining, ErrorOfGradientsThatAreNoneIsNone) {
+  const double none = std::nan("");
+  EXPECT_TRUE(std::isnan((CompressionError{.difference = none, .mean = none}.relative())));
+  EXPECT_EQ((CompressionError{.difference = 4, .mean = 1}.relative()), 2);
+  EXPECT_EQ(CompressionError{}.relative(), 0);
+}
+
 TEST(CompressedTraining, PlainStepsHaveThePlainBits) {
   const auto compressed = make_trainer(setup_of("powersgd:start=3"));
   const auto plain = make_trainer(setup_of(""));
