@@ -57,6 +57,6 @@ int main() {
   for (const auto& [date, condition] : outcome.status.history) fmt::print("{:7.3f} s {}\n", date, name_of(condition));
   for (const hcclsim::study::TrainingRun& run : outcome.runs) {
     fmt::print("steps {} to {} of {:.3f} ms on {} NPUs: {}\n", run.first_step + 1, run.first_step + run.steps,
-               run.step_time * 1e3, run.hosts.npus.size(), run.why_ended);
+               run.step_times.first * 1e3, run.hosts.npus.size(), run.why_ended);
   }
 }
