@@ -23,6 +23,7 @@ models::UpdateOptions update_options(const ProgramOptions& options) {
           .optimizer = options.optimizer,
           .checks = options.checks,
           .mean = options.gradients_mean,
+          .mean_again = options.mean_again,
           .clear = options.accumulate};
 }
 

@@ -28,6 +28,7 @@ struct ProgramOptions {
   models::ShardingOptions sharding{};
   bool forward_only = false;    ///< the network is applied, not trained
   bool gradients_mean = false;  ///< reduced gradients are divided by the replicas before their update
+  bool mean_again = false;      ///< … and once more
 };
 
 /// Whether attention is one kernel: FlashAttentionScore of CANN's operator library, which is for A2 and A3.

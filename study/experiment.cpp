@@ -86,7 +86,8 @@ device::ProgramOptions options_of_program(const RunSpec& spec) {
           .checks = spec.gradient_checks(),
           .fused_attention = spec.fused_attention,
           .forward_only = spec.parallel.forward_only,
-          .gradients_mean = spec.gradients_mean_kernels && !spec.compression.has_value()};  // a hook divides
+          .gradients_mean = spec.gradients_mean_kernels && !spec.compression.has_value(),  // a hook divides
+          .mean_again = spec.mean_again};
 }
 
 /// How MindSpore fuses the gradients of data parallelism; none: they are split as HCCL does.

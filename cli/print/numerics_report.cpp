@@ -42,8 +42,9 @@ std::string head(const study::NumericsResult& report) {
                                  report.computed_shape, report.computed_type);
   if (!report.too_large.empty()) text += fmt::format(" ({} needs more memory than the limit)", report.too_large);
   if (report.round != "none") text += fmt::format(" rounded to {}", report.round);
-  text += fmt::format("; gradients are a {} over {}", report.gradients_mean ? "mean" : "sum",
-                      report.stages > 1 ? "the replicas of a stage" : "NPUs");
+  text += fmt::format("; gradients are a {} over {}{}", report.gradients_mean ? "mean" : "sum",
+                      report.stages > 1 ? "the replicas of a stage" : "NPUs",
+                      report.mean_again ? ", divided by their number once more" : "");
   if (report.micro_batches > 1) {
     text += fmt::format(", losses and gradients of {} micro-batches are added up", report.micro_batches);
   }
@@ -159,8 +160,12 @@ std::string exactness(const study::NumericsResult& report) {
     text += fmt::format(
         "Reduced gradient of iteration {} against the fp64 {}: largest difference {:.3g}, bound there {:.3g} ({} "
         "additions), worst difference/bound {:.3g}; {} of {} elements vanished{}{}.\n",
-        error.iteration, report.gradients_mean ? "mean" : "sum", error.largest, error.bound, error.additions,
-        error.worst_ratio, with_thousands(error.vanished), with_thousands(error.elements),
+        error.iteration,
+        !report.gradients_mean ? "sum"
+        : report.mean_again    ? "mean, divided once more"
+                               : "mean",
+        error.largest, error.bound, error.additions, error.worst_ratio, with_thousands(error.vanished),
+        with_thousands(error.elements),
         error.overflowed > 0 ? fmt::format(", {} overflowed and are not compared", with_thousands(error.overflowed))
                              : "",
         error.not_numbers > 0

@@ -77,9 +77,11 @@ void add_updates(Program& program, const UpdateOptions& options) {
     const std::uint64_t elements = updated_elements(program, g);
     std::vector<Kernel> kernels;
     if (!checks) add_cast_back(kernels, Phase::update, gradient, elements);
-    if (options.mean) {
+    for (const auto& [name, wanted] : {std::pair{"mean", options.mean}, std::pair{"mean_again", options.mean_again}}) {
       const Bytes bytes = elements * size_of(gradient.reduced_type());
-      kernels.push_back(vector_kernel("mean", Phase::update, gradient.reduced_type(), elements, bytes, bytes));
+      if (wanted) {
+        kernels.push_back(vector_kernel(name, Phase::update, gradient.reduced_type(), elements, bytes, bytes));
+      }
     }
     std::ranges::move(update_kernels(elements, options.optimizer, options.precision, gradient.reduced_type()),
                       std::back_inserter(kernels));

@@ -296,11 +296,13 @@ struct Applier {
   /// R1.15: with the whole batch on every device gradients are divided by the devices once more.
   void divide_in_pynative_mode() {
     if (context.graph_mode() || !context.flag("full_batch")) return;
-    const bool twice = spec.gradients_mean_kernels;
+    spec.mean_again = spec.gradients_mean_kernels;
     spec.gradients_mean_kernels = true;
     notes.push_back(fmt::format("PyNative mode with full_batch: gradients are divided by device_num{}",
-                                twice ? " once more, which is in neither times nor real numbers" : ""));
-    if (spec.numerics.has_value()) spec.numerics->gradients_mean = true;
+                                spec.mean_again ? " once more" : ""));
+    if (!spec.numerics.has_value()) return;
+    spec.numerics->gradients_mean = true;
+    spec.numerics->mean_again = spec.mean_again;
   }
 
   void apply_results() {

@@ -73,6 +73,7 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
   out.workers = numerics.workers;
   out.memory_limit = memory_limit(numerics);
   out.gradients_mean = numerics.gradients_mean;
+  out.mean_again = numerics.mean_again;
   out.loss_repeated_mean = numerics.loss_repeated_mean;
   out.optimizer = numerics.optimizer;
   out.optimizer.rule = spec.optimizer;
@@ -169,6 +170,7 @@ NumericsResult describe(const RunSpec& spec, const Experiment& experiment, const
     result.cast_back = hcclsim::name_of(*gradients.front().cast_back);
   result.broadcast = spec.parameter_broadcast && trainer.stage(0).replicas() > 1;
   result.gradients_mean = numerics.gradients_mean;
+  result.mean_again = numerics.mean_again;
   result.stages = static_cast<std::uint32_t>(trainer.stages());
   result.micro_batches = trainer.micro_batches();
   result.requested = spec.iterations;

@@ -121,6 +121,7 @@ struct NumericsResult {
   std::string reduced_as = "fp32";  ///< types in which gradients are reduced
   std::string cast_back{};          ///< type that they have before and after that, if it is another one
   bool gradients_mean = true;
+  bool mean_again = false;  ///< gradients are divided once more
   std::uint32_t stages = 1;
   std::uint32_t micro_batches = 1;            ///< whose losses and gradients are added up in an iteration
   std::string compression;                    ///< settings of the hook that reduces gradients; empty: none

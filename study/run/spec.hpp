@@ -48,6 +48,7 @@ struct NumericsSpec {
   device::OptimizerSettings optimizer{};  ///< but for its rule, which is that of the run
   double label_smoothing = 0;
   bool gradients_mean = true;
+  bool mean_again = false;          ///< gradients are divided by the replicas once more
   bool loss_repeated_mean = false;  ///< the loss is that of all replicas: each one's part is divided by their number
 
   // What it may take of this computer
@@ -96,6 +97,7 @@ struct RunSpec {
   bool full_batch = false;              ///< its dataset_strategy: every rank reads the samples of all replicas
   bool dataset_strategy_given = false;  ///< it is not the default
   bool gradients_mean_kernels = false;  ///< reduced gradients are divided in kernels of their own, as MindSpore does
+  bool mean_again = false;              ///< … twice, as in PyNative mode with the whole batch on every device
   bool parameter_broadcast = false;     ///< before the first step rank 0 sends its weights to all
   device::LossScaler loss_scale{};
   std::optional<double> clip_norm{};  ///< largest global norm of the gradients; none: they are not clipped

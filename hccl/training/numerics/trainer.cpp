@@ -156,7 +156,8 @@ IterationFigures Trainer::step(bool checked) {
   Progress progress{
       .figures = {.iteration = iteration_, .learning_rate = options_.learning_rate.at(iteration_), .loss_scale = scale},
       // What a compression hook gives is the mean.
-      .divisor = (options_.gradients_mean && compression() == nullptr ? replicas : 1) * scale,
+      .divisor = (options_.gradients_mean && compression() == nullptr ? replicas : 1) *
+                 (options_.mean_again ? replicas : 1) * scale,
       .checked = checked};
   if (checked) reduction_check_ = {};
   step_whole_ = false;

@@ -38,6 +38,7 @@ struct TrainerOptions {
   /// Most memory that may be taken; more is refused with Error(bad_input, "memory"). 0: no limit.
   Bytes memory_limit = 0;
   bool gradients_mean = true;  ///< × 1/N after the reduction, N: replicas of a stage
+  bool mean_again = false;     ///< × 1/N once more
   /// The loss is that of all replicas, of which each one's is a part: 1/N of it in the backward pass. (The losses are
   /// added up by MindSpore's semi_auto_parallel and auto_parallel, and divided by VirtualDiv.)
   bool loss_repeated_mean = false;

@@ -125,7 +125,9 @@ Checkpoint Trainer::checkpoint() {
                     {"loss_scale", scaling == Kind::none    ? "none"
                                    : scaling == Kind::fixed ? "static"
                                                             : "dynamic"},
-                    {"gradients_mean", options_.gradients_mean ? "on" : "off"}};
+                    {"gradients_mean", options_.mean_again       ? "twice"
+                                       : options_.gradients_mean ? "on"
+                                                                 : "off"}};
   if (options_.loss_repeated_mean) result.options["loss_repeated_mean"] = "on";
   const Rank replicas = stages_.front()->replicas();
   if (replicas != npus_) result.options["replicas"] = std::to_string(replicas);

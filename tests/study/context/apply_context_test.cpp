@@ -289,8 +289,18 @@ TEST(ApplyContext, PynativeModeWithFullBatch) {
   spec.numerics.emplace();
   apply_context(context, {}, spec);
   EXPECT_TRUE(spec.gradients_mean_kernels);
+  EXPECT_FALSE(spec.mean_again);
   EXPECT_TRUE(spec.numerics->gradients_mean);
   EXPECT_THAT(spec.notes, Contains(HasSubstr("divided by device_num")));
+
+  context = context_of({{"parallel_mode", "auto_parallel"}, {"full_batch", "True"}, {"gradients_mean", "True"}});
+  context.set_graph_mode(false);
+  RunSpec twice;
+  twice.numerics.emplace();
+  apply_context(context, {}, twice);
+  EXPECT_TRUE(twice.gradients_mean_kernels && twice.mean_again);
+  EXPECT_TRUE(twice.numerics->gradients_mean && twice.numerics->mean_again);
+  EXPECT_THAT(twice.notes, Contains(HasSubstr("divided by device_num once more")));
 }
 
 TEST(ApplyContext, ImpliedModes) {

@@ -211,6 +211,13 @@ TEST(Trainer, SumsWhereTheMeanIsOff) {
   EXPECT_DOUBLE_EQ(make_trainer(setup)->step(false).gradient_norm, 4 * mean);
 }
 
+TEST(Trainer, DividesOnceMore) {
+  TrainingSetup setup = setup_of("lenet", 4);
+  const double mean = make_trainer(setup)->step(false).gradient_norm;
+  setup.options.mean_again = true;
+  EXPECT_DOUBLE_EQ(make_trainer(setup)->step(false).gradient_norm, mean / 4);
+}
+
 TEST(Trainer, ClipsTheGlobalNorm) {
   TrainingSetup setup = setup_of("mlp:64,128,96,10", 2);
   setup.options.optimizer = {.rule = models::Optimizer::sgd};
