@@ -48,7 +48,9 @@ std::vector<std::string> options_against(std::string_view part, const RunSpec& s
   const auto offer = [&](bool helps, std::string option) {
     if (helps) options.push_back(std::move(option));
   };
-  const bool kept = part == weights || part == gradients || part == optimizer_state || part == gathered;
+  // Of weights that are gathered for every use, the largest collective counts, which stages do not make smaller.
+  const bool kept =
+      part == weights || part == gradients || part == optimizer_state || (part == gathered && kind != zero3);
   if (part == weights) offer(can_share && kind != on && kind != zero3, "--optimizer-parallel zero3");
   if (part == gradients) {
     offer(can_share && kind < zero2 && waits_for_little(parallel, setting.gradients), "--optimizer-parallel zero2");
@@ -65,7 +67,8 @@ std::vector<std::string> options_against(std::string_view part, const RunSpec& s
                       name_of(spec.precision.compute == DataType::bf16 ? DataType::bf16 : DataType::fp16)));
   }
   if (part == activations) {
-    offer(!setting.whole && trained && !measured && parallel.recompute.kind == hccl::RecomputeKind::none, "--recompute full");
+    offer(!setting.whole && trained && !measured && parallel.recompute.kind == hccl::RecomputeKind::none,
+          "--recompute full");
     offer(!setting.whole && setting.micro_batches == 1 && setting.samples > 1 && !measured,
           fmt::format("{} {}", staged ? "--micro-batches" : "--accumulate", setting.samples));
   }

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/error.hpp"
 #include "device/soc.hpp"
 
 namespace hcclsim::hccl {
@@ -15,6 +16,17 @@ Communicator world_communicator(Rank size) {
   Communicator world{std::string(world_group), std::vector<Rank>(size)};
   std::iota(world.ranks.begin(), world.ranks.end(), Rank{0});
   return world;
+}
+
+void check_members(const Communicator& communicator, Rank npus) {
+  std::vector<Rank> sorted = communicator.ranks;
+  std::ranges::sort(sorted);
+  if (!sorted.empty() && sorted.back() >= npus) {
+    bad_input("communicator", "{}: no NPU {} in a cluster of {}", communicator.name, sorted.back(), npus);
+  }
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
+    bad_input("communicator", "{}: NPU {} takes part twice", communicator.name, *twice);
+  }
 }
 
 std::vector<Rank> Topology::server_sizes() const {

@@ -19,6 +19,9 @@ struct Communicator {
 /// The first `size` ranks of the cluster.
 [[nodiscard]] Communicator world_communicator(Rank size);
 
+/// Throws Error(bad_input, "communicator") if the cluster of `npus` lacks one of the NPUs or one takes part twice.
+void check_members(const Communicator& communicator, Rank npus);
+
 /// How far apart ranks are: in one server, in one super-pod, or farther.
 enum class Extent : std::uint8_t { server, super_pod, cluster };
 

@@ -78,8 +78,9 @@ void CollectiveRun::start_stage(Rank place, Seconds date, PathTime path) {
       return;
     }
   }
-  if (finished_++ == 0 || date > last_end_) {
+  if (finished_++ == 0 || date > last_end_ || (date == last_end_ && place < last_place_)) {
     last_end_ = date;
+    last_place_ = place;
     path.end = date;
     path_ = path;
   }
@@ -235,7 +236,7 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes
   queue.task_start = queue.date;
   const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);
   queue.first_byte = queue.date + setup + queue.route->latency;
-  if (queue.rate > 0) {
+  if (queue.rate > 0 && !machine_.moves_all) {
     queue.date = queue.first_byte + load / queue.rate;
     end_transfer(place, number, bytes);
     return true;
@@ -280,30 +281,53 @@ void CollectiveRun::end_transfer(Rank place, std::uint32_t number, Bytes bytes) 
 void CollectiveRun::add_to_path(Queue& queue, Bytes bytes) const {
   const sim::Route& route = *queue.route;
   if (route.links.empty()) return;
-  const auto load = [&](sim::LinkId link) { return loads_.time(link); };
-  sim::LinkId most = route.links.front();
-  Seconds most_load = load(most);
-  for (const sim::LinkId link : route.links) {
-    const Seconds here = load(link);
-    if (here <= most_load) continue;
-    most_load = here;
-    most = link;
-  }
+  const sim::LinkId most = queue.rate > 0 ? slowest_of(route) : busiest_of(route);
   const auto kind = static_cast<std::size_t>(machine_.cluster.links()[most].kind);
   PathTime& path = queue.path;
   Seconds& time = path.on_links.at(kind);
   sim::LinkId& named = path.links.at(kind);
-  // Of links with the same load, up to rounding, the first one of the platform file.
-  constexpr double rounding = 1e-9;
-  const Seconds named_load = load(named);
-  const bool more = most_load > named_load * (1 + rounding);
-  const bool as_much = most_load >= named_load * (1 - rounding);
-  if (time == 0 || more || (as_much && most < named)) named = most;
+  if (time == 0 || limits_more(most, named)) named = most;
   const Seconds taken = std::max(queue.date - queue.first_byte, 0.0);
   const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
   const Seconds idle = static_cast<double>(bytes) * factor / machine_.cluster.capacity(route.slowest);
   time += taken;
   path.sharing += std::max(taken - idle, 0.0);
+}
+
+sim::LinkId CollectiveRun::slowest_of(const sim::Route& route) const {
+  sim::LinkId slowest = route.links.front();
+  for (const sim::LinkId link : route.links) {
+    if (machine_.cluster.capacity(link) < machine_.cluster.capacity(slowest)) slowest = link;
+  }
+  return slowest;
+}
+
+sim::LinkId CollectiveRun::busiest_of(const sim::Route& route) const {
+  sim::LinkId busiest = route.links.front();
+  for (const sim::LinkId link : route.links) {
+    if (loads_.time(link) > loads_.time(busiest)) busiest = link;
+  }
+  return busiest;
+}
+
+/// A link that is shared limits more than one that is not. Of private links it is the slowest one that does, whatever
+/// the order in which their transfers are looked at; of others that with the largest load. Of equal ones, up to
+/// rounding, the first one of the platform file.
+bool CollectiveRun::limits_more(sim::LinkId link, sim::LinkId named) const {
+  const auto is_private = [this](sim::LinkId id) {
+    return machine_.private_links != nullptr && machine_.private_links->holds(id);
+  };
+  if (is_private(link) != is_private(named)) return is_private(named);
+  if (is_private(link)) {
+    const BytesPerSecond speed = machine_.cluster.capacity(link);
+    const BytesPerSecond speed_of_named = machine_.cluster.capacity(named);
+    return speed < speed_of_named || (speed == speed_of_named && link < named);
+  }
+  constexpr double rounding = 1e-9;
+  const Seconds load = loads_.time(link);
+  const Seconds load_of_named = loads_.time(named);
+  const bool as_much = load >= load_of_named * (1 - rounding);
+  return load > load_of_named * (1 + rounding) || (as_much && link < named);
 }
 
 /// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for.

@@ -43,9 +43,9 @@ struct Machine {
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< longest wait for a notify (HCCL_EXEC_TIMEOUT)
   sim::FlowLog* flows = nullptr;                                    ///< null: nobody asks for them
   const RankOrbits* orbits = nullptr;                               ///< null: every rank is simulated
-  /// Links whose transfers need no event, if it is known beforehand what all streams do and capacities stay what they
-  /// are; null: none.
+  /// Of the links, if it is known beforehand what all streams do and capacities stay what they are; null: none.
   const PrivateLinks* private_links = nullptr;
+  bool moves_all = true;  ///< the network moves what goes over private links, too: with events, like all others
 };
 
 /// The tasks of a rank as its host issues them: number k of them, counted from 0 in the order of the walk, does not
@@ -150,6 +150,12 @@ class CollectiveRun final : public sim::EventHandler {
   void end_transfer(Rank place, std::uint32_t number, Bytes bytes);
   /// Adds the transfer that has just ended to the path of its queue.
   void add_to_path(Queue& queue, Bytes bytes) const;
+  /// The link that limits a transfer over private links: the slowest one.
+  [[nodiscard]] sim::LinkId slowest_of(const sim::Route& route) const;
+  /// The link that limits another transfer: the one that has carried most so far.
+  [[nodiscard]] sim::LinkId busiest_of(const sim::Route& route) const;
+  /// Whether a link limits the path more than the one that is named so far.
+  [[nodiscard]] bool limits_more(sim::LinkId link, sim::LinkId named) const;
   void log_flow(const Member& member, const Queue& queue, Bytes bytes) const;
   void reduce_or_copy(Rank place, std::uint32_t number);
   void reduce_by_core(Rank place, std::uint32_t number, Bytes bytes);
@@ -187,7 +193,8 @@ class CollectiveRun final : public sim::EventHandler {
   Rank arrived_ = 0;
   Seconds last_arrival_ = 0;
   Seconds last_end_ = 0;
-  PathTime path_;  // to the last end
+  PathTime path_;        // to the last end
+  Rank last_place_ = 0;  // that has it
 };
 
 }  // namespace hcclsim::hccl

@@ -27,6 +27,7 @@ class PrivateLinks {
   /// Rate of the transfers over a route if its links are private, else 0. FATPIPE links are: a flow on them has the
   /// whole capacity in any case.
   [[nodiscard]] BytesPerSecond rate(const sim::Route& route) const;
+  [[nodiscard]] bool holds(sim::LinkId link) const { return !uses_[link].shared; }
 
  private:
   static constexpr std::uint64_t nobody = ~std::uint64_t{0};

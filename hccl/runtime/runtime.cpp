@@ -46,15 +46,7 @@ CommunicatorId Runtime::create_communicator(Communicator communicator) {
 }
 
 CommunicatorId Runtime::create_communicator(Communicator communicator, Seats seats) {
-  std::vector<Rank> sorted = communicator.ranks;
-  std::ranges::sort(sorted);
-  if (!sorted.empty() && sorted.back() >= machine_.cluster.size()) {
-    bad_input("communicator", "{}: no NPU {} in a cluster of {}", communicator.name, sorted.back(),
-              machine_.cluster.size());
-  }
-  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
-    bad_input("communicator", "{}: NPU {} takes part twice", communicator.name, *twice);
-  }
+  check_members(communicator, machine_.cluster.size());
   return add_communicator(std::move(communicator), std::move(seats));
 }
 

@@ -40,6 +40,7 @@ void check(const sim::Cluster& cluster, const SimulateOptions& options, const st
       bad_input("collective", "{} is for {} ranks, {} NPUs are given", call.name, call.schedule->ranks,
                 call.ranks.size());
     }
+    check_members({call.name, call.ranks}, cluster.size());
   }
 }
 
@@ -305,8 +306,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
     orbits = find_orbits(cluster, calls);
   }
   const FoldedCluster folded(cluster, orbits);
-  std::optional<PrivateLinks> private_links;
-  if (options.network == sim::NetworkKind::fluid) private_links.emplace(links_of(cluster, calls, orbits));
+  const PrivateLinks private_links = links_of(cluster, calls, orbits);
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
   const Machine machine{.loop = loop,
@@ -317,7 +317,8 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
                         .trace = result.trace,
                         .exec_timeout = options.exec_timeout,
                         .orbits = orbits.has_value() ? &*orbits : nullptr,
-                        .private_links = private_links.has_value() ? &*private_links : nullptr};
+                        .private_links = &private_links,
+                        .moves_all = options.network != sim::NetworkKind::fluid};
   Runtime runtime(machine);
   Hosts hosts(machine, runtime, costs, options, calls);
   hosts.start();

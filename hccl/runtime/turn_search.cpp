@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/schedule/walk.hpp"
@@ -57,7 +58,7 @@ class UnionFind {
 }  // namespace
 
 LinkShift::LinkShift(const sim::Cluster& cluster)
-    : cluster_(cluster), next_(cluster.links().size(), none), previous_(next_), orbit_(next_.size(), 0) {}
+    : cluster_(&cluster), next_(cluster.links().size(), none), previous_(next_), orbit_(next_.size(), 0) {}
 
 void LinkShift::begin_region(Rank ranks) {
   ranks_ = ranks;
@@ -87,9 +88,9 @@ bool LinkShift::add(const sim::Route& route, const sim::Route& image) {
 
 bool LinkShift::add(sim::LinkId link, sim::LinkId image) {
   if (next_[link] == image) return orbit_[link] == ranks_;
-  const auto links = cluster_.links();
-  const bool alike = cluster_.capacity(link) == cluster_.capacity(image) && links[link].shared == links[image].shared &&
-                     links[link].kind == links[image].kind;
+  const auto links = cluster_->links();
+  const bool alike = cluster_->capacity(link) == cluster_->capacity(image) &&
+                     links[link].shared == links[image].shared && links[link].kind == links[image].kind;
   if (next_[link] != none || previous_[image] != none || !alike) return false;
   next_[link] = image;
   previous_[image] = link;
@@ -108,7 +109,7 @@ sim::LinkFold LinkShift::fold() const {
       fold.representative[link] = first;
       ++links;
     }
-    if (cluster_.links()[first].shared) fold.share[first] = static_cast<double>(links) / orbit_[first];
+    if (cluster_->links()[first].shared) fold.share[first] = static_cast<double>(links) / orbit_[first];
   }
   return fold;
 }
@@ -166,10 +167,31 @@ bool TurnSearch::find() {
   if (routes > most_routes) return false;
   Ranks all(turn_.size());
   std::iota(all.begin(), all.end(), Rank{0});
-  const auto is_moved = [this](Rank rank) { return turn_[rank] != rank; };
-  if (turn_region(all)) return true;
   const std::vector<Ranks> parts = regions();
-  if (parts.size() == 1) return false;
+  const bool together = turn_region(all);
+  if (parts.size() == 1) return together;
+  // Apart, regions may turn by shorter steps; together, one of them may stand for others.
+  const Rank left = together ? orbits() : static_cast<Rank>(turn_.size());
+  Ranks turn = turn_;
+  LinkShift links = std::exchange(links_, LinkShift(cluster_));
+  if (turn_apart(parts) && orbits() < left) return true;
+  turn_ = std::move(turn);
+  links_ = std::move(links);
+  return together;
+}
+
+Rank TurnSearch::orbits() const {
+  std::vector<bool> seen(turn_.size(), false);
+  Rank orbits = 0;
+  for (Rank first = 0; first < turn_.size(); ++first) {
+    if (seen[first]) continue;
+    ++orbits;
+    for (Rank rank = first; !seen[rank]; rank = turn_[rank]) seen[rank] = true;
+  }
+  return orbits;
+}
+
+bool TurnSearch::turn_apart(const std::vector<Ranks>& parts) {
   // What cannot turn at all goes first, so that others keep off its links.
   std::vector<const Ranks*> order;
   for (const Ranks& region : parts) {
@@ -179,7 +201,7 @@ bool TurnSearch::find() {
     if (!split_by_kind(region, coupling_.kinds).empty()) order.push_back(&region);
   }
   const auto fits = [this](const Ranks* region) { return turn_region(*region) || keep_region(*region); };
-  return std::ranges::all_of(order, fits) && std::ranges::any_of(all, is_moved);
+  return std::ranges::all_of(order, fits) && orbits() < turn_.size();
 }
 
 std::vector<TurnSearch::Ranks> TurnSearch::regions() const {

@@ -32,7 +32,7 @@ class LinkShift {
 
   [[nodiscard]] bool add(sim::LinkId link, sim::LinkId image);
 
-  const sim::Cluster& cluster_;
+  const sim::Cluster* cluster_;
   std::vector<sim::LinkId> next_;
   std::vector<sim::LinkId> previous_;
   std::vector<Rank> orbit_;         // of links: ranks on every orbit of those that use it
@@ -69,6 +69,10 @@ class TurnSearch {
   std::uint32_t add_shape(const std::vector<const Schedule*>& schedules, Rank ranks);
   /// Ranks that depend on each other, directly or not.
   [[nodiscard]] std::vector<Ranks> regions() const;
+  /// Turns regions by themselves, as far as they do.
+  [[nodiscard]] bool turn_apart(const std::vector<Ranks>& regions);
+  /// Ranks that are left to simulate.
+  [[nodiscard]] Rank orbits() const;
   /// Tries all steps, the shortest first.
   [[nodiscard]] bool turn_region(const Ranks& region);
   /// Leaves the region as it is; false if what other regions do does not allow even that.

@@ -187,13 +187,6 @@ std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions
   return {};
 }
 
-/// SimGrid's own network moves every byte itself.
-std::optional<PrivateLinks> links_of(sim::Cluster& cluster, const TrainingOptions& options, const Plan& plan,
-                                     const RankOrbits* orbits) {
-  if (options.network != sim::NetworkKind::fluid) return {};
-  return private_links_of(cluster, plan, orbits, options.rank);
-}
-
 /// Of ranks that are traced and have another to stand for them: its spans, once more.
 void add_spans_of_images(const RankOrbits& orbits, std::span<const Rank> traced, sim::Trace& trace) {
   std::map<Rank, std::vector<Rank>> images;
@@ -222,10 +215,10 @@ class Simulation {
              IterationEnd on_end)
       : orbits_(orbits_of(cluster, options, plan)),
         folded_(cluster, orbits_),
-        private_links_(links_of(cluster, options, plan, orbits())),
+        private_links_(private_links_of(cluster, plan, orbits(), options.rank)),
         network_(sim::make_network(options.network, cluster, loop_)),
         runtime_({loop_, *network_, cluster, costs, soc, trace, options.config.exec_timeout, log, orbits(),
-                  private_links_.has_value() ? &*private_links_ : nullptr}),
+                  &private_links_, options.network != sim::NetworkKind::fluid}),
         executor_(plan, runtime_, trace, options.skew, options.iterations, issue_in(options.launch, costs),
                   std::move(on_end), orbits(), options.rank) {}
 
@@ -251,7 +244,7 @@ class Simulation {
  private:
   std::optional<RankOrbits> orbits_;
   FoldedCluster folded_;
-  std::optional<PrivateLinks> private_links_;
+  PrivateLinks private_links_;
   sim::EventLoop loop_;
   std::unique_ptr<sim::Network> network_;
   Runtime runtime_;

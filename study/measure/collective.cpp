@@ -69,7 +69,7 @@ void add_empty_row(Measurement& measurement, bool check) {
 }
 
 /// Says of how many sizes some ranks stand for all.
-void note_folding(Measurement& measurement) {
+void note_folding(Measurement& measurement, Rank ranks) {
   std::size_t folded = 0;
   Rank most = 0;
   for (const MeasurementRow& row : measurement.rows) {
@@ -77,9 +77,10 @@ void note_folding(Measurement& measurement) {
     most = std::max(most, row.ranks_simulated);
   }
   if (folded == 0) return;
+  const bool all = folded == measurement.rows.size();
   measurement.on.notes.push_back(
-      fmt::format("of {} up to {} ranks were simulated; the others do the same as these at the same dates",
-                  folded == measurement.rows.size() ? "every size" : fmt::format("{} sizes", folded), most));
+      fmt::format("{}{} of {} ranks simulated, the others do the same as these at the same dates",
+                  all ? "" : fmt::format("of {} of {} sizes at most ", folded, measurement.rows.size()), most, ranks));
 }
 
 /// The call that takes longest.
@@ -380,7 +381,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
     }
     measurement.rows.push_back(std::move(row));
   }
-  note_folding(measurement);
+  note_folding(measurement, topology.ranks);
   note_overlap(measurement, results);
   note_shared_links(measurement);
   return measurement;

@@ -34,7 +34,7 @@ void erase_at(Json& list, std::size_t index) {
 /// Two segments of three gradients on four ranks, of which the last is slower.
 Json run() {
   return Json::parse(R"({
-    "format_version": 1, "model": "tiny", "platform": "lab.xml", "npus": 4, "batch": 32, "rank": 1, "iterations": 3,
+    "format_version": 2, "model": "tiny", "platform": "lab.xml", "npus": 4, "batch": 32, "rank": 1, "iterations": 3,
     "amp": "O2", "framework": "tf", "hcom_parallel": false, "launch": "graph", "network": "simgrid",
     "segment_log": "[0,1] [2,2]",
     "segments": [
@@ -194,15 +194,15 @@ std::string message_of(const std::string& text) {
 TEST(Baseline, FilesThatAreNone) {
   EXPECT_EQ(message_of(run().dump()), "");
   EXPECT_THAT(message_of(""), HasSubstr(":1:1: not JSON"));
-  EXPECT_THAT(message_of(R"({"format_version": 1)"), HasSubstr("store a baseline with `hcclsim run --format json"));
+  EXPECT_THAT(message_of(R"({"format_version": 2)"), HasSubstr("store a baseline with `hcclsim run --format json"));
   for (const char* text :
-       {"[]", "1", "null", R"({"rows": []})", R"({"format_version": "1", "segments": [], "step_time_s": 1})"}) {
+       {"[]", "1", "null", R"({"rows": []})", R"({"format_version": "2", "segments": [], "step_time_s": 1})"}) {
     EXPECT_THAT(message_of(text), HasSubstr("this is not what a run prints")) << text;
   }
-  for (const int version : {0, 2}) {
+  for (const int version : {1, 3}) {
     Json other = run();
     other["format_version"] = version;
-    EXPECT_THAT(message_of(other.dump()), HasSubstr(fmt::format("it has format_version {}, and 1 is read", version)));
+    EXPECT_THAT(message_of(other.dump()), HasSubstr(fmt::format("it has format_version {}, and 2 is read", version)));
   }
   EXPECT_THROW(static_cast<void>(read_baseline("/no/such/file")), Error);
 }

@@ -113,7 +113,7 @@ std::string check_json(const study::ScheduleCheck& result, const std::string& fi
     levels.push_back(
         {{"level", level.level}, {"ok", level.ok}, {"count", level.count}, {"findings", std::move(findings)}});
   }
-  Json json{{"format_version", 1}, {"ok", report.ok}, {"verdict", report.verdict}, {"levels", std::move(levels)}};
+  Json json{{"format_version", 2}, {"ok", report.ok}, {"verdict", report.verdict}, {"levels", std::move(levels)}};
   if (!file.empty()) json["file"] = file;
   if (report.order) json["order"] = json_of(*report.order);
   if (report.distances) json["distances"] = json_of(*report.distances);
@@ -124,7 +124,7 @@ std::string check_json(const study::ScheduleCheck& result, const std::string& fi
 }
 
 std::string unchecked_json(const Error& error, const std::string& file) {
-  const Json json{{"format_version", 1},
+  const Json json{{"format_version", 2},
                   {"ok", false},
                   {"error", {{"kind", error.kind()}, {"message", error.what()}}},
                   {"file", file}};

@@ -87,7 +87,7 @@ std::string comparison_text(const study::ScheduleComparison& comparison, const s
 
 std::string comparison_json(const study::ScheduleComparison& comparison, const study::CompareSpec& spec) {
   const auto& [difference, times, on] = comparison;
-  Json json{{"format_version", 1},
+  Json json{{"format_version", 2},
             {"a", spec.first},
             {"b", spec.second},
             {"equal", comparison.equal()},

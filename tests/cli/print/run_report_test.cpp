@@ -120,10 +120,12 @@ TEST(JsonReport, Keys) {
   std::vector<std::string> keys;
   for (const auto& item : json.items()) keys.push_back(item.key);
   EXPECT_THAT(keys, ElementsAre("format_version", "model", "platform", "npus", "batch", "rank", "iterations", "amp",
-                                "framework", "hcom_parallel", "launch", "network", "folded", "settings", "segment_log",
+                                "framework", "hcom_parallel", "launch", "network", "settings", "segment_log",
                                 "segments", "trace", "gradients", "step_time_s", "ranks", "images_per_s", "compute_s",
                                 "exposed_communication_s", "hbm_peak_bytes", "uncertainty", "advice", "notes"));
-  EXPECT_EQ(json["format_version"], 1);
+  EXPECT_EQ(json["format_version"], 2);
+  report.step.ranks_simulated = 2;
+  EXPECT_EQ(Json::parse(json_report(report))["folded"], (Json{{"classes", 2}, {"ranks_simulated", 2}}));
   EXPECT_EQ(json["npus"], 8);
   EXPECT_EQ(json["step_time_s"], 0.01);
   EXPECT_EQ(json["images_per_s"], 25600.0);

@@ -28,7 +28,7 @@ struct Modelled {
 /// A run of two segments on two ranks, as `run --format json` prints it.
 const Json& stored_run() {
   static const Json run = Json::parse(R"({
-    "format_version": 1, "model": "tiny", "platform": "lab.xml", "npus": 2, "batch": 32, "rank": 1, "iterations": 3,
+    "format_version": 2, "model": "tiny", "platform": "lab.xml", "npus": 2, "batch": 32, "rank": 1, "iterations": 3,
     "amp": "O2", "framework": "tf", "hcom_parallel": false, "network": "simgrid", "segment_log": "[0,1] [2,2]",
     "segments": [
       {"first": 0, "last": 1, "bytes": 8, "ready_s": 1.0, "start_s": 2.0, "end_s": 3.0, "algorithm": "ring"},

@@ -18,7 +18,7 @@ namespace hcclsim::hccl {
 namespace {
 
 struct Figures {
-  Rank simulated = 0;  ///< in place of all; 0: all
+  Rank simulated = 0;           ///< in place of all; 0: all
   std::vector<double> numbers;  ///< by the names below, then the times of the critical path on links
 };
 constexpr std::array number_names{"start",    "end",       "duration",  "per_iteration",
@@ -58,7 +58,7 @@ Figures figures(const std::string& platform, const Schedule& schedule, const std
 
 /// Compares both ways; returns the ranks that were simulated.
 Rank compare(const std::string& platform, const Schedule& schedule, const std::string& what,
-                      const std::vector<Rank>& npus = {}) {
+             const std::vector<Rank>& npus = {}) {
   const Figures folded = figures(platform, schedule, npus, true);
   const Figures all = figures(platform, schedule, npus, false);
   EXPECT_EQ(all.simulated, 0U);
@@ -109,7 +109,7 @@ TEST(RankOrbits, OnlyWhereRanksAreAlike) {
   // In a single mesh, every rank is like the next one.
   EXPECT_EQ(compare(test::write_platform({.servers = 1, .npus_per_server = 6}), ring(operation), "one"), 1U);
   // One port is slower than the others.
-  std::ifstream file(alike);
+  std::ifstream file(test::write_platform({.servers = 3, .npus_per_server = 2}));
   std::string text{std::istreambuf_iterator<char>(file), {}};
   const std::string port = "<link id=\"nic-3\" bandwidth=\"5GBps\"";
   ASSERT_NE(text.find(port), std::string::npos);
