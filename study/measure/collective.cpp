@@ -381,7 +381,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
     }
     measurement.rows.push_back(std::move(row));
   }
-  note_folding(measurement, topology.ranks);
+  note_folding(measurement, static_cast<Rank>(all_ranks.size()));
   note_overlap(measurement, results);
   note_shared_links(measurement);
   return measurement;
