@@ -28,7 +28,8 @@ std::string_view why_not_of_jobs(const Option& option) {
   constexpr std::array<std::string_view, 6> of_one_step{
       "advice", "explain", "explain-memory", "explain-uncertainty", "trace-ranks", "uncertainty"};
   if (option.group() == ps_group || option.key() == "mode") return "whose PS pods are the parameter servers";
-  if (option.group() == numerics_group) return "whose steps are simulated without real numbers";
+  if (option.group() == numerics_group || option.key() == "numerics")
+    return "whose steps are simulated without real numbers";
   const bool figures = std::find(of_one_step.begin(), of_one_step.end(), option.key()) != of_one_step.end();
   if (figures || option.role() == Role::writes_file) return "of which a single step is not shown";
   return "whose pods get their NPUs by themselves";

@@ -77,7 +77,8 @@ using Settings = CompressionSettings;
 constexpr std::string_view whole = "a whole number below 2^64";
 constexpr std::string_view on_or_off = "on or off";
 constexpr std::array keys{
-    Key{"rank", true, false, "a whole number from 1 to 4294967295", read_count<&Settings::rank>, write_number<&Settings::rank>},
+    Key{"rank", true, false, "a whole number from 1 to 4294967295", read_count<&Settings::rank>,
+        write_number<&Settings::rank>},
     Key{"start", true, true, whole, read_count<&Settings::start>, write_number<&Settings::start>},
     Key{"min-compression-rate", true, false, "a number greater than 0", read_rate,
         write_number<&Settings::min_compression_rate>},

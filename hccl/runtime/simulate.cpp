@@ -130,6 +130,11 @@ class Hosts final : private sim::EventHandler {
     }
   }
 
+  /// That issue anything.
+  [[nodiscard]] Rank ranks() const {
+    const auto calls = [](const RankState& rank) { return !rank.calls.empty(); };
+    return static_cast<Rank>(std::ranges::count_if(ranks_, calls));
+  }
   [[nodiscard]] std::uint32_t iterations() const { return iterations_; }
   /// The first iteration ended on all ranks at one date and stands for the others.
   [[nodiscard]] bool all_equal() const { return all_equal_; }
@@ -327,7 +332,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
     simulated_failure("network", "{} of {} transfers did not complete", network->started() - network->completed(),
                       network->started());
   }
-  result.ranks_simulated = orbits.has_value() ? orbits->orbits() : 0;
+  if (orbits.has_value()) result.ranks_simulated = hosts.ranks();
   for (const CollectiveStats& stats : runtime.collectives()) result.transfers += stats.transfers * stats.groups;
   result.simulated = hosts.all_equal() ? 1 : hosts.iterations();
   for (const CollectiveStats& stats : runtime.collectives()) result.calls[stats.id.task].stats = stats;

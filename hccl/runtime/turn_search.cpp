@@ -32,7 +32,7 @@ std::vector<std::vector<Rank>> split_by_kind(const std::vector<Rank>& region, st
   for (const Rank rank : region) split[kinds[rank]].push_back(rank);
   std::vector<std::vector<Rank>> lists;
   for (auto& [kind, ranks] : split) {
-    if (ranks.size() != split.begin()->second.size()) return {};
+    if (!lists.empty() && ranks.size() != lists.front().size()) return {};
     lists.push_back(std::move(ranks));
   }
   return lists;
