@@ -166,6 +166,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.iterations = spec.iterations;
   training.network = network_of(spec, npus);
   training.fold = spec.fold;
+  failures = spec.failures;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
     notes.emplace_back("gradient_accumulation_shard has no effect: no parameters are shared (--optimizer-parallel)");
   }

@@ -343,6 +343,7 @@ void add_run_options(Command& command, RunOptions& options) {
   add_communication_options(command, options);
   add_hccl_options(command, options.hccl_options);
   add_simulation_options(command, options);
+  add_failure_options(command, options.failures);
   add_output_options(command, options);
   add_numerics_options(command, options.numerics);
 }
@@ -379,6 +380,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   }
   options.spec.numerics.reset();
   if (options.numerics.enabled) options.spec.numerics = options.numerics.spec;
+  finish_failure_options(origins, options.failures, options.spec);
   options.spec.notes.clear();
   finish_context_options(origins, options.context, options.spec);
   // A context is MindSpore's.

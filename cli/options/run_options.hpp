@@ -7,6 +7,7 @@
 #include "base/units.hpp"
 #include "cli/html/html_report.hpp"
 #include "cli/options/context_options.hpp"
+#include "cli/options/failure_options.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/numerics_options.hpp"
 #include "cli/options/parallel_options.hpp"
@@ -30,6 +31,7 @@ struct RunOptions {
   ContextOptions context{};
   PrecisionOptions precision{};
   PsOptions ps{};
+  FailureOptions failures{};
 
   // As they were given
   std::string platform = "atlas800-9000";

@@ -9,6 +9,7 @@
 #include "cli/print/baseline.hpp"
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
+#include "cli/print/goodput_report.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
@@ -216,6 +217,7 @@ std::string json_report(const RunReport& report) {
             {"advice", advice_json(report)},
             {"notes", report.notes}};
   if (report.step.ranks_simulated > 0) json["folded"] = folded_json(report.step.ranks_simulated);
+  if (report.goodput.has_value()) json["goodput"] = goodput_json(*report.goodput);
   if (report.compression.has_value()) json["compression"] = compression_json(*report.compression);
   if (report.start_up.has_value()) {
     json["start_up"] = {{"broadcast_bytes", report.start_up->broadcast},

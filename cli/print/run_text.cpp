@@ -9,6 +9,7 @@
 #include "cli/print/baseline.hpp"
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
+#include "cli/print/goodput_report.hpp"
 #include "cli/print/iteration.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
@@ -313,6 +314,7 @@ std::string foot(const RunReport& report) {
   }
   if (!report.timeline.empty()) text += fmt::format("  Timeline: {}", report.timeline);
   text += '\n';
+  if (report.goodput.has_value()) text += goodput_text(*report.goodput, report.npus);
   text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);
   return text;

@@ -60,6 +60,14 @@ std::vector<RunResult::Replicas> replicas_of(const hccl::TrainingOptions& traini
   return replicas;
 }
 
+/// Weights and optimizer state that a rank keeps, on the stage where they are most.
+Bytes checkpoint_bytes(const Experiment& experiment) {
+  const auto kept = [](const models::Program& program) { return program.weights + program.optimizer_state; };
+  Bytes most = kept(*experiment.program);
+  for (const hccl::StageProgram& stage : experiment.training.stages) most = std::max(most, kept(*stage.program));
+  return most;
+}
+
 /// What is sent once before the first step, if anything is, with its time still to come from a child.
 std::optional<StartUpResult> start_up_of(const Experiment& experiment) {
   StartUpResult result;
@@ -121,6 +129,10 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.parallel = parallel_result(experiment, result.step);
   result.input = experiment.input;
   result.throughput = throughput(experiment, result.step_time());
+  if (experiment.failures.has_value()) {
+    result.goodput =
+        goodput_of(*experiment.failures, result.step_time(), checkpoint_bytes(experiment), experiment.npus);
+  }
   if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
   if (compression.has_value()) result.compression = compression->finish();
   if (range.has_value()) result.uncertainty = range->finish();

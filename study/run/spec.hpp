@@ -21,6 +21,7 @@
 #include "models/lowering/precision.hpp"
 #include "models/zoo/zoo.hpp"
 #include "sim/network/network.hpp"
+#include "study/goodput/goodput.hpp"
 #include "study/parallel_spec.hpp"
 #include "study/platform.hpp"
 
@@ -134,7 +135,8 @@ struct RunSpec {
   device::SkewOptions skew{};
   Rank rank = 0;  ///< whose figures are wanted
 
-  std::vector<std::string> notes{};  ///< what the user should know of it
+  std::optional<FailureSpec> failures{};  ///< of a job that runs for days
+  std::vector<std::string> notes{};       ///< what the user should know of it
 
   std::optional<NumericsSpec> numerics{};
 
