@@ -343,7 +343,8 @@ void add_run_options(Command& command, RunOptions& options) {
   add_communication_options(command, options);
   add_hccl_options(command, options.hccl_options);
   add_simulation_options(command, options);
-  add_failure_options(command, options.failures);
+  // An MSJob has failures and checkpoints of its own.
+  if (command.find("--checkpoint-every") == nullptr) add_failure_options(command, options.failures);
   add_output_options(command, options);
   add_numerics_options(command, options.numerics);
 }
