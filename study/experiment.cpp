@@ -78,7 +78,9 @@ std::vector<std::string_view> variables_of(const RunSpec& spec) {
   return variables;
 }
 
-device::ProgramOptions options_of_program(const RunSpec& spec) {
+device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus) {
+  // In semi_auto_parallel and auto_parallel what follows a mirror divides, and a replica alone has no mirrors (R1.16).
+  const bool divides = !spec.is_graph_parallel() || npus / spec.parallel.shape.stages > 1;
   return {.precision = spec.precision,
           .optimizer = spec.optimizer,
           .gradient_type = spec.communication_type,
@@ -86,8 +88,8 @@ device::ProgramOptions options_of_program(const RunSpec& spec) {
           .checks = spec.gradient_checks(),
           .fused_attention = spec.fused_attention,
           .forward_only = spec.parallel.forward_only,
-          .gradients_mean = spec.gradients_mean_kernels && !spec.compression.has_value(),  // a hook divides
-          .mean_again = spec.mean_again};
+          .gradients_mean = divides && spec.gradients_mean_kernels && !spec.compression.has_value(),  // a hook divides
+          .mean_again = divides && spec.mean_again};
 }
 
 /// How MindSpore fuses the gradients of data parallelism; none: they are split as HCCL does.
@@ -166,6 +168,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.iterations = spec.iterations;
   training.network = network_of(spec, npus);
   training.fold = spec.fold;
+  mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
   failures = spec.failures;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
     notes.emplace_back("gradient_accumulation_shard has no effect: no parameters are shared (--optimizer-parallel)");
@@ -309,7 +312,7 @@ void Experiment::load_stages(const RunSpec& spec) {
   ParallelSpec parallel = spec.parallel;
   parallel.shape.micro_batches = batch.micro_batches;
   parallel.shape.forward_only = spec.parallel.forward_only;
-  device::ProgramOptions how = options_of_program(spec);
+  device::ProgramOptions how = options_of_program(spec, npus);
   how.accumulate = batch.micro_batches > 1;
   if (parallel.optimizer.accumulation_shard && parallel.shape.stages == 1 && !how.accumulate) {
     parallel.optimizer.accumulation_shard = false;
@@ -395,7 +398,7 @@ void Experiment::add_start_up(const RunSpec& spec) {
 }
 
 models::Program Experiment::load_program(const RunSpec& spec) {
-  device::ProgramOptions how = options_of_program(spec);
+  device::ProgramOptions how = options_of_program(spec, npus);
   how.accumulate = batch.micro_batches > 1;
   if (!spec.gradients_file.empty()) {
     if (!spec.profiles.empty() || spec.numerics.has_value()) {

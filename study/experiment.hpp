@@ -41,6 +41,7 @@ struct Experiment : LoadedPlatform {
   std::optional<ImportedProfile> profile;  ///< of --profile
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
+  bool mirrors_divide = false;          ///< kernels behind the mirrors of parameters divide gradients by the replicas
   bool has_measured_gradients = false;  ///< RunSpec::gradients_file
   bool by_parameter = false;            ///< gradients are numbered by parameters (RunSpec::fusion_index)
   bool runs_of_parameters = true;       ///< … in the reverse of their order: what travels together is a run of them

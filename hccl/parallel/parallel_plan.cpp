@@ -86,6 +86,15 @@ FusionRule rule_of_gathers(const std::vector<WeightGather>& gathers, std::size_t
   return rule;
 }
 
+/// The chunk of the first kernel that reads each parameter.
+std::vector<std::uint32_t> reading_chunks(const models::Program& program) {
+  std::vector<std::uint32_t> chunks(program.parameters.size(), 0);
+  for (auto use = program.uses.rbegin(); use != program.uses.rend(); ++use) {
+    chunks[use->parameter] = program.kernels[use->kernel].chunk;
+  }
+  return chunks;
+}
+
 bool checks_all(const models::Program& program) {
   return program.overflow_flag || std::ranges::any_of(program.once_per_step(), [](const models::Kernel& kernel) {
            return kernel.phase == models::Phase::check;
@@ -143,15 +152,17 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
 
 StageProgram fuse_communication(models::Program program, const FusionRules& fusion, bool as_gathered) {
   // Gradients by what is done with them (scattered, with each micro-batch), in which type and, with each micro-batch,
-  // behind which chunk, in parameter order; weights by the type in which and how often they are gathered.
+  // behind which chunk, in parameter order; weights by the type in which and how often they are gathered and, for every
+  // use, by the chunk that reads them.
   std::vector<std::uint32_t> gradient_of(program.parameters.size(), ~0U);
   std::map<std::tuple<bool, bool, DataType, std::uint32_t>, std::vector<FusedTensor>> reduced;
-  std::map<std::pair<bool, DataType>, std::vector<FusedTensor>> gathered;
+  std::map<std::tuple<bool, DataType, std::uint32_t>, std::vector<FusedTensor>> gathered;
+  const std::vector<std::uint32_t> read_by = reading_chunks(program);
   for (std::uint32_t g = 0; g < program.gradients.size(); ++g) gradient_of[program.gradients[g].parameter] = g;
   for (std::uint32_t index = 0; index < program.parameters.size(); ++index) {
     const models::ParameterShare& share = program.parameters[index];
     if (share.shards > 1) {
-      gathered[{share.gathered_each_use, share.used_as}].push_back(
+      gathered[{share.gathered_each_use, share.used_as, share.gathered_each_use ? read_by[index] : 0}].push_back(
           {index, share.shard() * size_of(share.used_as), share.shard()});
     }
     if (gradient_of[index] == ~0U) continue;  // borrowed
@@ -164,7 +175,7 @@ StageProgram fuse_communication(models::Program program, const FusionRules& fusi
   StageProgram stage;
   for (const auto& [how, tensors] : gathered) {
     for (std::vector<std::uint32_t>& parameters : fuse(tensors, fusion.allgather)) {
-      stage.gathers.push_back({std::move(parameters), how.first});
+      stage.gathers.push_back({std::move(parameters), std::get<0>(how)});
     }
   }
   std::ranges::sort(stage.gathers, {}, [](const WeightGather& gather) { return gather.parameters.front(); });

@@ -335,12 +335,12 @@ void QueueWalk::start_loop() {
 
 void QueueWalk::next() {
   if (++task_ != loop_end_) return;
-  if (++place_.round < rounds_) {
-    task_ = strand_->loops[loop_].tasks.data();
-    return;
-  }
   if (strand_ == nullptr) {
     task_ = nullptr;
+    return;
+  }
+  if (++place_.round < rounds_) {
+    task_ = strand_->loops[loop_].tasks.data();
     return;
   }
   ++loop_;

@@ -142,16 +142,10 @@ std::vector<Bottleneck> bottlenecks_of(const Plan& plan, const Runtime& runtime,
   return bottlenecks;
 }
 
-/// Of every rank: that of the last rank of its pipeline.
+/// Of every rank: its own, or that of the last rank where stages keep each other's pace.
 std::vector<Seconds> latest_of_pipelines(const std::vector<Seconds>& ends, const TrainingOptions& options) {
-  std::vector<Seconds> latest(ends.size(), 0);
-  for (Rank place = 0; place < options.npus / options.shape.stages; ++place) {
-    const std::vector<Rank> pipeline = options.pipeline_of(place);
-    Seconds end = 0;
-    for (const Rank member : pipeline) end = std::max(end, ends[member]);
-    for (const Rank member : pipeline) latest[member] = end;
-  }
-  return latest;
+  if (options.shape.stages == 1) return ends;
+  return std::vector<Seconds>(ends.size(), *std::ranges::max_element(ends));
 }
 
 /// Of a rank: mean distance of successive ends, without the first iteration if there are others: it starts from rest.
@@ -296,13 +290,6 @@ Bytes TrainingOptions::result_bytes() const {
   return std::accumulate(results.begin(), results.end(), std::uint64_t{0}) * size_of(result_type);
 }
 
-std::vector<Rank> TrainingOptions::pipeline_of(Rank member) const {
-  const Rank ranks = npus / shape.stages;
-  std::vector<Rank> pipeline;
-  for (Rank stage = 0; stage < shape.stages; ++stage) pipeline.push_back(stage * ranks + member % ranks);
-  return pipeline;
-}
-
 Rank TrainingOptions::replica_count() const {
   if (!stages.empty()) return npus / shape.stages;
   return groups.empty() ? npus : static_cast<Rank>(replicas().ranks.size());
@@ -317,9 +304,10 @@ CollectiveRequest TrainingOptions::allreduce_request(std::uint64_t elements, Dat
 }
 
 Seconds pipeline_start(const TrainingOptions& options, Rank rank) {
-  const std::vector<Rank> pipeline = options.pipeline_of(rank);
-  Seconds start = options.skew.start(pipeline.front());
-  for (const Rank member : pipeline) start = std::min(start, options.skew.start(member));
+  Seconds start = options.skew.start(rank);
+  for (Rank other = 0; options.shape.stages > 1 && other < options.npus; ++other) {
+    start = std::min(start, options.skew.start(other));
+  }
   return start;
 }
 

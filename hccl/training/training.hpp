@@ -74,13 +74,11 @@ struct TrainingOptions {
   [[nodiscard]] Communicator replicas() const;
   /// How many there are of them.
   [[nodiscard]] Rank replica_count() const;
-  /// The ranks that compute a replica of the network together with `member`, one of each stage: the same place in all.
-  [[nodiscard]] std::vector<Rank> pipeline_of(Rank member) const;
   /// An allreduce among them as these options ask for it.
   [[nodiscard]] CollectiveRequest allreduce_request(std::uint64_t elements, DataType type) const;
 };
 
-/// When the first rank of the pipeline that a rank belongs to starts.
+/// When a rank starts; with stages, which keep each other's pace, when the first one does.
 [[nodiscard]] Seconds pipeline_start(const TrainingOptions& options, Rank rank);
 
 /// A step that was simulated for some iterations. A StepView makes figures of plan and trace.
@@ -88,7 +86,7 @@ struct TimedStep {
   Plan plan;
   sim::Trace trace;
   std::vector<std::vector<Seconds>> iteration_ends;  ///< of every iteration on every rank; since the simulation began
-  /// The same for all ranks of a pipeline, of which some run ahead of others: the latest of their ends.
+  /// The same; with stages, of which some run ahead of others, for all ranks the latest end.
   std::vector<std::vector<Seconds>> pipeline_ends;
   std::vector<Seconds> step_times;      ///< of every rank: mean distance of successive pipeline ends but the first
   std::vector<Bottleneck> bottlenecks;  ///< of the Plan's collectives in the last iteration, as `rank` sees them

@@ -16,7 +16,7 @@ namespace {
 using hccl::OptimizerParallelKind;
 
 [[noreturn]] void contradict(std::string_view key, std::string_view option) {
-  bad_input("option", "{} of the context and {} of the command line say different things", key, option);
+  bad_input("option", "{}, as MindSpore's context has it, and {} say different things", key, option);
 }
 
 /// Takes the context's value for an option of the run; both given and different is an error.

@@ -1,5 +1,6 @@
 #include "study/run/comparisons.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace hcclsim::study {
@@ -9,6 +10,18 @@ namespace {
 ChildOf<Seconds> step_in_child(Experiment& experiment, hccl::TrainingOptions options) {
   return ChildOf<Seconds>(
       [&experiment, options = std::move(options)] { return experiment.simulate(options).step_times[options.rank]; });
+}
+
+/// The program of a replica that has none beside it: where mirrors divide by their number (R1.16 of MindSpore's
+/// semi_auto_parallel), it has no mirrors.
+std::shared_ptr<const models::Program> program_alone(const Experiment& experiment) {
+  if (!experiment.mirrors_divide) return experiment.program;
+  auto alone = std::make_shared<models::Program>(*experiment.program);
+  std::erase_if(alone->kernels, [](const models::Kernel& kernel) {
+    return kernel.phase == models::Phase::update &&
+           (kernel.name.ends_with(":mean") || kernel.name.ends_with(":mean_again"));
+  });
+  return alone;
 }
 
 }  // namespace
@@ -24,7 +37,11 @@ Comparisons::Comparisons(Experiment& experiment) {
   alone.levels.clear();
   alone.skew = {};  // an NPU as it should be
   alone.compression.reset();
-  one_npu_.emplace(step_in_child(experiment, alone));
+  one_npu_.emplace([&experiment, alone = std::move(alone)] {
+    const hccl::TimedStep step =
+        simulate_training(experiment.cluster, program_alone(experiment), experiment.soc, experiment.costs, alone);
+    return step.step_times.front();
+  });
   // Splits are searched for all ranks together and all gradients, so none is where groups reduce by themselves, of
   // gradients of several types, or where hooks compress them.
   const bool searched =

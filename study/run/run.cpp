@@ -128,6 +128,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
   result.parallel = parallel_result(experiment, result.step);
   result.input = experiment.input;
+  result.rank = training.rank;
   result.throughput = throughput(experiment, result.step_time());
   if (experiment.failures.has_value()) {
     result.goodput =
@@ -139,7 +140,6 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   if (explanation.has_value()) result.explanation = explanation->finish();
   if (start_up.has_value()) start_up->time = start_up_time->result();
   result.start_up = start_up;
-  result.rank = training.rank;
   if (experiment.profile.has_value()) {
     result.profile.emplace(*experiment.profile, simulated_phases(result.view, result.step_time()));
   }
@@ -158,7 +158,9 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   if (wishes.links) result.links = link_report(experiment.cluster, result.step, result.view);
   result.link_sources = link_sources(experiment.cluster, hccl::world_communicator(experiment.npus).ranks);
   result.unmodelled = experiment.unmodelled;
-  result.notes = std::move(experiment.notes);
+  for (std::string& note : experiment.notes) {
+    if (std::ranges::find(result.notes, note) == result.notes.end()) result.notes.push_back(std::move(note));
+  }
   return result;
 }
 

@@ -147,16 +147,19 @@ class RoleTasks {
   void contract() {
     if (!passes_.empty()) return;
     std::vector<NumericTask> shorter;
-    for (NumericTask& task : tasks) {
+    for (const NumericTask& task : tasks) {
       const bool follows = task.kind == Kind::backward && !shorter.empty() && shorter.back().kind == Kind::forward &&
                            shorter.back().micro_batch == task.micro_batch;
       if (follows) {
         shorter.back().kind = Kind::step;
       } else {
-        shorter.push_back(std::move(task));
+        shorter.push_back(task);
       }
     }
-    tasks = std::move(shorter);
+    // A stage computes all micro-batches in one way.
+    if (std::ranges::none_of(shorter, [](const NumericTask& task) { return task.kind == Kind::backward; })) {
+      tasks = std::move(shorter);
+    }
   }
 
   const Plan& plan_;
