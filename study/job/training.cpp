@@ -317,8 +317,13 @@ void JobTraining::time_out_topology(Pod& pod) {
     end_all("TopologyTimeout", message + ": all end");
     return;
   }
-  std::erase(waiting_, &pod);
-  if (members_.erase(pod.name) > 0) std::erase(order_, pod.name);
+  // One that waits may have the name of a lost member, which the others have still to miss.
+  if (waits) {
+    std::erase(waiting_, &pod);
+  } else {
+    members_.erase(pod.name);
+    std::erase(order_, pod.name);
+  }
   state_.warn(JobState::object_of(pod), "TopologyTimeout", message);
   exit_(pod, exception_exit_code);
 }

@@ -133,6 +133,17 @@ TEST(JobTraining, WithoutRecoveryAProcessThatComesBackIsNotTaken) {
   EXPECT_TRUE(outcome.status.has(JobConditionType::succeeded));
 }
 
+TEST(JobTraining, ATopologyTimeoutDoesNotForgetALostNode) {
+  JobScenario scenario = sample_scenario({"worker-1 exit 1 at 50s"});
+  scenario.plan.steps = 1000;
+  const JobOutcome outcome =
+      outcome_on_two_servers(sample_job(roles_with("MS_TOPO_TIMEOUT=100", "OnFailure")), scenario);
+  EXPECT_EQ(event_of(outcome, "TopologyTimeout")->first, 172.0) << "its new process, up at 70 s";
+  ASSERT_NE(event_of(outcome, "NodeTimeout"), nullptr);
+  EXPECT_EQ(event_of(outcome, "NodeTimeout")->first, 348.0) << "the last beat was at 48 s";
+  EXPECT_TRUE(outcome.status.has(JobConditionType::succeeded));
+}
+
 TEST(JobTraining, ALostSchedulerStopsTrainingToo) {
   const JobOutcome outcome = outcome_on_two_servers(sample_job(roles_with("MS_ENABLE_RECOVERY=1", "ExitCode")),
                                                     sample_scenario({"scheduler-0 exit 137 at 45s"}));
