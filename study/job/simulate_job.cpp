@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/error.hpp"
@@ -33,8 +34,11 @@ void check_failure(const JobFailure& failure, const MsJob& job, const std::vecto
     std::transform(role.begin(), role.end(), role.begin(), [](char c) { return c < 'a' ? c - 'A' + 'a' : c; });
     return spec.replicas == 1 ? role + "-0" : fmt::format("{}-0 to {}-{}", role, role, spec.replicas - 1);
   };
+  std::vector<ReplicaSpec> with_pods;
+  std::copy_if(job.replicas.begin(), job.replicas.end(), std::back_inserter(with_pods),
+               [](const ReplicaSpec& spec) { return spec.replicas > 0; });
   bad_input("option", "--fail: the job has no pod '{}'; accepted: {}", printable(failure.target),
-            names_in(job.replicas, pods_of));
+            with_pods.empty() ? "none, as it has no pods" : names_in(with_pods, pods_of));
 }
 
 /// When the last thing happened: a time-out that nobody waits for any more is nothing.
