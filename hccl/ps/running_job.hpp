@@ -119,12 +119,17 @@ class RunningJob {
   // rows.cpp
   void fetch_rows(std::uint32_t worker);
   void look_up(std::uint32_t worker, std::uint32_t key);
+  void count_look_ups(std::uint32_t worker, std::uint32_t key);
   void send_rows(std::uint32_t server, std::uint32_t worker, Bytes bytes, PsTraffic traffic,
                  const std::function<void()>& arrival);
   void rows_may_be_there(std::uint32_t worker);
   void prefetch(std::uint32_t worker, std::uint32_t step);
   void exchange_rows(std::uint32_t worker, std::uint32_t key, const EmbeddingCache::Exchange& rows,
                      const std::shared_ptr<std::size_t>& left, const std::function<void()>& done);
+  void write_back(std::uint32_t worker, std::uint32_t key, const std::vector<std::uint64_t>& rows,
+                  const std::shared_ptr<std::size_t>& left, const std::function<void()>& done);
+  void new_caches(Worker& worker) const;
+  void empty_caches(std::function<void()> then);
   [[nodiscard]] std::vector<std::uint64_t> rows_by_server(std::uint32_t key,
                                                           const std::vector<std::uint64_t>& rows) const;
   [[nodiscard]] const std::vector<std::uint64_t>& rows_of(std::uint32_t key, std::uint32_t worker,
