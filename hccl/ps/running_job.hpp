@@ -199,7 +199,8 @@ class RunningJob {
   void always_at(Seconds date, std::function<void()> then);
   [[nodiscard]] Seconds control(std::uint32_t from, std::uint32_t to) { return wire_.control_time(from, to); }
   void log(PsLogEntry entry);
-  [[nodiscard]] PsNodeFigures figures_of(std::uint32_t node, const Server* server, const Worker* worker);
+  [[nodiscard]] PsNodeFigures figures_of(std::uint32_t node, const Server* server, const Worker* worker) const;
+  void add_links(std::uint32_t node, PsNodeFigures& figures);
 
   [[nodiscard]] bool usable(const Server& server) const { return wire_.alive(server.node) && !server.restoring; }
   /// By which a worker's speed and host are known.

@@ -161,6 +161,10 @@ TEST(ParameterServer, ScalesOutAndIn) {
   EXPECT_EQ(outcome.moved_state, outcome.moved);
   EXPECT_EQ(node(outcome, "worker-2").host.number, 6U);
   EXPECT_EQ(node(outcome, "server-2").rank, 1U) << "its id stays";
+  ASSERT_FALSE(node(outcome, "server-1").links.empty()) << "it has left";
+  for (const PsNodeFigures::LinkLoad& link : node(outcome, "server-1").links) {
+    EXPECT_NEAR(link.utilisation, link.bytes / (link.capacity * (outcome.end - outcome.ready)), 1e-12);
+  }
   for (const PsLogEntry& entry : outcome.log) {
     if (entry.kind != PsLogEntry::Kind::update) continue;
     EXPECT_EQ(entry.contributions.size(), entry.date < 60e-3 ? 2U : 3U);
