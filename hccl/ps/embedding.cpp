@@ -146,7 +146,7 @@ void EmbeddingCache::carry_out(std::span<const std::uint64_t> rows, const Exchan
   }
 }
 
-std::vector<std::uint64_t> EmbeddingCache::empty() {
+std::vector<std::uint64_t> EmbeddingCache::take_all() {
   std::vector<std::uint64_t> rows(order_.begin(), order_.end());
   std::ranges::sort(rows);
   order_.clear();

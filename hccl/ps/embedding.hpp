@@ -71,7 +71,7 @@ class EmbeddingCache {
   /// Does what was planned for these rows.
   void carry_out(std::span<const std::uint64_t> rows, const Exchange& exchange);
   /// The rows that it holds, ascending, which are to be written back; it is empty then.
-  [[nodiscard]] std::vector<std::uint64_t> empty();
+  [[nodiscard]] std::vector<std::uint64_t> take_all();
   [[nodiscard]] std::uint64_t slots() const { return slots_; }
 
  private:

@@ -202,7 +202,7 @@ void RunningJob::empty_caches(std::function<void()> then) {
     workers_[worker].prefetched = workers_[worker].step;
     std::size_t table = 0;
     for (std::uint32_t key = 0; key < options_.parameters.size(); ++key) {
-      if (on_device(key)) write_back(worker, key, workers_[worker].caches[table++].empty(), left, done);
+      if (on_device(key)) write_back(worker, key, workers_[worker].caches[table++].take_all(), left, done);
     }
   }
   done();
