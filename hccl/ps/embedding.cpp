@@ -119,7 +119,7 @@ std::vector<std::uint64_t> rows_of_batch(const PsEmbeddings& embeddings, std::ui
 
 std::optional<EmbeddingCache::Exchange> EmbeddingCache::plan(std::span<const std::uint64_t> rows,
                                                              std::span<const std::uint64_t> in_flight) const {
-  Exchange found{.needed = rows.size()};
+  Exchange found;
   for (const std::uint64_t row : rows) {
     if (!places_.contains(row)) found.missed.push_back(row);
   }
@@ -144,6 +144,14 @@ void EmbeddingCache::carry_out(std::span<const std::uint64_t> rows, const Exchan
     order_.push_back(row);
     places_[row] = std::prev(order_.end());
   }
+}
+
+std::vector<std::uint64_t> EmbeddingCache::take_all() {
+  std::vector<std::uint64_t> rows(order_.begin(), order_.end());
+  std::ranges::sort(rows);
+  order_.clear();
+  places_.clear();
+  return rows;
 }
 
 }  // namespace hcclsim::hccl

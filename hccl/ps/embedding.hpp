@@ -63,7 +63,6 @@ class EmbeddingCache {
   struct Exchange {
     std::vector<std::uint64_t> missed{};   ///< rows to be fetched
     std::vector<std::uint64_t> evicted{};  ///< rows to be written back
-    std::uint64_t needed = 0;              ///< rows of the batch
   };
   /// What makes room for the rows of a batch (ascending) while those of `in_flight` (ascending) stay; nothing if there
   /// is no room.
@@ -71,6 +70,8 @@ class EmbeddingCache {
                                              std::span<const std::uint64_t> in_flight) const;
   /// Does what was planned for these rows.
   void carry_out(std::span<const std::uint64_t> rows, const Exchange& exchange);
+  /// The rows that it holds, ascending, which are to be written back; it is empty then.
+  [[nodiscard]] std::vector<std::uint64_t> take_all();
   [[nodiscard]] std::uint64_t slots() const { return slots_; }
 
  private:

@@ -86,7 +86,10 @@ void RunningJob::start() {
     workers_.back().node = add_node(PsRole::worker, options_.workers[number], options_.skew.start(number));
   }
   place_pieces();
-  for (Worker& worker : workers_) prepare(worker);
+  for (Worker& worker : workers_) {
+    prepare(worker);
+    new_caches(worker);
+  }
   always_at(options_.times.cluster_timeout, [this] {
     if (state_ != PsState::starting) return;
     end_job(fmt::format("{} of {} nodes have not registered within {} s", unregistered_, nodes_.size(),
@@ -100,18 +103,13 @@ void RunningJob::start() {
   }
 }
 
-/// A worker that has done nothing yet on the pieces as they are placed now.
+/// A worker that has done nothing yet on the pieces as they are placed now; what its caches hold stays.
 void RunningJob::prepare(Worker& worker) {
   worker.doing.assign(pieces_.size(), Doing::nothing);
   worker.version.resize(pieces_.size(), 0);
   worker.running = worker.gated = worker.at_barrier = worker.awaits_rows = false;
   worker.prefetching = worker.prefetch_waits = false;
-  worker.prefetched = worker.step;
   worker.initial.clear();
-  worker.caches.clear();
-  for (std::uint32_t key = 0; key < options_.parameters.size(); ++key) {
-    if (on_device(key)) worker.caches.emplace_back(options_.embeddings.cache_rows);
-  }
 }
 
 void RunningJob::registered(std::uint32_t node) {

@@ -196,6 +196,7 @@ void RunningJob::roll_back() {
     worker.step = checkpoint_.step;
     worker.finished = false;
     prepare(worker);
+    new_caches(worker);
     for (std::uint32_t piece = 0; piece < pieces_.size(); ++piece) worker.version[piece] = states_[piece].version;
   }
   batches_.clear();

@@ -53,14 +53,20 @@ void RunningJob::fetch_rows(std::uint32_t worker) {
   rows_may_be_there(worker);
 }
 
+/// Of the batch of the step that begins.
+void RunningJob::count_look_ups(std::uint32_t worker, std::uint32_t key) {
+  EmbeddingFigures& table = table_of(key);
+  table.look_ups += options_.embeddings.look_ups;
+  table.rows += rows_of(key, worker, workers_[worker].step).size();
+}
+
 /// Ids go to the servers that have their rows, and the rows come back.
 void RunningJob::look_up(std::uint32_t worker, std::uint32_t key) {
   Worker& me = workers_[worker];
   const auto& rows = rows_of(key, worker, me.step);
   const std::vector<std::uint64_t> counts = rows_by_server(key, rows);
+  count_look_ups(worker, key);
   EmbeddingFigures& table = table_of(key);
-  table.look_ups += options_.embeddings.look_ups;
-  table.rows += rows.size();
   for (std::uint32_t server = 0; server < counts.size(); ++server) {
     if (counts[server] == 0) continue;
     ++me.rows_left;
@@ -92,6 +98,9 @@ void RunningJob::rows_may_be_there(std::uint32_t worker) {
     return;
   }
   me.awaits_rows = false;
+  for (std::uint32_t key = 0; key < options_.parameters.size(); ++key) {
+    if (on_device(key)) count_look_ups(worker, key);
+  }
   compute(worker);
   if (cached && me.step + 1 < options_.steps) prefetch(worker, me.step + 1);
 }
@@ -144,27 +153,59 @@ void RunningJob::exchange_rows(std::uint32_t worker, std::uint32_t key, const Em
   const std::uint32_t node = workers_[worker].node;
   const Bytes row = options_.parameters[key].width() * sizeof(float);
   EmbeddingFigures& table = table_of(key);
-  table.look_ups += options_.embeddings.look_ups;
-  table.rows += rows.needed;
   table.misses += rows.missed.size();
-  table.evicted += rows.evicted.size();
   table.fetched += rows.missed.size() * row;
-  table.written_back += rows.evicted.size() * row;
-  std::vector<std::uint64_t> sorted = rows.evicted;
-  std::ranges::sort(sorted);
-  const std::vector<std::uint64_t> back = rows_by_server(key, sorted);
+  std::vector<std::uint64_t> evicted = rows.evicted;
+  std::ranges::sort(evicted);
+  write_back(worker, key, evicted, left, done);
   const std::vector<std::uint64_t> wanted = rows_by_server(key, rows.missed);
   for (std::uint32_t server = 0; server < servers_.size(); ++server) {
-    if (back[server] > 0) {
-      ++*left;
-      wire_.send(node, servers_[server].node, back[server] * row, PsTraffic::cache, done);
-    }
     if (wanted[server] == 0) continue;
     ++*left;
     const Bytes bytes = wanted[server] * row;
     at(loop_.now() + control(node, servers_[server].node), servers_[server].node, node,
        [=, this] { send_rows(server, worker, bytes, PsTraffic::cache, done); });
   }
+}
+
+/// Rows (ascending) that leave the cache go to the servers that have them.
+void RunningJob::write_back(std::uint32_t worker, std::uint32_t key, const std::vector<std::uint64_t>& rows,
+                            const std::shared_ptr<std::size_t>& left, const std::function<void()>& done) {
+  const Bytes row = options_.parameters[key].width() * sizeof(float);
+  EmbeddingFigures& table = table_of(key);
+  table.evicted += rows.size();
+  table.written_back += rows.size() * row;
+  const std::vector<std::uint64_t> back = rows_by_server(key, rows);
+  for (std::uint32_t server = 0; server < servers_.size(); ++server) {
+    if (back[server] == 0) continue;
+    ++*left;
+    wire_.send(workers_[worker].node, servers_[server].node, back[server] * row, PsTraffic::cache, done);
+  }
+}
+
+/// A device that has no rows yet.
+void RunningJob::new_caches(Worker& worker) const {
+  worker.prefetched = worker.step;
+  worker.caches.clear();
+  for (std::uint32_t key = 0; key < options_.parameters.size(); ++key) {
+    if (on_device(key)) worker.caches.emplace_back(options_.embeddings.cache_rows);
+  }
+}
+
+/// All caches are emptied: with more workers each has other ids. `then` when the servers have the rows.
+void RunningJob::empty_caches(std::function<void()> then) {
+  const auto left = std::make_shared<std::size_t>(1);
+  const auto done = [left, then = std::move(then)] {
+    if (--*left == 0) then();
+  };
+  for (std::uint32_t worker = 0; worker < workers_.size(); ++worker) {
+    workers_[worker].prefetched = workers_[worker].step;
+    std::size_t table = 0;
+    for (std::uint32_t key = 0; key < options_.parameters.size(); ++key) {
+      if (on_device(key)) write_back(worker, key, workers_[worker].caches[table++].take_all(), left, done);
+    }
+  }
+  done();
 }
 
 EmbeddingFigures& RunningJob::table_of(std::uint32_t key) {

@@ -119,12 +119,17 @@ class RunningJob {
   // rows.cpp
   void fetch_rows(std::uint32_t worker);
   void look_up(std::uint32_t worker, std::uint32_t key);
+  void count_look_ups(std::uint32_t worker, std::uint32_t key);
   void send_rows(std::uint32_t server, std::uint32_t worker, Bytes bytes, PsTraffic traffic,
                  const std::function<void()>& arrival);
   void rows_may_be_there(std::uint32_t worker);
   void prefetch(std::uint32_t worker, std::uint32_t step);
   void exchange_rows(std::uint32_t worker, std::uint32_t key, const EmbeddingCache::Exchange& rows,
                      const std::shared_ptr<std::size_t>& left, const std::function<void()>& done);
+  void write_back(std::uint32_t worker, std::uint32_t key, const std::vector<std::uint64_t>& rows,
+                  const std::shared_ptr<std::size_t>& left, const std::function<void()>& done);
+  void new_caches(Worker& worker) const;
+  void empty_caches(std::function<void()> then);
   [[nodiscard]] std::vector<std::uint64_t> rows_by_server(std::uint32_t key,
                                                           const std::vector<std::uint64_t>& rows) const;
   [[nodiscard]] const std::vector<std::uint64_t>& rows_of(std::uint32_t key, std::uint32_t worker,
@@ -194,7 +199,8 @@ class RunningJob {
   void always_at(Seconds date, std::function<void()> then);
   [[nodiscard]] Seconds control(std::uint32_t from, std::uint32_t to) { return wire_.control_time(from, to); }
   void log(PsLogEntry entry);
-  [[nodiscard]] PsNodeFigures figures_of(std::uint32_t node, const Server* server, const Worker* worker);
+  [[nodiscard]] PsNodeFigures figures_of(std::uint32_t node, const Server* server, const Worker* worker) const;
+  void add_links(std::uint32_t node, PsNodeFigures& figures);
 
   [[nodiscard]] bool usable(const Server& server) const { return wire_.alive(server.node) && !server.restoring; }
   /// By which a worker's speed and host are known.

@@ -76,7 +76,11 @@ void RunningJob::look_at_barrier() {
   if (!std::ranges::all_of(workers_, stands)) return;
   migrating_ = true;
   note("scheduler", "barrier: all iterations have ended; nodes register anew");
-  redistribute();
+  if (coming_workers_.empty()) {
+    redistribute();
+  } else {
+    empty_caches([this] { redistribute(); });
+  }
 }
 
 void RunningJob::redistribute() {
@@ -133,7 +137,9 @@ void RunningJob::rescaled(std::vector<Server>& servers) {
     workers_.emplace_back();
     workers_.back().node = node;
     workers_.back().step = step;
+    new_caches(workers_.back());
   }
+  batches_.clear();  // more workers have other batches
   place_pieces();
   // A piece has the version of what it was cut from; parts of a table that meet have the newest.
   std::vector<std::vector<std::uint64_t>> copies(workers_.size(), std::vector<std::uint64_t>(pieces_.size(), 0));

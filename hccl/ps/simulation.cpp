@@ -50,7 +50,7 @@ RunningJob::RunningJob(sim::Cluster& cluster, const models::Program& program, co
   prepare_program(program);
 }
 
-PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, const Worker* worker) {
+PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, const Worker* worker) const {
   const PsWire::NodeBytes& bytes = wire_.bytes(node);
   PsNodeFigures figures{.name = id_of(node),
                         .rank = nodes_[node].rank,
@@ -66,7 +66,12 @@ PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, c
     }
   }
   if (worker != nullptr) figures.waited = worker->waited;
-  const Seconds time = (ended_ ? outcome_.end : loop_.now()) - outcome_.ready;
+  return figures;
+}
+
+/// Over the whole of the training, also for nodes that have left: links are of hosts, which others may use.
+void RunningJob::add_links(std::uint32_t node, PsNodeFigures& figures) {
+  const Seconds time = outcome_.end - outcome_.ready;
   const auto add = [&](sim::LinkId id, bool in) {
     const double carried = wire_.link_bytes()[id];
     const BytesPerSecond capacity = cluster_.capacity(id);
@@ -75,7 +80,6 @@ PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, c
   };
   for (const sim::LinkId link : wire_.links_into(node)) add(link, true);
   for (const sim::LinkId link : wire_.links_out_of(node)) add(link, false);
-  return figures;
 }
 
 PsOutcome RunningJob::finish() {
@@ -95,6 +99,11 @@ PsOutcome RunningJob::finish() {
     const auto of_node = [node](const auto& one) { return one.node == node; };
     if (nodes_[node].left || std::ranges::any_of(servers_, of_node) || std::ranges::any_of(workers_, of_node)) continue;
     outcome_.nodes.push_back(figures_of(node, nullptr, nullptr));
+  }
+  for (PsNodeFigures& figures : outcome_.nodes) {
+    for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+      if (id_of(node) == figures.name) add_links(node, figures);
+    }
   }
   return std::move(outcome_);
 }

@@ -101,7 +101,7 @@ struct PsNodeFigures {
     bool in = false;
     BytesPerSecond capacity = 0;
     double bytes = 0;        ///< as they load its capacity
-    double utilisation = 0;  ///< while the job trained
+    double utilisation = 0;  ///< from PsOutcome::ready to PsOutcome::end
   };
   std::vector<LinkLoad> links{};
 };

@@ -84,6 +84,9 @@ JobResult run_job(const JobSpec& spec) {
   JobResult result;
   result.job = read_msjob(spec.file);
   if (!spec.step_time.has_value()) require_simulated_step(result.job);
+  if (spec.run.compression.has_value() && spec.step_time.has_value()) {
+    bad_input("option", "--compress: the time of a step is given (--step-time), and nothing of it is simulated");
+  }
   if (spec.run.compression.has_value() && result.job.of(JobRole::ps) != nullptr) {
     bad_input("option", "--compress: {} has parameter servers, and no gradients are reduced among its workers",
               spec.file);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/error.hpp"
@@ -33,8 +34,11 @@ void check_failure(const JobFailure& failure, const MsJob& job, const std::vecto
     std::transform(role.begin(), role.end(), role.begin(), [](char c) { return c < 'a' ? c - 'A' + 'a' : c; });
     return spec.replicas == 1 ? role + "-0" : fmt::format("{}-0 to {}-{}", role, role, spec.replicas - 1);
   };
+  std::vector<ReplicaSpec> with_pods;
+  std::copy_if(job.replicas.begin(), job.replicas.end(), std::back_inserter(with_pods),
+               [](const ReplicaSpec& spec) { return spec.replicas > 0; });
   bad_input("option", "--fail: the job has no pod '{}'; accepted: {}", printable(failure.target),
-            names_in(job.replicas, pods_of));
+            with_pods.empty() ? "none, as it has no pods" : names_in(with_pods, pods_of));
 }
 
 /// When the last thing happened: a time-out that nobody waits for any more is nothing.
@@ -45,6 +49,26 @@ Seconds last_date(const JobState& state) {
     last = std::max({last, pod.stages.back().date, pod.deleted.value_or(0)});
   }
   return last;
+}
+
+/// Whether something is still to happen to a pod: it is there, has not ended and could do so.
+bool is_under_way(const Pod& pod) { return pod.is_live() && !pod.has_ended() && pod.why.empty(); }
+
+/// What a pod waits for whose container does not run; empty for others.
+std::string wait_of(const Pod& pod) {
+  if (!pod.is_live()) return {};
+  if (!pod.why.empty()) return fmt::format("pod {} is Pending: {}", pod.name, pod.why);
+  switch (pod.stage()) {
+    case PodStage::creating:
+      return fmt::format("pod {} is Pending: its container is made", pod.name);
+    case PodStage::backing_off:
+      return fmt::format("pod {} is in back-off: its container ended with exit code {} and is to be started again",
+                         pod.name, pod.exit_code.value());
+    case PodStage::unreachable:
+      return fmt::format("the server of pod {} is lost, which nobody has noticed yet", pod.name);
+    default:
+      return {};
+  }
 }
 
 /// The parts of a simulated Kubernetes with one job, wired together.
@@ -72,13 +96,13 @@ class JobSimulation {
     outcome.status = state_.status;
     outcome.counters = state_.counters;
     outcome.deleted = state_.deleted;
+    const bool finished = state_.status.is_finished();
     const bool all = state_.deleted || state_.clock.empty();
-    outcome.end = all ? last_date(state_) : scenario_.until;
+    const bool cut_off = !all && (!finished || std::any_of(state_.pods.begin(), state_.pods.end(), is_under_way));
+    outcome.end = cut_off ? scenario_.until : last_date(state_);
+    outcome.ending = finished ? JobEnding::finished : all ? JobEnding::stuck : JobEnding::out_of_time;
+    if (!finished) outcome.waits = waits();
     training_.stop(outcome.end);
-    outcome.ending = state_.status.is_finished() ? JobEnding::finished
-                     : all                       ? JobEnding::stuck
-                                                 : JobEnding::out_of_time;
-    if (!state_.status.is_finished()) outcome.waits = waits();
     outcome.pods = std::move(state_.pods);
     outcome.services = std::move(state_.services);
     outcome.pod_group = std::move(state_.pod_group);
@@ -103,16 +127,22 @@ class JobSimulation {
       waits.push_back("the pod group is Pending: " + state_.pod_group->why);
     }
     for (const Pod& pod : state_.pods) {
-      if (pod.is_live() && !pod.why.empty()) waits.push_back(fmt::format("pod {} is Pending: {}", pod.name, pod.why));
+      if (std::string sentence = wait_of(pod); !sentence.empty()) waits.push_back(std::move(sentence));
     }
     for (std::string& sentence : training_.waits()) waits.push_back(std::move(sentence));
+    if (training_.is_under_way()) waits.emplace_back("training is under way");
+    if (state_.job.of(JobRole::worker) == nullptr) {
+      waits.emplace_back("the job has no workers, and only workers make a job succeed");
+    }
     for (const Pod& pod : state_.pods) {
       if (waits.empty() && pod.is_live() && pod.stage() == PodStage::failed) {
         waits.push_back(fmt::format("pod {} has failed, and nobody restarts it", pod.name));
       }
     }
-    if (state_.job.of(JobRole::worker) == nullptr) {
-      waits.emplace_back("the job has no workers, and only workers make a job succeed");
+    for (const Pod& pod : state_.pods) {
+      if (waits.empty() && pod.is_live() && pod.runs()) {
+        waits.push_back(fmt::format("the process of pod {} starts, or is to be told what to do", pod.name));
+      }
     }
     return waits;
   }

@@ -39,7 +39,7 @@ struct JobOutcome {
   std::optional<PodGroup> pod_group;
   std::vector<JobEvent> events;
   std::vector<TrainingRun> runs;
-  Seconds end = 0;  ///< date of the last thing that happened, or JobScenario::until
+  Seconds end = 0;  ///< date of the last thing that happened; JobScenario::until if something was still under way
   JobEnding ending = JobEnding::finished;
   std::vector<std::string> waits{};  ///< what a job that has not ended waits for: sentences
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "base/text.hpp"
@@ -17,6 +18,20 @@ constexpr std::int32_t exception_exit_code = 1;
 /// The first date from `begin` on, in steps of the interval, that is not before `date`.
 Seconds next_check(Seconds begin, Seconds date) {
   return begin + std::max(0.0, std::ceil((date - begin) / heartbeat_interval)) * heartbeat_interval;
+}
+
+/// Empty for a pod whose container is still to run.
+std::string_view why_not_registered(PodStage stage) {
+  switch (stage) {
+    case PodStage::waiting:
+      return "has not registered";
+    case PodStage::succeeded:
+      return "has succeeded and is not started again";
+    case PodStage::failed:
+      return "has failed and is not started again";
+    default:
+      return {};
+  }
 }
 
 std::string of_cluster(const MsJob& job) { return "cluster/" + job.name; }
@@ -251,16 +266,37 @@ bool JobTraining::nobody_is_left() const {
 }
 
 std::vector<std::string> JobTraining::waits() const {
+  if (phase_ == Phase::forming) return waits_for_registrations();
   std::vector<std::string> waits;
   if (phase_ != Phase::broken) return waits;
   for (const auto& [name, member] : members_) {
     if (!member.lost.has_value()) continue;
     const Pod* const pod = state_.live_pod(name);
     const bool comes = pod != nullptr && !pod->has_ended();
-    waits.push_back(fmt::format("the cluster waits for {}, which {}", name,
-                                comes ? "is to be started again" : "is gone and which nobody restarts"));
+    waits.push_back(recovers() ? fmt::format("the cluster waits for {}, which {}", name,
+                                             comes ? "is to be started again" : "is gone and which nobody restarts")
+                               : fmt::format("{} is gone, and the others have not missed it yet", name));
   }
   return waits;
+}
+
+/// Of the processes that have not registered those that others wait for. Pods whose container does not run say
+/// themselves what they wait for.
+std::vector<std::string> JobTraining::waits_for_registrations() const {
+  std::vector<std::string> waits;
+  if (waiting_.empty() && members_.empty()) return waits;
+  for (const Pod& pod : state_.pods) {
+    if (!pod.is_live() || members_.contains(pod.name) || (pod.role == JobRole::scheduler && pod.index > 0)) continue;
+    if (std::find(waiting_.begin(), waiting_.end(), &pod) != waiting_.end()) continue;
+    const std::string_view why = why_not_registered(pod.stage());
+    if (!why.empty()) waits.push_back(fmt::format("the cluster waits for {}, which {}", pod.name, why));
+  }
+  return waits;
+}
+
+bool JobTraining::is_under_way() const {
+  return together_.run.has_value() ||
+         std::any_of(alone_.begin(), alone_.end(), [](const auto& one) { return one.second.run.has_value(); });
 }
 
 void JobTraining::lose_member(Member& member) {
@@ -317,8 +353,13 @@ void JobTraining::time_out_topology(Pod& pod) {
     end_all("TopologyTimeout", message + ": all end");
     return;
   }
-  std::erase(waiting_, &pod);
-  if (members_.erase(pod.name) > 0) std::erase(order_, pod.name);
+  // One that waits may have the name of a lost member, which the others have still to miss.
+  if (waits) {
+    std::erase(waiting_, &pod);
+  } else {
+    members_.erase(pod.name);
+    std::erase(order_, pod.name);
+  }
   state_.warn(JobState::object_of(pod), "TopologyTimeout", message);
   exit_(pod, exception_exit_code);
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "study/job/job_state.hpp"
@@ -53,6 +54,8 @@ class JobTraining {
   [[nodiscard]] const std::vector<TrainingRun>& runs() const { return runs_; }
   /// What the cluster waits for: sentences.
   [[nodiscard]] std::vector<std::string> waits() const;
+  /// Whether steps are done now.
+  [[nodiscard]] bool is_under_way() const;
   /// What is under way ends with the simulation.
   void stop(Seconds date);
 
@@ -72,6 +75,7 @@ class JobTraining {
   };
 
   [[nodiscard]] std::string wrong_configuration() const;
+  [[nodiscard]] std::vector<std::string> waits_for_registrations() const;
   void wait_for_cluster(Pod& pod);
   void register_processes();
   [[nodiscard]] bool may_register(const Pod& pod) const;

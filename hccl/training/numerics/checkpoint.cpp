@@ -197,13 +197,13 @@ void require_same_run(const std::string& path, const Checkpoint& file, const Che
   require(fmt::format("{}", fmt::join(file.tensors, ", ")), fmt::format("{}", fmt::join(run.tensors, ", ")),
           "the tensors");
   require(file.seed, run.seed, "seed");
-  for (const auto& [key, value] : run.options) {
-    const auto found = file.options.find(key);
-    require(found == file.options.end() ? "unset" : found->second, value, key);
-  }
-  for (const auto& [key, value] : file.options) {
-    if (!run.options.contains(key)) require(value, std::string("unset"), key);
-  }
+  const auto option_of = [](const Checkpoint& one, const std::string& key) {
+    const auto found = one.options.find(key);
+    return found == one.options.end() ? std::string("unset") : found->second;
+  };
+  require(option_of(file, "compress"), option_of(run, "compress"), "--compress");  // before what follows from it
+  for (const auto& [key, value] : run.options) require(option_of(file, key), value, key);
+  for (const auto& [key, value] : file.options) require(value, option_of(run, key), key);
 }
 
 std::vector<std::string> changed_settings(const Checkpoint& file, const Checkpoint& run) {

@@ -161,6 +161,10 @@ TEST(ParameterServer, ScalesOutAndIn) {
   EXPECT_EQ(outcome.moved_state, outcome.moved);
   EXPECT_EQ(node(outcome, "worker-2").host.number, 6U);
   EXPECT_EQ(node(outcome, "server-2").rank, 1U) << "its id stays";
+  ASSERT_FALSE(node(outcome, "server-1").links.empty()) << "it has left";
+  for (const PsNodeFigures::LinkLoad& link : node(outcome, "server-1").links) {
+    EXPECT_NEAR(link.utilisation, link.bytes / (link.capacity * (outcome.end - outcome.ready)), 1e-12);
+  }
   for (const PsLogEntry& entry : outcome.log) {
     if (entry.kind != PsLogEntry::Kind::update) continue;
     EXPECT_EQ(entry.contributions.size(), entry.date < 60e-3 ? 2U : 3U);
@@ -298,6 +302,38 @@ TEST(ParameterServer, CacheExchangesItsMisses) {
   EXPECT_EQ(node(small, "worker-0").sent[cache], 4U * 32);
   options.embeddings.cache_rows = 2;
   EXPECT_THROW(static_cast<void>(run(cluster, elements, options)), Error);
+}
+
+TEST(ParameterServer, ScalingLosesNoRowsOfCaches) {
+  sim::Cluster cluster(star);
+  const std::vector<std::uint64_t> elements{1000, 8000};
+  PsOptions options = test::ps_options(elements, 2, 2, 60);
+  options.parameters[1].rows = 1000;  // of 8
+  constexpr std::uint64_t look_ups = 30;
+  constexpr std::uint64_t cache_rows = 100;
+  options.embeddings = {.look_ups = look_ups, .cache_rows = cache_rows};
+  options.spare_servers = {{.number = 5}};
+  options.spare_workers = {{.number = 6}};
+  const EmbeddingFigures still = run(cluster, elements, options).tables.at(0);
+  EXPECT_EQ(still.misses - still.evicted, 2 * cache_rows) << "the caches are full";
+  options.requests = {parse_ps_request("30ms scaleout server=1"), parse_ps_request("90ms scalein server-1")};
+  const PsOutcome servers = run(cluster, elements, options);
+  EXPECT_EQ(servers.failure, "");
+  EXPECT_GT(servers.moved, 0U);
+  EXPECT_EQ(servers.tables.at(0).look_ups, still.look_ups);
+  EXPECT_EQ(servers.tables.at(0).misses, still.misses);
+  EXPECT_EQ(servers.tables.at(0).evicted, still.evicted);
+  options.requests = {parse_ps_request("30ms scaleout worker=1")};
+  const PsOutcome more = run(cluster, elements, options);
+  const EmbeddingFigures& table = more.tables.at(0);
+  EXPECT_EQ(more.failure, "");
+  EXPECT_EQ(table.look_ups, more.steps.size() * look_ups);
+  EXPECT_LE(table.misses - table.evicted, 3 * cache_rows);
+  Bytes written_back = 0;
+  for (const PsNodeFigures& one : more.nodes) {
+    if (!one.server) written_back += one.sent[static_cast<std::size_t>(PsTraffic::cache)];
+  }
+  EXPECT_EQ(written_back, table.written_back);
 }
 
 }  // namespace

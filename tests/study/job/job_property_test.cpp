@@ -118,6 +118,7 @@ void check_conditions(const JobOutcome& outcome) {
     EXPECT_EQ(status.history.back().first, *status.completion);
   } else {
     EXPECT_NE(outcome.ending, JobEnding::finished);
+    EXPECT_FALSE(outcome.waits.empty());
   }
   EXPECT_TRUE(std::is_sorted(status.history.begin(), status.history.end(),
                              [](const auto& a, const auto& b) { return a.first < b.first; }));

@@ -107,6 +107,34 @@ TEST(JobTraining, AJobThatWaitsSaysForWhom) {
               ElementsAre("the cluster waits for job-worker-1, which is gone and which nobody restarts"));
 }
 
+TEST(JobTraining, AJobThatIsCutOffSaysWhatItWaitsFor) {
+  const MsJob job = sample_job({{"Scheduler"}, {"Worker", 1, "Always", "cpu: 1"}});
+  const auto waits_at = [&](Seconds until) {
+    JobScenario scenario = sample_scenario();
+    scenario.until = until;
+    const JobOutcome outcome = outcome_on_two_servers(job, scenario);
+    EXPECT_EQ(outcome.ending, JobEnding::out_of_time);
+    EXPECT_EQ(outcome.end, until);
+    return outcome.waits;
+  };
+  EXPECT_THAT(waits_at(31), ElementsAre("pod job-scheduler-0 is Pending: its container is made",
+                                        "pod job-worker-0 is Pending: its container is made"));
+  EXPECT_THAT(waits_at(40), ElementsAre("the process of pod job-scheduler-0 starts, or is to be told what to do"));
+  EXPECT_THAT(waits_at(50), ElementsAre("training is under way"));
+  EXPECT_THAT(waits_at(60), ElementsAre("pod job-worker-0 is in back-off: its container ended with exit code 0 and is "
+                                        "to be started again"));
+  EXPECT_THAT(waits_at(300),
+              ElementsAre("the cluster waits for job-scheduler-0, which has succeeded and is not started again"));
+}
+
+TEST(JobTraining, AJobThatHasEndedEndsWithTheLastThingThatHappened) {
+  JobScenario scenario = sample_scenario();
+  for (const Seconds until : {500.0, 2000.0}) {
+    scenario.until = until;  // the topology time-out, of which nothing comes any more, is at 1842 s
+    EXPECT_EQ(outcome_on_two_servers(sample_job(roles_with(""), keep_pods), scenario).end, 54.0);
+  }
+}
+
 TEST(JobTraining, WithRecoveryTheOthersWaitAndGoOnFromTheLastCheckpoint) {
   JobScenario scenario = sample_scenario({"worker-1 exit 137 at 46.95s"});
   scenario.plan.checkpoint_every = 20;
@@ -130,6 +158,17 @@ TEST(JobTraining, WithoutRecoveryAProcessThatComesBackIsNotTaken) {
   ASSERT_EQ(outcome.runs.size(), 2U);
   EXPECT_EQ(outcome.runs[1].start, 375.0);
   EXPECT_EQ(outcome.runs[1].first_step, 0U);
+  EXPECT_TRUE(outcome.status.has(JobConditionType::succeeded));
+}
+
+TEST(JobTraining, ATopologyTimeoutDoesNotForgetALostNode) {
+  JobScenario scenario = sample_scenario({"worker-1 exit 1 at 50s"});
+  scenario.plan.steps = 1000;
+  const JobOutcome outcome =
+      outcome_on_two_servers(sample_job(roles_with("MS_TOPO_TIMEOUT=100", "OnFailure")), scenario);
+  EXPECT_EQ(event_of(outcome, "TopologyTimeout")->first, 172.0) << "its new process, up at 70 s";
+  ASSERT_NE(event_of(outcome, "NodeTimeout"), nullptr);
+  EXPECT_EQ(event_of(outcome, "NodeTimeout")->first, 348.0) << "the last beat was at 48 s";
   EXPECT_TRUE(outcome.status.has(JobConditionType::succeeded));
 }
 

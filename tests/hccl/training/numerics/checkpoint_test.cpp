@@ -304,6 +304,11 @@ TEST(CheckpointOfAnotherRun, IsNamed) {
   EXPECT_THAT(difference([](Checkpoint& run) { run.options.erase("communication"); }),
               HasSubstr("communication fp16, this run has unset"));
   EXPECT_THAT(difference([](Checkpoint& run) { run.options["clip"] = "1"; }), HasSubstr("clip unset, this run has 1"));
+  EXPECT_THAT(difference([](Checkpoint& run) {
+                run.options["compress"] = "fp16";
+                run.options["buckets"] = "0-1";
+              }),
+              HasSubstr("--compress unset, this run has fp16"));
 }
 
 }  // namespace
