@@ -1,6 +1,7 @@
 #include "cli/options/failure_options.hpp"
 
 #include "base/error.hpp"
+#include "cli/options/parse/command.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/values.hpp"
 
@@ -50,6 +51,7 @@ void add_failure_options(Command& command, FailureOptions& options) {
 
 void finish_failure_options(const OptionOrigins& origins, const FailureOptions& options, study::RunSpec& spec) {
   spec.failures.reset();
+  if (origins.command().find("--mtbf") == nullptr) return;  // the command has none of these options
   if (!origins.given("mtbf")) {
     for (const char* const key : {"checkpoint-every", "checkpoint-bandwidth", "restart-time", "job-time", "job-runs"}) {
       if (origins.given(key)) bad_input("option", "{} is of a job with failures: give --mtbf too", origins.name(key));

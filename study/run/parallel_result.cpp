@@ -85,6 +85,10 @@ Bytes sent_bytes(const hccl::Operation& operation) {
   }
 }
 
+Rank npus_of_stage(const hccl::TrainingOptions& training) {
+  return training.npus / std::max(training.shape.stages, std::uint32_t{1});
+}
+
 /// Of a rank of each stage.
 std::vector<Traffic> traffic_of(const hccl::Plan& plan, const std::vector<Rank>& ranks) {
   std::map<std::tuple<std::uint32_t, std::string, Rank>, std::pair<std::uint64_t, Bytes>> sums;
@@ -152,7 +156,7 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
   result.ideal = ideal.step;
   const auto last = static_cast<std::int32_t>(training.iterations) - 1;
   const hccl::MessageStarts messages(step.plan, step.trace);
-  const Rank ranks_of_stage = training.npus / shape.stages;
+  const Rank ranks_of_stage = npus_of_stage(training);
   std::vector<Rank> ranks;
   for (std::uint32_t number = 0; number < shape.stages; ++number) {
     const Rank rank = ranks.emplace_back(printed_rank(training, number));
@@ -194,7 +198,7 @@ std::optional<Throughput> throughput(const Experiment& experiment, Seconds step)
   if (!experiment.transformer || experiment.flops_per_sample <= 0) return std::nullopt;
   Throughput result{.peak_type = experiment.compute_type};
   const hccl::TrainingOptions& training = experiment.training;
-  const double replicas = training.npus / training.shape.stages;  // those of all groups
+  const auto replicas = static_cast<double>(npus_of_stage(training));  // those of all groups
   const double samples =
       static_cast<double>(std::uint64_t{experiment.batch.micro_batch} * experiment.batch.micro_batches) * replicas;
   result.peak = peak_flops(experiment.soc, result.peak_type);

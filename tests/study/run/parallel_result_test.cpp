@@ -49,13 +49,9 @@ std::vector<Parts> parts_of_stages(const RunSpec& spec) {
   return on_experiment(spec, [](Experiment& experiment) {
     const RunResult result = simulate_run(experiment);
     std::vector<Parts> stages;
-    const auto last_end = [&](std::size_t iteration) {  // of the ranks with the place of the printed one
-      Seconds latest = 0;
-      for (const StageFigures& stage : result.parallel->stages) {
-        const Rank rank = stage.first_rank + result.rank % stage.ranks;
-        latest = std::max(latest, result.step.iteration_ends[iteration][rank]);
-      }
-      return latest;
+    const auto last_end = [&](std::size_t iteration) {  // with stages, which keep pace, of all ranks
+      const std::vector<Seconds>& ends = result.step.iteration_ends[iteration];
+      return result.parallel->stages.size() > 1 ? *std::ranges::max_element(ends) : ends[result.rank];
     };
     const std::size_t count = result.step.iteration_ends.size();
     for (const StageFigures& stage : result.parallel->stages) {
