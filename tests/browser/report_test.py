@@ -460,19 +460,6 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(len(self.chart("Bytes of gradients ready and reduced over time")["ready"]), 163)
         self.picture("each")
 
-    def test_compression_shows_every_speed_of_the_links(self):
-        data = self.report("compression", "tune", "--compress", "topk")
-        rows = self.browser.driver.find_elements(By.CSS_SELECTOR, "#trials tbody tr")
-        self.assertEqual(len(rows), len(data["result"]["trials"]))
-        self.assertTrue(self.chart("Step over the speed of all links, both logarithmic"))
-
-    def test_a_job_shows_its_pods_and_events(self):
-        data = self.report("job", "job", Path(__file__).resolve().parents[2] / "examples/msjob/data_parallel.yaml")
-        rows = self.browser.driver.find_elements(By.CSS_SELECTOR, "#pods tbody tr")
-        self.assertEqual(len(rows), len(data["result"]["pods"]))
-        events = self.browser.driver.find_elements(By.CSS_SELECTOR, "#events tbody tr")
-        self.assertEqual(len(events), len(data["result"]["events"]))
-
     def test_every_kind_tells_its_assumptions_and_its_command(self):
         for name, arguments in {"run": ["run", "--hcom-parallel", "on", "--split-by-size", "80,15,5"], "tune": ["tune"],
                                 "collective": ["collective", "allreduce", "-b", "8K", "-e", "16M", "-f", "2"]}.items():
