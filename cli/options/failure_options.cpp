@@ -6,27 +6,11 @@
 #include "cli/options/parse/values.hpp"
 
 namespace hcclsim::cli {
-namespace {
-
-Seconds parse_length(const std::string& text) {
-  const Seconds time = parse_duration(text);
-  if (!(time > 0)) bad_input("option", "'{}' is no time above 0; give one such as 12h or 30d", text);
-  return time;
-}
-
-BytesPerSecond parse_speed(const std::string& text) {
-  const BytesPerSecond speed = parse_bandwidth(text);
-  if (!(speed > 0)) bad_input("option", "'{}' is no bandwidth above 0", text);
-  return speed;
-}
-
-}  // namespace
-
 void add_failure_options(Command& command, FailureOptions& options) {
   study::FailureSpec& spec = options.spec;
   command.begin_group("A job of days");
   command
-      .add("--mtbf", parsed(parse_length, spec.npu_mtbf),
+      .add("--mtbf", parsed(positive_duration, spec.npu_mtbf),
            "Mean time between failures of an NPU with its share of all else, such as 50000h: also simulate a job of "
            "such steps with failures, checkpoints and restarts")
       .value_name("TIME");
@@ -35,14 +19,16 @@ void add_failure_options(Command& command, FailureOptions& options) {
            "Steps between checkpoints, for which all ranks wait (default: Daly's interval)")
       .value_name("N");
   command
-      .add("--checkpoint-bandwidth", parsed(parse_speed, spec.checkpoint_bandwidth),
+      .add("--checkpoint-bandwidth", parsed(positive_bandwidth, spec.checkpoint_bandwidth),
            "At which a rank writes its weights and optimizer state, such as 1GBps")
       .value_name("SPEED");
   command
-      .add("--restart-time", parsed(parse_length, spec.restart),
+      .add("--restart-time", parsed(positive_duration, spec.restart),
            "From a failure to the first step behind it, such as 10m")
       .value_name("TIME");
-  command.add("--job-time", parsed(parse_length, spec.length), "That the steps of the job take without failures (30d)")
+  command
+      .add("--job-time", parsed(positive_duration, spec.length),
+           "That the steps of the job take without failures (30d)")
       .value_name("TIME");
   command
       .add("--job-runs", whole_number(spec.runs, 1, 10000), "Simulated runs of the job, each with failures of its own")

@@ -18,22 +18,10 @@ namespace {
 constexpr std::uint64_t most_servers = 4096;
 constexpr std::uint64_t most_rows = std::uint64_t{1} << 40U;
 
-Seconds positive_duration(const std::string& text) {
-  const Seconds time = parse_duration(text);
-  if (!(time > 0)) bad_input("option", "'{}' is no time above 0", text);
-  return time;
-}
-
 Seconds duration(const std::string& text) {
   const Seconds time = parse_duration(text);
   if (time < 0) bad_input("option", "'{}' is negative", text);
   return time;
-}
-
-BytesPerSecond bandwidth(const std::string& text) {
-  const BytesPerSecond speed = parse_bandwidth(text);
-  if (!(speed > 0)) bad_input("option", "'{}' is no bandwidth above 0", text);
-  return speed;
 }
 
 /// Of what a step without servers has, and one with them has not.
@@ -203,7 +191,7 @@ void add_cost_options(Command& command, PsOptions& options) {
       .value_name("TIME")
       .with_default("100us");
   command
-      .add("--ps-server-bandwidth", parsed(bandwidth, spec.server_bandwidth),
+      .add("--ps-server-bandwidth", parsed(positive_bandwidth, spec.server_bandwidth),
            "Memory bandwidth of a server, over which its additions and updates go (default: that of the NPU; a CPU's "
            "187.7GBps)")
       .value_name("SPEED");

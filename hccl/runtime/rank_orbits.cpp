@@ -19,12 +19,6 @@ Seats Seats::all(const Communicator& group) {
   return seats;
 }
 
-RankOrbits::RankOrbits(Rank ranks) : orbit_of_(ranks), place_(ranks, 0), first_(ranks), members_(ranks) {
-  std::iota(orbit_of_.begin(), orbit_of_.end(), 0U);
-  std::iota(first_.begin(), first_.end(), 0U);
-  std::iota(members_.begin(), members_.end(), Rank{0});
-}
-
 RankOrbits::RankOrbits(const std::vector<Rank>& turn, std::span<const Rank> preferred)
     : orbit_of_(turn.size(), none), place_(turn.size(), 0) {
   const auto add_orbit = [&](Rank representative) {

@@ -43,14 +43,9 @@ struct Coupling {
     std::vector<const Communicator*> groups;
     std::vector<std::vector<const Schedule*>> schedules;  ///< of each group, of equal groups the same objects
   };
-  /// A rank sends to the rank that is so many places further.
-  struct Message {
-    std::int64_t offset = 0;
-    const Schedule* schedule = nullptr;
-  };
-  std::vector<std::uint32_t> kinds;            ///< of each rank
-  std::vector<Family> families{};              ///< of groups
-  std::vector<std::vector<Message>> messages;  ///< of each kind
+  std::vector<std::uint32_t> kinds;                ///< of each rank
+  std::vector<Family> families{};                  ///< of groups
+  std::vector<std::vector<std::int64_t>> offsets;  ///< of each kind: a rank sends to those so many places further
 };
 
 /// The members of a group that are simulated: all of them, or those that stand for others.
@@ -66,9 +61,6 @@ struct Seats {
 
 class RankOrbits {
  public:
-  /// Every rank by itself.
-  explicit RankOrbits(Rank ranks);
-
   /// The orbits under the turn that leaves the fewest ranks to simulate, as far as turns of a simple form are found: of
   /// ranks of one kind, in their order, each becomes the one that is a number of places further. Those in `preferred`
   /// stand for their orbits. Nothing if all ranks are different, or if to find out would take too long.
@@ -78,7 +70,6 @@ class RankOrbits {
   [[nodiscard]] Rank ranks() const { return static_cast<Rank>(orbit_of_.size()); }
   /// How many are simulated.
   [[nodiscard]] Rank orbits() const { return static_cast<Rank>(first_.size()); }
-  [[nodiscard]] bool folded() const { return orbits() < ranks(); }
   /// The one of its orbit that is simulated.
   [[nodiscard]] Rank representative(Rank rank) const { return members_[first_[orbit_of_[rank]]]; }
   [[nodiscard]] bool represents(Rank rank) const { return representative(rank) == rank; }

@@ -47,7 +47,7 @@ void check(const sim::Cluster& cluster, const SimulateOptions& options, const st
 /// Groups of ranks that call collectives, each a family of its own.
 std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const std::vector<CollectiveCall>& calls) {
   std::deque<Communicator> groups;
-  Coupling coupling{.kinds = {}, .messages = {{}}};
+  Coupling coupling{.kinds = {}, .offsets = {{}}};
   for (const CollectiveCall& call : calls) {
     std::vector<Rank> members = ranks_of(call);
     auto same = std::ranges::find(groups, members, &Communicator::ranks);

@@ -212,8 +212,8 @@ std::vector<TurnSearch::Ranks> TurnSearch::regions() const {
     }
   }
   for (Rank rank = 0; rank < turn_.size(); ++rank) {
-    for (const Coupling::Message& message : coupling_.messages[coupling_.kinds[rank]]) {
-      sets.join(rank, static_cast<Rank>(std::int64_t{rank} + message.offset));
+    for (const std::int64_t offset : coupling_.offsets[coupling_.kinds[rank]]) {
+      sets.join(rank, static_cast<Rank>(std::int64_t{rank} + offset));
     }
   }
   std::map<Rank, Ranks> found;
@@ -278,9 +278,9 @@ bool TurnSearch::carries_groups(const Ranks& region) const {
 
 bool TurnSearch::carries_messages(const Ranks& region) const {
   return std::ranges::all_of(region, [this](Rank rank) {
-    return std::ranges::all_of(coupling_.messages[coupling_.kinds[rank]], [&](const Coupling::Message& message) {
-      const auto to = static_cast<Rank>(std::int64_t{rank} + message.offset);
-      return std::int64_t{turn_[to]} == std::int64_t{turn_[rank]} + message.offset;
+    return std::ranges::all_of(coupling_.offsets[coupling_.kinds[rank]], [&](std::int64_t offset) {
+      const auto to = static_cast<Rank>(std::int64_t{rank} + offset);
+      return std::int64_t{turn_[to]} == std::int64_t{turn_[rank]} + offset;
     });
   });
 }
@@ -295,8 +295,8 @@ bool TurnSearch::carries_routes(const Ranks& region) {
     }
   }
   for (const Rank rank : region) {
-    for (const Coupling::Message& message : coupling_.messages[coupling_.kinds[rank]]) {
-      if (!add_route(rank, static_cast<Rank>(std::int64_t{rank} + message.offset))) return false;
+    for (const std::int64_t offset : coupling_.offsets[coupling_.kinds[rank]]) {
+      if (!add_route(rank, static_cast<Rank>(std::int64_t{rank} + offset))) return false;
     }
   }
   return true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <variant>
 #include <vector>
@@ -11,21 +12,20 @@ namespace {
 
 /// Ranks of one kind run one program, start together and are equally fast; the messages of each kind.
 void add_kinds(const Plan& plan, const device::Skew& skew, Coupling& coupling) {
-  std::vector<std::vector<Coupling::Message>> of_role;
+  std::vector<std::vector<std::int64_t>> of_role;
   for (const Role& role : plan.roles) {
-    std::map<std::int64_t, const Schedule*> offsets;
+    std::set<std::int64_t> offsets;
     for (const PlanTask& task : role.tasks) {
       const auto* send = std::get_if<SendTask>(&task.work);
-      if (send != nullptr) offsets.emplace(send->offset, plan.messages[send->message].schedule.get());
+      if (send != nullptr) offsets.insert(send->offset);
     }
-    std::vector<Coupling::Message>& messages = of_role.emplace_back();
-    for (const auto& [offset, schedule] : offsets) messages.push_back({offset, schedule});
+    of_role.emplace_back(offsets.begin(), offsets.end());
   }
   std::map<std::tuple<std::uint32_t, Seconds, double>, std::uint32_t> kinds;
   for (Rank rank = 0; rank < plan.ranks(); ++rank) {
     const auto number = static_cast<std::uint32_t>(kinds.size());
     const auto [kind, is_new] = kinds.try_emplace({plan.role_of[rank], skew.start(rank), skew.speed(rank)}, number);
-    if (is_new) coupling.messages.push_back(of_role[plan.role_of[rank]]);
+    if (is_new) coupling.offsets.push_back(of_role[plan.role_of[rank]]);
     coupling.kinds.push_back(kind->second);
   }
 }
@@ -35,7 +35,7 @@ void add_kinds(const Plan& plan, const device::Skew& skew, Coupling& coupling) {
 std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const Plan& plan, const device::Skew& skew,
                                       std::span<const Rank> preferred) {
   if (skew.jitters()) return {};
-  Coupling coupling{.kinds = {}, .messages = {}};
+  Coupling coupling{.kinds = {}, .offsets = {}};
   add_kinds(plan, skew, coupling);
   for (const GroupFamily& family : plan.families) {
     Coupling::Family& own = coupling.families.emplace_back();

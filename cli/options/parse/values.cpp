@@ -171,4 +171,16 @@ std::vector<Rank> parse_rank_list(std::string_view text) {
   return ranks;
 }
 
+Seconds positive_duration(const std::string& text) {
+  const Seconds time = parse_duration(text);
+  if (!(time > 0)) bad_input("option", "'{}' is no time above 0; give one such as 12ms or 30d", text);
+  return time;
+}
+
+BytesPerSecond positive_bandwidth(const std::string& text) {
+  const BytesPerSecond speed = parse_bandwidth(text);
+  if (!(speed > 0)) bad_input("option", "'{}' is no bandwidth above 0; give one such as 1GBps", text);
+  return speed;
+}
+
 }  // namespace hcclsim::cli

@@ -60,6 +60,10 @@ struct Value {
 [[nodiscard]] Value on_off_or_python(bool& target);
 [[nodiscard]] Value on_off_or_python(std::optional<bool>& target);
 
+/// For parsed(): a time or a bandwidth above 0. Throw Error(bad_input, "option") for others.
+[[nodiscard]] Seconds positive_duration(const std::string& text);
+[[nodiscard]] BytesPerSecond positive_bandwidth(const std::string& text);
+
 /// A finite decimal number of the range.
 [[nodiscard]] Value number(double& target, double lowest, double highest);
 [[nodiscard]] Value number(std::optional<double>& target, double lowest, double highest);
