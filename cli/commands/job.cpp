@@ -10,6 +10,7 @@
 #include "cli/print/job/job_report.hpp"
 #include "cli/print/output.hpp"
 #include "study/job/job.hpp"
+#include "study/on_platform.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -48,13 +49,15 @@ void set_up_job(Command& command, const std::shared_ptr<const HtmlReport>& html)
   add_job_options(command, *options);
   command.on_run([&command, options, html] {
     finish_job_options(command, *options);
-    std::optional<OutputFile> page;
-    if (html != nullptr) page.emplace(html->path);
-    const study::JobResult result = study::run_job(options->spec);
-    if (page.has_value()) page->write(job_page(result, *html));
-    print(report_in(options->format, result));
-    if (page.has_value()) page->commit();
-    if (!result.succeeded()) simulated_failure("job", "{}", job_sentence(result));
+    study::on_cluster(options->spec.run.platform, [&](sim::Cluster& cluster) {
+      std::optional<OutputFile> page;
+      if (html != nullptr) page.emplace(html->path);
+      const study::JobResult result = study::run_job(options->spec, cluster);
+      if (page.has_value()) page->write(job_page(result, *html));
+      print(report_in(options->format, result));
+      if (page.has_value()) page->commit();
+      if (!result.succeeded()) simulated_failure("job", "{}", job_sentence(result));
+    });
   });
 }
 

@@ -24,8 +24,7 @@ struct JobOptions {
 /// Adds all options to the command. After parsing, finish_job_options() completes what they say.
 void add_job_options(Command& command, JobOptions& options);
 
-/// As finish_run_options, with MindSpore's graph unless told otherwise, and refuses what a job cannot do; throws
-/// Error(bad_input).
+/// As finish_run_options, with MindSpore's graph unless told otherwise; throws Error(bad_input).
 void finish_job_options(Command& command, JobOptions& options);
 
 }  // namespace hcclsim::cli
