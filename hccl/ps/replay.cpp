@@ -10,9 +10,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// As the trainer of data parallelism draws its seeds of dropout.
-constexpr std::uint64_t dropout_streams = std::uint64_t{5} << 48U;
-
 void add(std::span<float> sum, std::span<const float> more) {
   device::reduce(DataType::fp32, ReduceOp::sum, device::Overflow::infinity, std::as_writable_bytes(sum).data(),
                  std::as_bytes(more).data(), sum.size());
@@ -128,7 +125,7 @@ void Replay::compute(const PsLogEntry& entry) {
   }
   models::fill(batch_, *data_, samplers_[entry.worker].batch_of(entry.step));
   const device::StepInput input{
-      .loss_scale = 1, .dropout_seed = counter_bits(options_.seed, dropout_streams + entry.worker, entry.step)};
+      .loss_scale = 1, .dropout_seed = counter_bits(options_.seed, random_stream::dropout + entry.worker, entry.step)};
   const device::StepOutput output = workspace_->step(worker.weights, batch_, input, worker.gradients);
   worker.figures = {.worker = entry.worker,
                     .step = entry.step,
