@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -55,9 +57,11 @@ void add_scenario_options(Command& command, JobOptions& options) {
       .add("--step-time", parsed(parse_step_time, options.spec.step_time),
            "Time of a step, such as 12ms, in place of its simulation")
       .value_name("TIME");
-  Value failures = texts(options.failures);
-  failures.count = Count::list;
-  failures.check = [](const std::string& text) { static_cast<void>(study::parse_job_failures({text})); };
+  const Value failures{
+      .check = [](const std::string& given) { static_cast<void>(study::parse_job_failures({given})); },
+      .take =
+          [&scenario](const std::vector<std::string>& given) { scenario.failures = study::parse_job_failures(given); },
+      .count = Count::list};
   command
       .add("--fail", failures,
            "What breaks, such as 'worker-1 exit 137 at 30s' or 'host server0 at 1m'; several with commas, or none")
@@ -152,7 +156,6 @@ void finish_job_options(Command& command, JobOptions& options) {
     options.spec.run.notes.emplace_back("RANK_TABLE_FILE is set but not used: Kubernetes gives the pods their NPUs");
   }
   options.spec.run.platform.rank_table = {};
-  options.spec.scenario.failures = study::parse_job_failures(options.failures);
 }
 
 }  // namespace hcclsim::cli

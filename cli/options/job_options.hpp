@@ -1,9 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
-
 #include "cli/options/run_options.hpp"
 #include "study/job/job.hpp"
 
@@ -18,7 +15,6 @@ struct JobOptions {
   RunOptions run{};
   study::JobSpec spec{};  ///< complete after finish_job_options()
   JobFormat format = JobFormat::text;
-  std::vector<std::string> failures{};  ///< as they were given
 };
 
 /// Adds all options to the command. After parsing, finish_job_options() completes what they say.

@@ -64,8 +64,9 @@ JobFailure parse_job_failure(std::string_view text) {
 
 std::vector<JobFailure> parse_job_failures(const std::vector<std::string>& texts) {
   std::vector<JobFailure> failures;
-  if (texts.size() == 1 && texts.front() == "none") return failures;
-  for (const std::string& text : texts) failures.push_back(parse_job_failure(text));
+  for (const std::string& text : texts) {
+    if (text != "none") failures.push_back(parse_job_failure(text));
+  }
   return failures;
 }
 

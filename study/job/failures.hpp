@@ -22,7 +22,7 @@ struct JobFailure {
 /// "worker-1 exit 137 at 30s" or "host server0 at 1m". Throws Error(bad_input, "option").
 [[nodiscard]] JobFailure parse_job_failure(std::string_view text);
 
-/// All of them; "none" by itself is none.
+/// All of them; "none" stands for none.
 [[nodiscard]] std::vector<JobFailure> parse_job_failures(const std::vector<std::string>& texts);
 
 /// A time as parse_duration takes it, and in minutes, hours and days: "90s", "1m", "1.5h", "2d". Throws
