@@ -10,7 +10,6 @@
 #include "cli/print/job/job_report.hpp"
 #include "cli/print/output.hpp"
 #include "study/job/job.hpp"
-#include "study/on_platform.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -49,10 +48,10 @@ void set_up_job(Command& command, const std::shared_ptr<const HtmlReport>& html)
   add_job_options(command, *options);
   command.on_run([&command, options, html] {
     finish_job_options(command, *options);
-    study::on_cluster(options->spec.run.platform, [&](sim::Cluster& cluster) {
+    study::on_job(options->spec, [&](const auto& simulate) {
       std::optional<OutputFile> page;
       if (html != nullptr) page.emplace(html->path);
-      const study::JobResult result = study::run_job(options->spec, cluster);
+      const study::JobResult result = simulate();
       if (page.has_value()) page->write(job_page(result, *html));
       print(report_in(options->format, result));
       if (page.has_value()) page->commit();

@@ -25,7 +25,8 @@ std::string every_text(const study::FailingJob& job) {
 }
 
 std::string range_text(const study::Goodput& goodput) {
-  return fmt::format("{:.2f} % ({:.2f}..{:.2f})", goodput.mean.goodput() * 100, goodput.least * 100, goodput.most * 100);
+  return fmt::format("{:.2f} % ({:.2f}..{:.2f})", goodput.mean.goodput() * 100, goodput.least * 100,
+                     goodput.most * 100);
 }
 
 Json json_of(const study::Goodput& goodput) {

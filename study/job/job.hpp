@@ -8,6 +8,7 @@
 #include "study/job/msjob.hpp"
 #include "study/job/servers.hpp"
 #include "study/job/simulate_job.hpp"
+#include "study/on_platform.hpp"
 #include "study/run/spec.hpp"
 
 /// An MSJob on a platform, from its file to what became of it.
@@ -56,5 +57,13 @@ struct JobResult {
 /// each other. Throws Error of kind "msjob" for a wrong file, "unsupported" for a step that cannot be simulated, and
 /// what simulating the step throws.
 [[nodiscard]] JobResult run_job(const JobSpec& spec, sim::Cluster& cluster);
+
+/// Loads the platform in a child and does there what `work` does with a function that runs the job. Throws what
+/// loading, the job and `work` throw.
+template <typename Work>
+auto on_job(const JobSpec& spec, const Work& work) {
+  return on_cluster(spec.run.platform,
+                    [&](sim::Cluster& cluster) { return work([&] { return run_job(spec, cluster); }); });
+}
 
 }  // namespace hcclsim::study
