@@ -196,7 +196,7 @@ std::string job_json(const JobResult& result) {
                                     {"npus", result.npus()},
                                     {"time_s", or_null(figures.time)},
                                     {"goodput", or_null(figures.goodput)},
-                                    {"step_time_s", or_null(figures.step)},
+                                    {"mean_step_time_s", or_null(figures.step)},
                                     {"restarts", figures.restarts},
                                     {"deleted", outcome.deleted},
                                     {"waits", outcome.waits},
