@@ -65,7 +65,7 @@ JobFailure parse_job_failure(std::string_view text) {
 std::vector<JobFailure> parse_job_failures(const std::vector<std::string>& texts) {
   std::vector<JobFailure> failures;
   for (const std::string& text : texts) {
-    if (text != "none") failures.push_back(parse_job_failure(text));
+    if (trimmed(text) != "none") failures.push_back(parse_job_failure(text));
   }
   return failures;
 }
