@@ -53,8 +53,12 @@ class PlatformNames {
   [[nodiscard]] const PlatformLink* find_link(const std::string& name) const;
   [[nodiscard]] const std::vector<PlatformPoint>& points() const { return points_; }
   [[nodiscard]] const std::vector<PlatformZone>& zones() const { return zones_; }
+  [[nodiscard]] const std::vector<PlatformLink>& links() const { return links_; }
   [[nodiscard]] std::uint32_t number(const PlatformPoint& point) const {
     return static_cast<std::uint32_t>(&point - points_.data());
+  }
+  [[nodiscard]] std::uint32_t number(const PlatformLink& link) const {
+    return static_cast<std::uint32_t>(&link - links_.data());
   }
   /// Whether the zone or one around it is `outer`.
   [[nodiscard]] bool inside(std::uint32_t zone, std::uint32_t outer) const;
