@@ -242,11 +242,11 @@ class PlainSource final : public PlatformSource {
   }
 
   /// The link that a route names, as "a" with a direction, or as "a_UP".
-  [[nodiscard]] LinkId link_id(std::string name, std::string_view direction) const {
+  [[nodiscard]] LinkId link_id(std::string_view name, std::string_view direction) const {
     const PlatformLink* link = names_->find_link(name);
     if (link == nullptr) {
       const std::size_t suffix = name.rfind('_');
-      direction = std::string_view(name).substr(suffix + 1);
+      direction = name.substr(suffix + 1);
       link = names_->find_link(name.substr(0, suffix));
       if (link == nullptr) internal_error("link '{}' passed the check of the platform", name);
       return direction == "DOWN" ? directions_[names_->number(*link)].down : directions_[names_->number(*link)].up;
