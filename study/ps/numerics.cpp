@@ -53,7 +53,6 @@ std::shared_ptr<const models::Dataset> dataset_of(const PsExperiment& made, cons
 
 hccl::ReplayOptions replay_options(const PsExperiment& made, const models::Graph& graph,
                                    std::uint32_t checkpoint_every) {
-  require_numbers(made);
   const NumericsSpec& numerics = *made.run.numerics;
   // Workers that are added take their samples from the same data.
   const std::uint64_t most_workers = made.experiment.npus + made.options.spare_workers.size();
