@@ -16,8 +16,6 @@ using test::by_allreduce;
 using test::largest_difference;
 using test::Trained;
 
-Trained train(const Job& job, const std::function<void(PsOptions&)>& change = {}) { return test::train(job, change); }
-
 TEST(PsReplay, AppliesTheMeanOfARoundAsA13) {
   const std::vector<float> gradients{3, 6, 9};
   SynchronousRounds rounds(1, 3);

@@ -15,6 +15,7 @@
 namespace hcclsim::hccl {
 namespace {
 
+using test::largest_difference;
 using test::TrainedJob;
 
 TrainedJob wide_deep(models::Optimizer optimizer = models::Optimizer::sgd, std::uint32_t steps = 6) {
