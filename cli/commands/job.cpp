@@ -87,9 +87,7 @@ void set_up_job(Command& command, const std::shared_ptr<const HtmlReport>& html)
       plot->commit();
     }
     if (page.has_value()) page->commit();
-    if (result.numerics.has_value() && !result.numerics->failure.empty()) {
-      throw Error(ErrorCode::check_failed, result.numerics->failure_kind, result.numerics->failure);
-    }
+    if (result.numerics.has_value() && result.numerics->failure.has_value()) throw Error(*result.numerics->failure);
     if (!result.succeeded()) simulated_failure("job", "{}", job_sentence(result));
   });
 }

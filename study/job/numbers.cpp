@@ -46,8 +46,10 @@ struct Computed {
   std::string shape{};
   std::string data{};
   std::vector<JobStep> steps{};
-  std::string failure{};
-  std::string failure_kind{};
+  // What require_exact() looks at
+  std::optional<Divergence> diverged{};
+  std::optional<ReplicaDifference> replicas{};
+  std::optional<GradientError> gradient_error{};
 };
 
 /// Numbers of the runs of all workers together, or of one that trains by itself, in their order.
@@ -75,16 +77,14 @@ Computed train_on(RunSpec spec, const TrainingRun& run, std::uint64_t steps, con
     RunResult result = simulate_run(experiment);
     const Training training = compute_numerics(spec, experiment, clock, {}, result);
     if (training.failure.has_value()) throw Error(*training.failure);
-    Computed computed{.shape = result.numerics->computed_shape, .data = result.numerics->data};
+    Computed computed{.shape = result.numerics->computed_shape,
+                      .data = result.numerics->data,
+                      .diverged = result.numerics->diverged,
+                      .replicas = result.numerics->replicas,
+                      .gradient_error = result.numerics->gradient_error};
     for (const NumericsIteration& one : result.numerics->iterations) {
       const std::uint64_t step = one.iteration - 1;
       computed.steps.push_back({step, end_of_step(run, step), one.loss, one.accuracy});
-    }
-    try {
-      require_exact(*result.numerics);
-    } catch (const Error& error) {
-      computed.failure = error.what();
-      computed.failure_kind = error.kind();
     }
     return computed;
   });
@@ -94,8 +94,15 @@ void add(const Computed& more, std::size_t run, JobNumerics& result) {
   result.computed_shape = more.shape;
   result.data = more.data;
   result.runs[run].insert(result.runs[run].end(), more.steps.begin(), more.steps.end());
-  result.failure = more.failure;
-  result.failure_kind = more.failure_kind;
+  NumericsResult found;
+  found.diverged = more.diverged;
+  found.replicas = more.replicas;
+  found.gradient_error = more.gradient_error;
+  try {
+    require_exact(found);
+  } catch (const Error& error) {
+    result.failure = error;
+  }
 }
 
 /// A run is computed up to its last checkpoint, which is kept, and from there to its end.
@@ -115,8 +122,8 @@ void train_by_allreduce(const RunSpec& spec, const TrainingPlan& plan, const std
       from = to;
       done = saved;
     }
-    if (end > done && result.failure.empty()) add(train_on(spec, run, end - done, from, ""), number, result);
-    if (!result.failure.empty()) return;
+    if (end > done && !result.failure.has_value()) add(train_on(spec, run, end - done, from, ""), number, result);
+    if (result.failure.has_value()) return;
   }
 }
 
@@ -170,7 +177,8 @@ std::vector<Computed> train_with_servers(RunSpec spec, const TrainingPlan& plan,
       // A checkpoint is written behind the last step of it, and none of the next one may be done any more.
       if (plan.checkpoint_every > 0 && spec.iterations % plan.checkpoint_every == 0) replay.save_checkpoint();
       const PsNumerics described = training->description();
-      computed.back() = {described.computed_shape, described.data, steps_of(replay.steps(), before, run)};
+      computed.back() = {
+          .shape = described.computed_shape, .data = described.data, .steps = steps_of(replay.steps(), before, run)};
     }
     return computed;
   });
@@ -205,7 +213,7 @@ JobNumerics train_job(const RunSpec& run, const TrainingPlan& plan, const std::v
         if (!computed[i].steps.empty()) add(computed[i], chain[i], result);
       }
     }
-    if (!result.failure.empty()) break;
+    if (result.failure.has_value()) break;
   }
   return result;
 }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/units.hpp"
 #include "study/job/msjob.hpp"
 #include "study/job/training.hpp"
@@ -29,9 +31,7 @@ struct JobNumerics {
   std::string data{};
   std::uint64_t seed = 0;
   std::vector<std::vector<JobStep>> runs{};  ///< the steps of each run
-  // Why the numbers of a run are not as they should be, with which they end; empty: nothing is wrong.
-  std::string failure{};
-  std::string failure_kind{};  ///< of an Error of code check_failed
+  std::optional<Error> failure{};  ///< of code check_failed: what is wrong with the last numbers, which end with them
 };
 
 /// Throws Error(bad_input, "unsupported") for a job whose workers have no NPUs that could compute.

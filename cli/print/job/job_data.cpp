@@ -222,10 +222,11 @@ std::string job_json(const JobResult& result) {
                               {"training", run_list(result)},
                               {"notes", result.notes}});
   if (const auto& numerics = result.numerics; numerics.has_value()) {
-    report.append("numerics", Json::object({{"computed_shape", numerics->computed_shape},
-                                            {"data", numerics->data},
-                                            {"seed", numerics->seed},
-                                            {"failure", numerics->failure}}));
+    report.append("numerics",
+                  Json::object({{"computed_shape", numerics->computed_shape},
+                                {"data", numerics->data},
+                                {"seed", numerics->seed},
+                                {"failure", numerics->failure.has_value() ? numerics->failure->what() : ""}}));
   }
   return report.dump(2) + '\n';
 }

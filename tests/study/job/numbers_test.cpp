@@ -53,7 +53,7 @@ TEST(JobNumbers, GoOnFromCheckpointsWithTheLossesThatThereWere) {
     // 5 steps done, the checkpoint is of 3; one step more, nothing new; then the rest of the job.
     const JobNumerics job = train_job(
         spec, {8, 3}, {steps_from(0, 5, 10), steps_from(3, 1, 100), steps_from(3, 4, 200), steps_from(6, 2, 300)});
-    EXPECT_EQ(job.failure, "");
+    EXPECT_FALSE(job.failure.has_value());
     EXPECT_EQ(losses_of(job.runs[0]), from(whole, 0, 5));
     EXPECT_EQ(losses_of(job.runs[1]), from(whole, 3, 4));
     EXPECT_EQ(losses_of(job.runs[2]), from(whole, 3, 7));
@@ -118,7 +118,8 @@ TEST(JobNumbers, TellOfTrainingThatDiverges) {
   RunSpec spec = trained_lenet(models::Optimizer::sgd);
   spec.numerics->learning_rate = device::LearningRate(1e6);
   const JobNumerics job = train_job(spec, {30, 0}, {steps_from(0, 30, 0), steps_from(0, 30, 100)});
-  EXPECT_EQ(job.failure_kind, "diverged");
+  ASSERT_TRUE(job.failure.has_value());
+  EXPECT_EQ(job.failure->kind(), "diverged");
   EXPECT_EQ(job.runs[0].size(), 30U);
   EXPECT_TRUE(job.runs[1].empty());
 }
