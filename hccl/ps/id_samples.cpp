@@ -57,8 +57,10 @@ std::int32_t IdSamples::class_of(std::span<const std::int32_t> tokens) const {
   double most = 0;
   for (std::uint32_t label = 0; label < form().classes; ++label) {
     double sum = 0;  // of multiples of 2^−23, so exact
+    double sign = 1;
     for (const std::int32_t id : tokens) {
-      sum += counter_uniform(seed_, hidden_streams + label, static_cast<std::uint64_t>(id));
+      sum += sign * counter_uniform(seed_, hidden_streams + label, static_cast<std::uint64_t>(id));
+      sign = -sign;
     }
     if (label > 0 && sum <= most) continue;
     best = label;

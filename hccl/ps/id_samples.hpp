@@ -12,7 +12,8 @@ namespace hcclsim::hccl {
 /// Samples whose tokens are the ids that a job with parameter servers looks up (IdStream), and whose labels follow from
 /// them, so that they can be learned. Where labels are tokens, that of a token is the id behind it in the stream.
 /// Otherwise every id has a hidden weight for each class, counter_uniform(seed, 13 · 2^48 + class, id), and the label
-/// is the class whose weights have the largest sum over the sample, the first of equal ones.
+/// is the class with the largest sum over the sample, the first of equal ones, of weights that are added and subtracted
+/// in turn: so labels are of all classes also where few ids are most of the stream.
 ///
 /// The samples never end and are not shuffled: those of a worker's step are then the ids that it looks up in the step.
 class IdSamples final : public models::Dataset {

@@ -267,5 +267,19 @@ TEST(IdSamples, TokensAreTheIdsThatAreLookedUp) {
   EXPECT_THROW(IdSamples(graph, 1, ids, 1), Error) << "fewer are timed than are computed";
 }
 
+TEST(IdSamples, LabelsAreOfBothClassesAndFollowFromIds) {
+  const models::Graph graph = models::make_model({.name = "wide-deep", .batch = 1, .vocabulary = 400});
+  const IdSamples samples(graph, 1, parse_id_stream("zipf:1.5", 5), 1);
+  const IdSamples again(graph, 1, parse_id_stream("zipf:1.5", 5), 1);
+  models::Batch batch;
+  models::Batch same;
+  std::vector<std::uint64_t> numbers(1000);
+  for (std::uint64_t number = 0; number < numbers.size(); ++number) numbers[number] = number;
+  models::fill(batch, samples, numbers);
+  models::fill(same, again, numbers);
+  EXPECT_EQ(batch.labels, same.labels);
+  EXPECT_NEAR(static_cast<double>(std::ranges::count(batch.labels, 1)), 500, 150);
+}
+
 }  // namespace
 }  // namespace hcclsim::hccl
