@@ -36,7 +36,8 @@ std::string_view why_not_of_jobs(const Option& option) {
   constexpr std::array<std::string_view, 6> of_one_step{
       "advice", "explain", "explain-memory", "explain-uncertainty", "trace-ranks", "uncertainty"};
   if (option.group() == ps_group || option.key() == "mode") return "whose PS pods are the parameter servers";
-  if (option.group() == numerics_group) return "which go on from checkpoints of their own (--checkpoint-every)";
+  if (is_one_of(not_of_trained_jobs, option))
+    return "which are trained as a whole, from checkpoints of their own (--checkpoint-every)";
   if (is_one_of(of_one_step, option) || option.role() == Role::writes_file)
     return "of which a single step is not shown";
   return "whose pods get their NPUs by themselves";
