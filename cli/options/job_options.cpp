@@ -22,13 +22,18 @@ constexpr const char* job_group = "The job";
 std::string_view why_not_of_jobs(const Option& option) {
   constexpr std::array<std::string_view, 6> of_one_step{
       "advice", "explain", "explain-memory", "explain-uncertainty", "trace-ranks", "uncertainty"};
+  constexpr std::array<std::string_view, 6> of_trained_runs{"check-gradients", "load",         "plain-beside", "save",
+                                                            "save-every",      "save-diverged"};
   constexpr std::array<std::string_view, 5> of_placement{"group", "npus", "rank", "rank-table", "split-group"};
   const auto is_one_of = [&](std::span<const std::string_view> keys) {
     return std::find(keys.begin(), keys.end(), option.key()) != keys.end();
   };
   if (option.group() == ps_group) return "whose PS pods are the parameter servers";
-  if (option.group() == numerics_group) return "whose steps are simulated without real numbers";
   if (option.group() == failure_group) return "whose failures --fail gives";
+  if (is_one_of(of_trained_runs)) {
+    return "which are trained as a whole, from checkpoints of their own (--checkpoint-every)";
+  }
+  if (option.group() == numerics_group) return "";
   if (is_one_of(of_one_step) || option.role() == Role::writes_file) return "of which a single step is not shown";
   return is_one_of(of_placement) ? "whose pods get their NPUs by themselves" : "";
 }

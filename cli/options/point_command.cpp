@@ -108,6 +108,7 @@ class JobPoint : public PointCommand {
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
     finish_job_options(options(), values_);
     const study::JobResult result = study::run_job(values_.spec, cluster);
+    if (result.numerics.has_value() && result.numerics->failure.has_value()) throw Error(*result.numerics->failure);
     study::Computed computed{.result = compact(job_json(result))};
     const study::JobFigures figures = result.figures();
     const auto add = [&](const char* column, const std::optional<double>& figure) {

@@ -135,21 +135,27 @@ JobResult run_job(const JobSpec& spec, sim::Cluster& cluster) {
   JobResult result;
   result.job = read_msjob(spec.file);
   if (!spec.step_time.has_value()) require_simulated_step(result.job);
+  if (spec.run.numerics.has_value()) require_numbers(result.job);
   check_compression(spec, result.job);
   result.platform = platform_name(cluster.path());
   result.servers = servers_of(cluster, spec.servers);
   result.scenario = spec.scenario;
   result.notes = notes_of(result.job, spec);
+  // The time of a step is that of a run without real gradients.
+  RunSpec run = spec.run;
+  run.numerics.reset();
   StepTime step_time;
   if (spec.step_time.has_value()) {
     step_time = [time = *spec.step_time](const TrainingHosts&) { return StepTimes{.first = time}; };
   } else {
-    const RunSpec& run = spec.run;
     if (run.gradients_file.empty()) static_cast<void>(models::make_model(run.model));  // wrong ones are known at once
     result.model = run.gradients_file.empty() ? run.model.name : run.gradients_file;
     step_time = simulated_step_time(run, cluster, result.notes);
   }
   result.outcome = simulate_job(result.job, result.servers, spec.scenario, step_time);
+  if (spec.run.numerics.has_value()) {
+    result.numerics = train_job(spec.run, spec.scenario.plan, result.outcome.runs, cluster);
+  }
   return result;
 }
 

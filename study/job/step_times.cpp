@@ -37,24 +37,28 @@ StepOnNpus simulate_step(RunSpec spec, const std::vector<Rank>& npus, sim::Clust
   });
 }
 
-/// Servers run on the CPUs of the servers that have their pods.
-StepOnNpus simulate_step_with_servers(const RunSpec& spec, const TrainingHosts& hosts, sim::Cluster& cluster) {
-  PsSpec servers;
-  servers.servers = static_cast<std::uint32_t>(hosts.parameter_servers.size());
-  servers.hosts = {.cpu = true, .numbers = hosts.parameter_servers};
-  servers.worker_npus = hosts.npus;
-  servers.generation = hccl::PsGeneration::dynamic;
+StepOnNpus simulate_step_with_servers(const RunSpec& spec, const PsSpec& servers, sim::Cluster& cluster) {
   return {{.first = run_in_child([&] { return ps_step_time(spec, servers, cluster); })}, {}};
 }
 
 }  // namespace
 
+PsSpec servers_on(const TrainingHosts& hosts) {
+  PsSpec servers;
+  servers.servers = static_cast<std::uint32_t>(hosts.parameter_servers.size());
+  servers.hosts = {.cpu = true, .numbers = hosts.parameter_servers};
+  servers.worker_npus = hosts.npus;
+  servers.generation = hccl::PsGeneration::dynamic;
+  return servers;
+}
+
 StepTime simulated_step_time(const RunSpec& spec, sim::Cluster& cluster, std::vector<std::string>& notes) {
   const auto known = std::make_shared<std::map<TrainingHosts, StepTimes>>();
   return [spec, known, &cluster, &notes](const TrainingHosts& hosts) {
     if (const auto found = known->find(hosts); found != known->end()) return found->second;
-    const StepOnNpus step = hosts.parameter_servers.empty() ? simulate_step(spec, hosts.npus, cluster)
-                                                            : simulate_step_with_servers(spec, hosts, cluster);
+    const StepOnNpus step = hosts.parameter_servers.empty()
+                                ? simulate_step(spec, hosts.npus, cluster)
+                                : simulate_step_with_servers(spec, servers_on(hosts), cluster);
     for (const std::string& note : step.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }

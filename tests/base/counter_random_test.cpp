@@ -12,9 +12,9 @@ namespace {
 // kind.
 TEST(RandomStream, NoTwoUsesMeet) {
   using namespace random_stream;
-  constexpr std::array wide{classes,           successors,         deviations,     epochs,   dropout,
-                            compression_seeds, compression_normal, further_labels, replicas, checked_gradients,
-                            verified_data,     table_rows,         npu_failures};
+  constexpr std::array wide{classes,           successors,         deviations,     epochs,      dropout,
+                            compression_seeds, compression_normal, further_labels, replicas,    checked_gradients,
+                            verified_data,     table_rows,         classes_of_ids, npu_failures};
   EXPECT_EQ(std::set<std::uint64_t>(wide.begin(), wide.end()).size(), wide.size());
   for (const std::uint64_t begin : wide) {
     EXPECT_EQ(begin % width, 0U) << begin;
