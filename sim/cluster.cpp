@@ -35,7 +35,7 @@ std::string port_host_of(const std::string& npu) { return npu + " RoCE"; }
 std::string_view name_of(LinkKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
 Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
-    : path_(std::move(path)), edits_(edits.begin(), edits.end()) {
+    : path_(std::move(path)), edits_(edits.begin(), edits.end()), declared_(std::make_shared<FlatMap>()) {
   require_valid_platform(path_);
   if (engine().get_netzone_root() != nullptr) internal_error("{}: this process has loaded a platform already", path_);
   std::optional<EditedPlatform> edited;
@@ -55,6 +55,11 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
   read_npus();
   find_port_hosts();
   find_bypass_zones();
+}
+
+Cluster Cluster::of_another_job() const {
+  if (!routes_.empty()) internal_error("{}: another job comes after routes were asked for", path_);
+  return *this;
 }
 
 void Cluster::renumber(std::span<const Rank> first) {
@@ -151,6 +156,7 @@ Route Cluster::find_route(Rank source, Rank destination) {
 
 Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
   Route route;
+  route.cluster = this;
   route.source = source;
   route.destination = destination;
   route.between_ports = between_ports;
@@ -196,8 +202,9 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
 void Cluster::declare_bypass(const Route& route) {
   const Rank source = route.source;
   const Rank destination = route.destination;
-  const std::uint64_t key = pair_key(source, destination) | (route.between_ports ? port_bit : 0);
-  if (declared_.find(key) != FlatMap::none) return;
+  const std::uint64_t key =
+      pair_key(npus_[source].number, npus_[destination].number) | (route.between_ports ? port_bit : 0);
+  if (declared_->find(key) != FlatMap::none) return;
   const auto way = route.between_ports ? way_between_ports(source, destination) : bypass(source, destination);
   if (!way) return;
   simgrid::s4u::Host& from = simgrid_source(route);
@@ -210,7 +217,7 @@ void Cluster::declare_bypass(const Route& route) {
   std::vector<simgrid::s4u::LinkInRoute> links;
   for (const LinkId link : *way) links.emplace_back(simgrid_links_[link]);
   zone->add_bypass_route(from.get_netpoint(), to.get_netpoint(), nullptr, nullptr, links);
-  declared_.insert(key, 1);
+  declared_->insert(key, 1);
 }
 
 // RoCE between servers that the file connects in another way. SimGrid has one route between two hosts, and connects

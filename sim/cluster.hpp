@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,19 +65,22 @@ struct Link {
 /// The engine that moves the bytes: SDMA inside a server and over the unified bus, RDMA wherever RoCE is on the way.
 enum class Transport : std::uint8_t { sdma, rdma };
 
+class Cluster;
+
 /// The way from one NPU to another, resolved once. NPUs of different super-pods, where the file names these, reach each
 /// other from RoCE port to RoCE port (property `roce` of their hosts).
 struct Route {
+  const Cluster* cluster = nullptr;  ///< in whose numbering source and destination are
   Rank source = 0;
   Rank destination = 0;
   std::vector<LinkId> links;
   Seconds latency = 0;  ///< sum over the links
-  Transport transport = Transport::sdma;
   /// Factor on the bytes of a write or read so that an idle route takes n / B with B the slowest task speed on the way,
   /// while flows of both kinds share the links' capacity: min(capacity) / min(task speed).
   double write_factor = 1;
   double read_factor = 1;
-  LinkId slowest = 0;          ///< the link with the least capacity
+  LinkId slowest = 0;  ///< the link with the least capacity
+  Transport transport = Transport::sdma;
   bool between_ports = false;  ///< from RoCE port to RoCE port, not on the way that the file has
 };
 
@@ -86,6 +90,7 @@ struct Npu {
   std::uint32_t server = 0;
   std::uint32_t device = 0;                       ///< number within the server
   std::uint32_t super_pod = 0;                    ///< property `super_pod`; 0 for all NPUs if the file has none
+  Rank number = 0;                                ///< of the platform, whatever its rank
   std::map<std::string, std::string> properties;  ///< all properties of the host
 };
 
@@ -102,8 +107,12 @@ class Cluster {
   /// so call this in a child (base/child_process.hpp). With edits, the platform is the file as changed by them
   /// (sim/platform/edit.hpp); path() stays the path of the file.
   explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {});
-  Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
+
+  /// The same loaded platform for another job on it, to be renumbered by itself: jobs share the links and their
+  /// numbers, and a network of any of them carries what goes over the routes of all. To be called before any route is
+  /// asked for.
+  [[nodiscard]] Cluster of_another_job() const;
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::span<const PlatformEdit> edits() const { return edits_; }
@@ -147,6 +156,7 @@ class Cluster {
   [[nodiscard]] simgrid::s4u::Link& simgrid_link(LinkId link) const { return *simgrid_links_[link]; }
 
  private:
+  Cluster(const Cluster&) = default;
   void read_links();
   void read_npus();
   void find_bypass_zones();
@@ -179,8 +189,8 @@ class Cluster {
   std::vector<LinkAdjustment> adjustments_;                             // by LinkId
   std::optional<LinkFold> fold_;
   std::deque<Route> routes_;
-  FlatMap route_index_;  // source << 32 | destination -> index in routes_
-  FlatMap declared_;     // such keys: pairs whose bypass route SimGrid knows
+  FlatMap route_index_;                // source << 32 | destination -> index in routes_
+  std::shared_ptr<FlatMap> declared_;  // pairs of Npu::number whose bypass route SimGrid knows, of all numberings
 };
 
 }  // namespace hcclsim::sim

@@ -161,6 +161,7 @@ void Cluster::read_npus() {
     if (each.npu.server != last) ++servers_;
     last = each.npu.server;
     each.npu.server = servers_;
+    each.npu.number = size();
     npus_.push_back(std::move(each.npu));
     hosts_.push_back(each.host);
   }

@@ -74,7 +74,7 @@ std::vector<LinkId> CpuHosts::local_way(Rank npu, std::uint32_t cpu, bool up) co
 
 /// As Cluster makes it of the links between two NPUs.
 Route CpuHosts::route_of(std::vector<LinkId> links, Rank source, Rank destination) const {
-  Route route{.source = source, .destination = destination, .links = std::move(links)};
+  Route route{.cluster = &cluster_, .source = source, .destination = destination, .links = std::move(links)};
   double least = std::numeric_limits<double>::infinity();
   double slowest_write = least;
   double slowest_read = least;

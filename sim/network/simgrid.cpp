@@ -25,7 +25,7 @@ constexpr double payload_scale = 1 << 28;
 class SimgridNetwork final : public Network, private EventHandler {
  public:
   /// Sets the capacities of SimGrid's links; only one such network can be made per process.
-  SimgridNetwork(const Cluster& cluster, EventLoop& loop) : cluster_(cluster), loop_(loop) {
+  SimgridNetwork(const Cluster& cluster, EventLoop& loop) : loop_(loop) {
     if (std::exchange(receiver, this) != nullptr) internal_error("a second network `simgrid` at the same time");
     if (simgrid::s4u::Engine::get_clock() > 0) internal_error("network `simgrid` after another simulation");
     static const bool connected = [] {
@@ -58,8 +58,8 @@ class SimgridNetwork final : public Network, private EventHandler {
       slot = free_.back();
       free_.pop_back();
     }
-    transfers_[slot] = {&cluster_.simgrid_source(route),
-                        &cluster_.simgrid_destination(route),
+    transfers_[slot] = {&route.cluster->simgrid_source(route),
+                        &route.cluster->simgrid_destination(route),
                         static_cast<std::uint64_t>(std::llround(payload)),
                         order,
                         &handler,
@@ -112,7 +112,6 @@ class SimgridNetwork final : public Network, private EventHandler {
 
   /// The network that SimGrid's callback, which cannot be disconnected, reports to.
   static inline SimgridNetwork* receiver = nullptr;
-  const Cluster& cluster_;
   EventLoop& loop_;
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
