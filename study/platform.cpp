@@ -36,7 +36,7 @@ std::string placement_note(const RankTableChoice& choice, const hccl::RankTable&
 }
 
 /// Renumbers the NPUs so that the listed ones come first.
-void place_on(const std::vector<Rank>& npus, sim::Cluster& cluster, std::vector<std::string>& notes) {
+void place_on(const std::vector<Rank>& npus, sim::Cluster& cluster) {
   std::vector<bool> listed(cluster.size(), false);
   for (const Rank npu : npus) {
     if (npu >= cluster.size()) {
@@ -47,7 +47,6 @@ void place_on(const std::vector<Rank>& npus, sim::Cluster& cluster, std::vector<
     listed[npu] = true;
   }
   cluster.renumber(npus);
-  notes.push_back(fmt::format("ranks placed on NPUs {} of the platform", hccl::rank_ranges(npus)));
 }
 
 std::vector<std::string> without_effect(std::span<const hccl::HcclSetting> settings,
@@ -66,7 +65,7 @@ LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hc
     notes.push_back(fmt::format("platform edited: {}={}", edit.target, edit.value));
   }
   if (!choice.npus_list.empty()) {
-    place_on(choice.npus_list, cluster, notes);
+    place_on(choice.npus_list, cluster);
     placed = static_cast<Rank>(choice.npus_list.size());
   }
   std::optional<hccl::RankTable> table;

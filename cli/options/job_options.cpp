@@ -13,9 +13,9 @@ namespace hcclsim::cli {
 namespace {
 
 /// Options of `run` that say which NPUs take part or what is printed of one step.
-constexpr std::array<std::string_view, 11> not_of_jobs{
-    "advice", "explain",    "explain-memory", "explain-uncertainty", "group",      "npus",
-    "rank",   "rank-table", "split-group",    "trace-ranks",         "uncertainty"};
+constexpr std::array<std::string_view, 12> not_of_jobs{
+    "advice",    "explain", "explain-memory", "explain-uncertainty", "group",       "npus",
+    "npus-list", "rank",    "rank-table",     "split-group",         "trace-ranks", "uncertainty"};
 
 bool is_of_jobs(const Option& option) {
   if (option.role() == Role::writes_file || option.group() == numerics_group || option.group() == ps_group) {
