@@ -47,8 +47,8 @@ Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
   const Rank npus = platform.placed.value_or(spec.npus.value_or(cluster.size()));
   if (const std::vector<Rank>& list = spec.platform.rank_table.npus_list;
       !list.empty() && spec.npus.value_or(npus) != npus) {
-    bad_input("option", "--npus {}: --npus-list {} names {} NPUs; leave out one of them", *spec.npus,
-              hccl::rank_ranges(list), npus);
+    bad_input("option", "--npus-list {} names {} NPUs, but --npus (or device_num) says {}; they must agree",
+              hccl::rank_ranges(list), npus, *spec.npus);
   }
   if (npus > cluster.size()) {
     bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),

@@ -173,9 +173,12 @@ void add_spans_of_images(const RankOrbits& orbits, std::span<const Rank> traced,
   }
 }
 
-std::uint64_t transfers_of(const Runtime& runtime) {
+/// Of all ranks in the iterations that are asked for.
+std::uint64_t transfers_of(const Runtime& runtime, const TrainingOptions& options) {
   std::uint64_t transfers = 0;
-  for (const CollectiveStats& stats : runtime.collectives()) transfers += stats.transfers * stats.groups;
+  for (const CollectiveStats& stats : runtime.collectives()) {
+    if (stats.id.iteration < static_cast<std::int32_t>(options.iterations)) transfers += stats.transfers * stats.groups;
+  }
   return transfers;
 }
 
@@ -195,7 +198,7 @@ TimedStep planned_step(sim::Cluster& cluster, const std::shared_ptr<const models
 }
 
 void add_figures(TimedStep& step, const Runtime& runtime, const sim::Cluster& cluster, const TrainingOptions& options) {
-  step.transfers = transfers_of(runtime);
+  step.transfers = transfers_of(runtime, options);
   for (const std::vector<Seconds>& ends : step.iteration_ends) {
     step.pipeline_ends.push_back(latest_of_pipelines(ends, options));
   }

@@ -306,7 +306,7 @@ TEST(Concurrent, RefusesWhatIsNoJobBesideOthers) {
   other = run;
   other.npus = 1;
   EXPECT_THAT(refusal("option", {on_npus("a", {0}, run), on_npus("b", {1, 3}, other)}),
-              testing::HasSubstr("--npus 1: --npus-list 1,3 names 2 NPUs"));
+              testing::HasSubstr("--npus-list 1,3 names 2 NPUs, but --npus (or device_num) says 1"));
 }
 
 // What a simulated cluster does not stand has the name of its job.
