@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/training/step_view.hpp"
-#include "sim/network/network.hpp"
+#include "sim/network_kind.hpp"
 #include "study/experiment.hpp"
 #include "study/link_sources.hpp"
 
@@ -47,10 +47,6 @@ std::string edits_of(const RunSpec& run) {
   return text;
 }
 
-std::string network_of(const RunSpec& run) {
-  return run.network.has_value() ? std::string(name_of(*run.network)) : "auto";
-}
-
 void require_one_platform(const ConcurrentJob& first, const ConcurrentJob& other) {
   const auto platform = [](const ConcurrentJob& job) { return job.run.platform.file + edits_of(job.run); };
   if (platform(first) != platform(other)) {
@@ -59,36 +55,25 @@ void require_one_platform(const ConcurrentJob& first, const ConcurrentJob& other
   }
   if (first.run.network != other.run.network) {
     bad_input("option", "{} has --network {}, {} {}: concurrent jobs share one network; give it on the command line",
-              first.name, network_of(first.run), other.name, network_of(other.run));
+              first.name, name_of(first.run.network), other.name, name_of(other.run.network));
   }
 }
 
-/// Of all jobs: that which any of them needs, or all together.
-sim::NetworkKind network_of(const ConcurrentJob& first, const std::deque<LoadedJob>& loaded) {
-  if (first.run.network.has_value()) return *first.run.network;
-  Rank npus = 0;
-  for (const LoadedJob& job : loaded) {
-    if (job.experiment.training.network == sim::NetworkKind::fluid) return sim::NetworkKind::fluid;
-    npus += job.experiment.npus;
-  }
-  return sim::automatic_network(npus, npus);
-}
-
-JobStep job_step(const hccl::TimedStep& step, Rank rank) {
+StepFigures step_figures(const hccl::TimedStep& step, Rank rank) {
   return {step.step_times[rank], hccl::StepView::of(step.plan, step.trace, rank).exposed};
 }
 
 /// Every job alone, each in a child. They have all ended before jobs run together: one that cannot finish is known
 /// then.
-std::vector<JobStep> simulate_alone(std::deque<LoadedJob>& jobs) {
-  std::deque<ChildOf<JobStep>> children;
+std::vector<StepFigures> simulate_alone(std::deque<LoadedJob>& jobs) {
+  std::deque<ChildOf<StepFigures>> children;
   for (LoadedJob& job : jobs) {
     children.emplace_back([&job] {
       const hccl::TrainingOptions& options = job.experiment.training;
-      return job_step(job.experiment.simulate(options), options.rank);
+      return step_figures(job.experiment.simulate(options), options.rank);
     });
   }
-  std::vector<JobStep> steps;
+  std::vector<StepFigures> steps;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     steps.push_back(naming_job(jobs[i].name + ", alone", [&] { return children[i].result(); }));
   }
@@ -164,12 +149,8 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
                                      const std::vector<std::vector<Rank>>& traced) {
   std::deque<LoadedJob> loaded;
   for (const ConcurrentJob& job : jobs) loaded.emplace_back(job, cluster);
-  const sim::NetworkKind network = network_of(jobs.front(), loaded);
-  for (LoadedJob& job : loaded) {
-    job.experiment.training.network = network;
-    job.experiment.training.fold = hccl::Fold::off;
-  }
-  const std::vector<JobStep> alone = simulate_alone(loaded);
+  for (LoadedJob& job : loaded) job.experiment.training.fold = hccl::Fold::off;
+  const std::vector<StepFigures> alone = simulate_alone(loaded);
 
   std::vector<hccl::TrainingJob> together;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -182,8 +163,11 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
   }
   std::vector<hccl::ConcurrentStep> steps = hccl::simulate_together(together);
 
-  ConcurrentResult result{
-      platform_name(cluster.path()), loaded.front().experiment.soc.name, std::string(name_of(network)), {}, {}};
+  ConcurrentResult result{platform_name(cluster.path()),
+                          loaded.front().experiment.soc.name,
+                          std::string(name_of(jobs.front().run.network)),
+                          {},
+                          {}};
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     Experiment& experiment = loaded[i].experiment;
     const Rank rank = experiment.training.rank;
@@ -197,7 +181,7 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
     one.steps = steps[i].steps;
     one.alone = alone[i];
     one.step = std::move(steps[i].step);
-    one.together = job_step(one.step, rank);
+    one.together = step_figures(one.step, rank);
     one.unmodelled = experiment.unmodelled;
     one.notes = experiment.notes;
   }

@@ -22,7 +22,7 @@ struct ConcurrentJob {
 };
 
 /// Step of the job's printed rank.
-struct JobStep {
+struct StepFigures {
   Seconds time = 0;     ///< mean distance of iteration ends, without the first iteration if there are others
   Seconds exposed = 0;  ///< communication beside which nothing is computed, in the last iteration
 };
@@ -35,8 +35,8 @@ struct ConcurrentJobResult {
   Seconds start = 0;
   std::uint32_t iterations = 0;  ///< of its own, which are measured
   std::uint32_t steps = 0;       ///< all that it did
-  JobStep alone;
-  JobStep together;
+  StepFigures alone;
+  StepFigures together;
   std::vector<std::string> unmodelled;  ///< settings of HCCL that have no effect
   std::vector<std::string> notes;       ///< sentences
   hccl::TimedStep step;                 ///< together

@@ -296,9 +296,9 @@ TEST(Concurrent, RefusesWhatIsNoJobBesideOthers) {
   EXPECT_THAT(refusal("option", {on_npus("a", {0}, run), on_npus("b", {1}, other)}),
               testing::HasSubstr("--set link[roce]"));
   other = run;
-  other.network = sim::NetworkKind::fluid;
+  other.network = sim::NetworkKind::simgrid;
   EXPECT_THAT(refusal("option", {on_npus("a", {0}, run), on_npus("b", {1}, other)}),
-              testing::StartsWith("a has --network auto, b fluid"));
+              testing::StartsWith("a has --network fluid, b simgrid"));
   other = run;
   other.fold = hccl::Fold::require;
   EXPECT_THAT(refusal("fold", {on_npus("a", {0}, run), on_npus("b", {1}, other)}),
