@@ -24,7 +24,8 @@ std::string_view why_not_of_jobs(const Option& option) {
       "advice", "explain", "explain-memory", "explain-uncertainty", "trace-ranks", "uncertainty"};
   constexpr std::array<std::string_view, 6> of_trained_runs{"check-gradients", "load",         "plain-beside", "save",
                                                             "save-every",      "save-diverged"};
-  constexpr std::array<std::string_view, 5> of_placement{"group", "npus", "rank", "rank-table", "split-group"};
+  constexpr std::array<std::string_view, 6> of_placement{"group", "npus",       "npus-list",
+                                                         "rank",  "rank-table", "split-group"};
   const auto is_one_of = [&](std::span<const std::string_view> keys) {
     return std::find(keys.begin(), keys.end(), option.key()) != keys.end();
   };
