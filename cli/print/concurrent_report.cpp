@@ -16,7 +16,7 @@ namespace {
 
 /// Links beyond these are in the JSON form alone.
 constexpr std::size_t most_links = 8;
-constexpr double mega = 1e6;
+constexpr double bytes_per_mb = 1e6;
 
 std::string jobs_table(const study::ConcurrentResult& result) {
   Table table("<job|<model|<NPUs|start ms|steps|alone ms|together ms|slow-down|exposed alone|exposed together");
@@ -46,7 +46,7 @@ std::string links_table(const study::ConcurrentResult& result) {
     std::vector<std::string> cells{link.name, link.kind, fmt::format("{:.2f}", link.capacity / giga),
                                    fmt::format("{:.1f}", link.load() * 100)};
     for (std::size_t job = 0; job < result.jobs.size(); ++job) {
-      cells.push_back(fmt::format("{:.3f}", link.parts[job].bytes / mega));
+      cells.push_back(fmt::format("{:.3f}", link.parts[job].bytes / bytes_per_mb));
       cells.push_back(fmt::format("{:.1f}", link.share(job) * 100));
     }
     table.add_row(std::move(cells));
