@@ -22,6 +22,7 @@ struct TimeCommand : PlatformChoice {
   std::string network = "auto";
   std::string launch = "graph";
   std::vector<std::string> files;
+  std::uint32_t links = 0;
   study::TimeSpec spec{};
   BaselineOptions regression{};
 };
@@ -45,6 +46,7 @@ void time_schedules(const TimeCommand& command) {
   spec.platform = command.platform_spec();
   for (const std::string& file : command.files) spec.files.push_back(timed_file(file));
   spec.launch = hccl::parse_launch_mode(command.launch);
+  spec.links = command.links;
   if (command.network != "auto") {
     spec.network = command.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
   }
@@ -75,6 +77,7 @@ void add_schedule_time(Command& schedule) {
            "Network model; auto: simgrid up to 64 NPUs and 1024 queues, then fluid")
       .value_name("TEXT")
       .with_default();
+  add_links_option(command, options->links);
   add_format_option(command, options->format, {"text", "json", "csv"});
   add_baseline_options(command, options->regression);
   command.footer(

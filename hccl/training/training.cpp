@@ -167,8 +167,8 @@ std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions
   std::string_view reason = "no ranks do the same at the same dates on this platform";
   if (options.network != sim::NetworkKind::fluid) {
     reason = "it is for the network fluid (--network fluid)";
-  } else if (options.trace_tasks || options.record_flows) {
-    reason = "what is asked for shows tasks or transfers of every rank";
+  } else if (options.trace_tasks) {
+    reason = "what is asked for shows tasks of every rank";
   } else if (options.skew.jitters()) {
     reason = "kernels have jitter, of which every rank has its own";
   } else {
@@ -327,15 +327,22 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
   step.trace.select(traced, cluster.size(), options.trace_tasks);
 
   sim::FlowLog log{static_cast<std::int32_t>(options.iterations) - 1};
+  // What has ended when the rank's last iteration begins does not reach into it.
+  const auto drop_flows = [&log, &options](Seconds begin) {
+    if (options.record_flows)
+      std::erase_if(log.flows, [=](const sim::Flow& flow) { return !flow.counts && flow.end <= begin; });
+  };
   Simulation simulation(cluster, soc, costs, options, step.plan, step.trace, options.record_flows ? &log : nullptr,
-                        [&step](std::span<const Seconds> ends) {
+                        [&](std::span<const Seconds> ends) {
                           step.iteration_ends.emplace_back(ends.begin(), ends.end());
+                          if (step.iteration_ends.size() + 1 == options.iterations) drop_flows(ends[options.rank]);
                           return true;
                         });
   simulation.run();
   step.transfers = simulation.transfers();
   if (const RankOrbits* orbits = simulation.orbits(); orbits != nullptr) {
     step.ranks_simulated = orbits->orbits();
+    if (options.record_flows) step.orbits = *orbits;
     add_spans_of_images(*orbits, traced, step.trace);
   }
   for (const std::vector<Seconds>& ends : step.iteration_ends) {
