@@ -13,7 +13,7 @@
 namespace hcclsim::cli {
 namespace {
 
-double fraction(Bytes part, Bytes whole) {
+double quotient(Bytes part, Bytes whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
@@ -35,10 +35,10 @@ std::string shares_text(const study::LinkReport::OfLink& link, bool stages) {
     rest -= share.bytes;
     parts.push_back(fmt::format("{}{} {:.1f} %", share.purpose,
                                 stages ? fmt::format(" of stage {}", share.stage.value_or(0)) : "",
-                                100 * fraction(share.bytes, link.bytes)));
+                                100 * quotient(share.bytes, link.bytes)));
   }
   if (shown < link.shares.size()) {
-    parts.push_back(fmt::format("{} others {:.1f} %", link.shares.size() - shown, 100 * fraction(rest, link.bytes)));
+    parts.push_back(fmt::format("{} others {:.1f} %", link.shares.size() - shown, 100 * quotient(rest, link.bytes)));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -46,7 +46,7 @@ std::string shares_text(const study::LinkReport::OfLink& link, bool stages) {
 Json shares_json(const study::LinkReport::OfLink& link) {
   Json shares = Json::array();
   for (const study::LinkReport::Share& share : link.shares) {
-    Json json{{"purpose", share.purpose}, {"bytes", share.bytes}, {"share", fraction(share.bytes, link.bytes)}};
+    Json json{{"purpose", share.purpose}, {"bytes", share.bytes}, {"share", quotient(share.bytes, link.bytes)}};
     if (share.stage.has_value()) json["stage"] = *share.stage;
     shares.push_back(std::move(json));
   }
