@@ -33,7 +33,7 @@ struct LinkReport {
   };
   /// What a link carried for one purpose.
   struct Share {
-    std::string purpose;      ///< "allreduce1", "activations", the name of a schedule
+    std::string purpose;                   ///< "allreduce1", "activations", the name of a schedule
     std::optional<std::uint32_t> stage{};  ///< of the pipeline, that sends; none: not a training step
     Bytes bytes = 0;
   };
