@@ -19,6 +19,7 @@ namespace {
 
 /// NPUs in a few words.
 std::string place_of(const sim::Cluster& cluster, const std::set<Rank>& npus) {
+  if (npus.empty()) internal_error("a link that carried something is on nobody's way");
   if (npus.size() == 1) return fmt::format("NPU {}", *npus.begin());
   const std::uint32_t server = cluster.npu(*npus.begin()).server;
   const bool one_server = std::ranges::all_of(npus, [&](Rank npu) { return cluster.npu(npu).server == server; });

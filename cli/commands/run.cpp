@@ -42,6 +42,7 @@ constexpr const char* footer =
     "  hcclsim run --gradients profile.csv --format json     a measured profile instead of a model\n"
     "  hcclsim run --numerics --iterations 10                real gradients, loss and accuracy\n"
     "  hcclsim run --explain                                 why these algorithms, and what others cost\n"
+    "  hcclsim run --links 8                                 busiest links, and what for\n"
     "  hcclsim run --format json --advice                    with comparisons and advice\n"
     "  hcclsim run --mode ps --servers 2 --npus 6            parameter servers on NPUs 6 and 7\n"
     "  hcclsim run --baseline stored.json --junit run.xml    against a run that was stored, for CI";
