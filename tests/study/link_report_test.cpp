@@ -127,7 +127,7 @@ TEST(LinkReport, ARingSendsTwiceAllButOnePartToTheNextNpu) {
 TEST(LinkReport, AMeshUsesEveryLinkInBothDirections) {
   constexpr Bytes size = 4 * 128 * 1000;
   const LinkReport report =
-      links_of_collective(servers(1, 4), hccl::Collective::allreduce, hccl::Algorithm::mesh, size);
+      links_of_collective(servers(1, 4), hccl::Collective::allreduce, hccl::Algorithm::mesh_two_shot, size);
   expect_consistent(report);
   ASSERT_EQ(report.links.size(), 12U);  // six pairs, two directions
   for (const LinkReport::OfLink& link : report.links) EXPECT_EQ(link.bytes, 2 * size / 4) << link.name;
