@@ -105,8 +105,8 @@ std::string collective_text(const Measurement& measurement, const MeasureSpec& s
   text += check_line(measurement) + uncertainty_lines(measurement, spec.explained_uncertainty) +
           explanation_text(measurement.explanation);
   if (measurement.links.has_value()) {
-    text += link_table(*measurement.links,
-                       fmt::format("Busiest links of one call of {} bytes alone", measurement.rows.back().size));
+    text += link_report_text(*measurement.links,
+                             fmt::format("Busiest links of one call of {} bytes alone", measurement.rows.back().size));
   }
   return text + remarks_text(measurement.on.unmodelled, measurement.on.notes);
 }

@@ -55,7 +55,7 @@ Json shares_json(const study::LinkReport::OfLink& link) {
 
 }  // namespace
 
-std::string link_table(const study::LinkReport& report, std::string_view title) {
+std::string link_report_text(const study::LinkReport& report, std::string_view title) {
   std::string text = fmt::format("{}, {} of {} in use, within {} ms:\n", title, report.links.size(), report.links_used,
                                  milliseconds(report.time));
   const bool stages = has_stages(report);

@@ -10,7 +10,7 @@
 namespace hcclsim::cli {
 
 /// A table of the links under a line that begins with `title`, such as "Busiest links of the last step".
-[[nodiscard]] std::string link_table(const study::LinkReport& report, std::string_view title);
+[[nodiscard]] std::string link_report_text(const study::LinkReport& report, std::string_view title);
 
 /// The list `links` of JSON forms.
 [[nodiscard]] Json links_json(const study::LinkReport& report);

@@ -304,7 +304,7 @@ std::string links_text(const RunReport& report) {
 
 std::string busiest_links(const RunReport& report) {
   if (!report.lists_links || !report.links.has_value()) return {};
-  return link_table(*report.links, fmt::format("Busiest links of the last step of rank {}", report.rank));
+  return link_report_text(*report.links, fmt::format("Busiest links of the last step of rank {}", report.rank));
 }
 
 std::string foot(const RunReport& report) {

@@ -90,9 +90,9 @@ std::string times_text(const study::ScheduleTimes& times, const study::TimeSpec&
   }
   if (together) text += fmt::format("All together end after {} us.\n", microseconds(times.makespan, 3));
   for (const study::TimedSchedule& row : times.schedules) {
-    if (row.links.has_value()) text += link_table(*row.links, fmt::format("{} alone: busiest links", row.file));
+    if (row.links.has_value()) text += link_report_text(*row.links, fmt::format("{} alone: busiest links", row.file));
   }
-  if (times.links.has_value()) text += link_table(*times.links, "All together: busiest links");
+  if (times.links.has_value()) text += link_report_text(*times.links, "All together: busiest links");
   return text + remarks_text(times.on.unmodelled, times.on.notes);
 }
 

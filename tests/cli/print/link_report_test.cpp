@@ -31,7 +31,7 @@ study::LinkReport one_link() {
 }
 
 TEST(LinkTable, TellsWhatALinkCarriedAndForWhom) {
-  const std::string text = link_table(one_link(), "Busiest links of the step");
+  const std::string text = link_report_text(one_link(), "Busiest links of the step");
   EXPECT_THAT(text, HasSubstr("Busiest links of the step, 1 of 3 in use, within 10.000 ms:\n"));
   EXPECT_THAT(text, HasSubstr("hccs-0,1_UP  HCCS  NPU 0  3 NPUs of server 1  20.000  10.00"));
   EXPECT_THAT(text, testing::ContainsRegex("4\\.000 +20\\.0 +50\\.0 +2  allreduce1 75\\.0 %, allreduce2 25\\.0 %\n"));
@@ -41,19 +41,19 @@ TEST(LinkTable, TellsWhatALinkCarriedAndForWhom) {
 TEST(LinkTable, TellsStagesApartWhereThereAreSeveral) {
   study::LinkReport report = one_link();
   report.links.front().shares = {{"send", 1, 15'000'000}, {"send", 0, 5'000'000}};
-  EXPECT_THAT(link_table(report, "Links"), HasSubstr("send of stage 1 75.0 %, send of stage 0 25.0 %"));
+  EXPECT_THAT(link_report_text(report, "Links"), HasSubstr("send of stage 1 75.0 %, send of stage 0 25.0 %"));
 }
 
 TEST(LinkTable, AddsUpManySmallShares) {
   study::LinkReport report = one_link();
   report.links.front().shares.clear();
   for (const char* const name : {"a", "b", "c", "d", "e"}) report.links.front().shares.push_back({name, 0, 4'000'000});
-  EXPECT_THAT(link_table(report, "Links"), HasSubstr("a 20.0 %, b 20.0 %, c 20.0 %, 2 others 40.0 %"));
+  EXPECT_THAT(link_report_text(report, "Links"), HasSubstr("a 20.0 %, b 20.0 %, c 20.0 %, 2 others 40.0 %"));
 }
 
 TEST(LinkTable, OfNoLinksHasTitlesOnly) {
   const study::LinkReport none{.time = 1e-3, .kinds = {}, .links = {}};
-  EXPECT_THAT(link_table(none, "Links"), HasSubstr("Links, 0 of 0 in use, within 1.000 ms:\n"));
+  EXPECT_THAT(link_report_text(none, "Links"), HasSubstr("Links, 0 of 0 in use, within 1.000 ms:\n"));
 }
 
 TEST(LinkJson, HasStagesOfTrainingStepsOnly) {
