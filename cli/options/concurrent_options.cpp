@@ -24,8 +24,8 @@ bool is_key_of(const std::string& key, std::span<const std::string_view> keys) {
 
 /// Why an option has no effect on jobs beside others, wherever it is given; empty: it has.
 std::string_view why_of_no_job(const Option& option) {
-  constexpr std::array<std::string_view, 6> of_one_run{"advice",         "baseline",    "explain",
-                                                       "explain-memory", "uncertainty", "explain-uncertainty"};
+  constexpr std::array<std::string_view, 7> of_one_run{
+      "advice", "baseline", "explain", "links", "explain-memory", "uncertainty", "explain-uncertainty"};
   const std::string key = option.key();
   if (key == "mode" || option.group() == ps_group) return "concurrent jobs train without parameter servers";
   if (key == "numerics" || option.group() == numerics_group) return "concurrent jobs are timed, without real numbers";
