@@ -4,19 +4,23 @@
 
 namespace hcclsim::sim {
 
-MaxMin::MaxMin(const Cluster& cluster) {
+MaxMin::MaxMin(const Cluster& cluster, BytesPerSecond memory)
+    : first_memory_(static_cast<LinkId>(cluster.links().size())) {
   const auto links = cluster.links();
-  links_.resize(links.size());
-  fat_.resize(links.size());
+  const std::size_t memories = memory > 0 ? cluster.size() : 0;
+  links_.resize(links.size() + memories);
+  fat_.resize(links_.size());
+  wanted_.resize(memories);
+  if (memories > 0) open_weights_.resize(links_.size());
   for (LinkId id = 0; id < links.size(); ++id) {
     links_[id].capacity = cluster.capacity(id);
     fat_[id] = !links[id].shared;
   }
+  for (std::size_t id = links.size(); id < links_.size(); ++id) links_[id].capacity = memory;
 }
 
-FlowId MaxMin::add(std::span<const LinkId> links) {
-  double bound = unbounded;
-  std::uint32_t hops = 0;
+FlowId MaxMin::add(std::span<const LinkId> links, std::span<const MemoryUse> memories, BytesPerSecond bound) {
+  auto hops = static_cast<std::uint32_t>(memories.size());
   for (const LinkId link : links) {
     if (fat_[link]) {
       bound = std::min(bound, links_[link].capacity);
@@ -30,15 +34,21 @@ FlowId MaxMin::add(std::span<const LinkId> links) {
     id = static_cast<FlowId>(flows_.size());
     flows_.push_back({0, bound, static_cast<std::uint32_t>(hops_.size()), hops, false, false});
     hops_.resize(hops_.size() + hops);
+    if (!wanted_.empty()) weights_.resize(hops_.size(), 1);
   } else {
     id = free_[hops].back();
     free_[hops].pop_back();
     flows_[id].rate = 0;
     flows_[id].bound = bound;
   }
-  Hop* hop = hops_.data() + flows_[id].first_hop;
+  std::uint32_t hop = flows_[id].first_hop;
   for (const LinkId link : links) {
-    if (!fat_[link]) *hop++ = {link, id, none, none};
+    if (!fat_[link]) hops_[hop++] = {link, id, none, none};
+  }
+  if (!wanted_.empty()) std::fill_n(weights_.begin() + flows_[id].first_hop, hops, 1);
+  for (const MemoryUse& use : memories) {
+    weights_[hop] = use.times;
+    hops_[hop++] = {first_memory_ + use.npu, id, none, none};
   }
   return id;
 }
@@ -52,29 +62,51 @@ void MaxMin::start(FlowId id) {
     if (link.first != none) hops_[link.first].previous = at;
     link.first = at;
     ++link.flows;
+    if (is_memory(hop.link)) wanted_[hop.link - first_memory_] += weight(at) * alone_rate(flow);
   }
   started_.push_back(id);
 }
 
 void MaxMin::remove(FlowId id) {
   const Flow& flow = flows_[id];
-  for (const Hop& hop : hops_of(flow)) {
+  for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
+    const Hop& hop = hops_[at];
     SharedLink& link = links_[hop.link];
     (hop.previous == none ? link.first : hops_[hop.previous].next) = hop.next;
     if (hop.next != none) hops_[hop.next].previous = hop.previous;
-    if (--link.flows > 0 && !link.changed) {
-      link.changed = true;
-      changed_links_.push_back(hop.link);
-    }
+    const bool shared = --link.flows > 0;
+    if (shared && !never_full(hop.link)) note_change(hop.link);
+    if (!is_memory(hop.link)) continue;
+    double& wanted = wanted_[hop.link - first_memory_];
+    wanted = shared ? wanted - weight(at) * alone_rate(flow) : 0;
   }
   free_[flow.hops].push_back(id);
 }
 
-bool MaxMin::alone(const Flow& flow) const {
+void MaxMin::note_change(LinkId id) {
+  if (links_[id].changed) return;
+  links_[id].changed = true;
+  changed_links_.push_back(id);
+}
+
+/// The rate of a flow that no other one is in the way of.
+double MaxMin::alone_rate(const Flow& flow) const {
+  double rate = flow.bound;
   for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
-    if (links_[hops_[at].link].flows > 1) return false;
+    rate = std::min(rate, links_[hops_[at].link].capacity / weight(at));
   }
-  return true;
+  return rate;
+}
+
+/// True of a memory whose flows together cannot fill it.
+bool MaxMin::never_full(LinkId id) const { return is_memory(id) && wanted_[id - first_memory_] <= links_[id].capacity; }
+
+/// Whether another flow may be in the way.
+bool MaxMin::hindered(const Flow& flow) const {
+  for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
+    if (links_[hops_[at].link].flows > 1 && !never_full(hops_[at].link)) return true;
+  }
+  return false;
 }
 
 void MaxMin::set_rate(FlowId id, double rate) {
@@ -87,17 +119,12 @@ std::span<const FlowId> MaxMin::solve() {
   changed_.clear();
   for (const FlowId id : started_) {
     const Flow& flow = flows_[id];
-    if (alone(flow)) {
-      double rate = flow.bound;
-      for (const Hop& hop : hops_of(flow)) rate = std::min(rate, links_[hop.link].capacity);
-      set_rate(id, rate);
+    if (!hindered(flow)) {
+      set_rate(id, alone_rate(flow));
       continue;
     }
     for (const Hop& hop : hops_of(flow)) {
-      SharedLink& link = links_[hop.link];
-      if (link.changed) continue;
-      link.changed = true;
-      changed_links_.push_back(hop.link);
+      if (!never_full(hop.link)) note_change(hop.link);
     }
   }
   started_.clear();
@@ -118,8 +145,8 @@ void MaxMin::visit(LinkId id) {
   component_links_.push_back(id);
 }
 
-/// Finds the component of a link: all links and flows that a chain of shared links connects with it; all its flows are
-/// open.
+/// Finds the component of a link: all links and flows that a chain of links which may be full connects with it; all its
+/// flows are open.
 void MaxMin::gather_component(LinkId first) {
   component_links_.clear();
   component_flows_.clear();
@@ -127,19 +154,29 @@ void MaxMin::gather_component(LinkId first) {
   visit(first);
   std::size_t next = 0;
   while (next < component_links_.size()) {  // visit() adds to it
-    SharedLink& link = links_[component_links_[next++]];
+    const LinkId number = component_links_[next++];
+    SharedLink& link = links_[number];
     link.left = link.capacity;
     link.open = link.flows;
+    if (!open_weights_.empty()) open_weights_[number] = 0;
     for (std::uint32_t at = link.first; at != none; at = hops_[at].next) {
+      if (!open_weights_.empty()) open_weights_[number] += weight(at);
       const FlowId id = hops_[at].flow;
       Flow& flow = flows_[id];
       if (flow.visited) continue;
       flow.visited = flow.open = true;
       component_flows_.push_back(id);
       if (flow.bound < unbounded) bounded_.push_back(id);
-      for (const Hop& hop : hops_of(flow)) visit(hop.link);
+      for (const Hop& hop : hops_of(flow)) {
+        if (!never_full(hop.link)) visit(hop.link);
+      }
     }
   }
+}
+
+/// The rate that a link allows its open flows, of which there are some.
+double MaxMin::open_share(LinkId id) const {
+  return links_[id].left / (open_weights_.empty() ? links_[id].open : open_weights_[id]);
 }
 
 /// Gives all flows of the component their rates: again and again the link that allows its open flows least, or the
@@ -147,7 +184,7 @@ void MaxMin::gather_component(LinkId first) {
 void MaxMin::fill_component() {
   shares_.clear();
   for (const LinkId id : component_links_) {
-    if (links_[id].open > 0) shares_.push_back({links_[id].left / links_[id].open, id});
+    if (links_[id].open > 0) shares_.push_back({open_share(id), id});
   }
   // The least share is on top; among equal ones the order is that of the numbers, for equal results everywhere.
   const auto after = [](const Share& a, const Share& b) {
@@ -162,11 +199,11 @@ void MaxMin::fill_component() {
     const auto [rate, id] = shares_.front();
     const SharedLink& link = links_[id];
     while (bounded != bounded_.end() && !flows_[*bounded].open) ++bounded;
-    if (link.open > 0 && link.left / link.open > rate) {
+    if (link.open > 0 && open_share(id) > rate) {
       // Flows that other links have fixed since left more to the open ones: the link moves to its new place in the
       // queue.
       std::pop_heap(shares_.begin(), shares_.end(), after);
-      shares_.back().rate = link.left / link.open;
+      shares_.back().rate = open_share(id);
       std::push_heap(shares_.begin(), shares_.end(), after);
     } else if (link.open > 0 && bounded != bounded_.end() && flows_[*bounded].bound <= rate) {
       fix(*bounded, flows_[*bounded].bound);
@@ -183,11 +220,14 @@ void MaxMin::fill_component() {
 }
 
 void MaxMin::fix(FlowId id, double rate) {
-  flows_[id].open = false;
+  Flow& flow = flows_[id];
+  flow.open = false;
   set_rate(id, rate);
-  for (const Hop& hop : hops_of(flows_[id])) {
-    links_[hop.link].left -= rate;
-    --links_[hop.link].open;
+  for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
+    SharedLink& link = links_[hops_[at].link];
+    link.left -= weight(at) * rate;
+    --link.open;
+    if (!open_weights_.empty()) open_weights_[hops_[at].link] -= weight(at);
   }
 }
 

@@ -13,17 +13,33 @@
 /// by a chain of shared links, so solve() works on these components alone. A flow that has its links to itself, the
 /// common case of a collective on fast links, costs one look at each of them. A FATPIPE link connects no flows: it
 /// bounds the rate of each.
+///
+/// Memories of NPUs are further links, if they are asked for. A flow may load a memory with several times its rate: the
+/// rates that are raised together are those of the flows. A memory whose flows together cannot fill it, whatever the
+/// others do, takes no part in any solution and connects nothing. So as long as no memory can be full, all rates are to
+/// the last bit those without memories, and cost as much.
 namespace hcclsim::sim {
 
 using FlowId = std::uint32_t;
 
+/// How a flow loads the memory of an NPU.
+struct MemoryUse {
+  Rank npu = 0;
+  double times = 1;  ///< bytes read from and written to it, per byte of the flow; above 0
+};
+
 class MaxMin {
  public:
-  /// Takes the links with their capacities under the cluster's values in use.
-  explicit MaxMin(const Cluster& cluster);
+  static constexpr BytesPerSecond unbounded = std::numeric_limits<double>::infinity();
 
-  /// A flow over these links, which does not flow before start(). Ids of removed flows are used again.
-  [[nodiscard]] FlowId add(std::span<const LinkId> links);
+  /// Takes the links with their capacities under the cluster's values in use. `memory` is what the memory of each NPU
+  /// reads and writes together; 0: no flow uses one.
+  explicit MaxMin(const Cluster& cluster, BytesPerSecond memory = 0);
+
+  /// A flow over these links and memories, no faster than `bound`, which does not flow before start(). Ids of removed
+  /// flows are used again.
+  [[nodiscard]] FlowId add(std::span<const LinkId> links, std::span<const MemoryUse> memories = {},
+                           BytesPerSecond bound = unbounded);
   void start(FlowId id);
   /// Stops a flow that was started, and forgets it.
   void remove(FlowId id);
@@ -35,7 +51,6 @@ class MaxMin {
 
  private:
   static constexpr std::uint32_t none = 0xffffffff;
-  static constexpr double unbounded = std::numeric_limits<double>::infinity();
 
   /// A flow's place on one link: element of the link's list.
   struct Hop {
@@ -58,7 +73,7 @@ class MaxMin {
 
   struct Flow {
     double rate = 0;
-    double bound = unbounded;  // by FATPIPE links
+    double bound = unbounded;  // its own, and by FATPIPE links
     std::uint32_t first_hop = 0;
     std::uint32_t hops = 0;
     bool visited = false;
@@ -73,17 +88,27 @@ class MaxMin {
   };
 
   [[nodiscard]] std::span<Hop> hops_of(const Flow& flow) { return {hops_.data() + flow.first_hop, flow.hops}; }
-  [[nodiscard]] bool alone(const Flow& flow) const;
+  [[nodiscard]] double weight(std::uint32_t hop) const { return weights_.empty() ? 1 : weights_[hop]; }
+  [[nodiscard]] bool is_memory(LinkId id) const { return id >= first_memory_; }
+  [[nodiscard]] double alone_rate(const Flow& flow) const;
+  [[nodiscard]] bool never_full(LinkId id) const;
+  [[nodiscard]] bool hindered(const Flow& flow) const;
+  [[nodiscard]] double open_share(LinkId id) const;
+  void note_change(LinkId id);
   void set_rate(FlowId id, double rate);
   void visit(LinkId id);
   void gather_component(LinkId first);
   void fill_component();
   void fix(FlowId id, double rate);
 
-  std::vector<SharedLink> links_;
+  std::vector<SharedLink> links_;  // of the cluster, then the memories of its NPUs
+  LinkId first_memory_;
   std::vector<bool> fat_;                  // by link: FATPIPE
   std::vector<Flow> flows_;                // by id
   std::vector<Hop> hops_;                  // a flow's are contiguous
+  std::vector<double> weights_;            // of the hops: load per rate of the flow; empty without memories: all 1
+  std::vector<double> open_weights_;       // by link, while a component is solved: of its open flows
+  std::vector<double> wanted_;             // by memory: load if each of its flows were alone
   std::vector<std::vector<FlowId>> free_;  // by number of hops: ids whose hops can be used again
   std::vector<FlowId> started_;            // since the last solve
   std::vector<LinkId> changed_links_;
