@@ -22,6 +22,13 @@ namespace hcclsim::study {
 namespace {
 
 sim::NetworkKind network_of(const RunSpec& spec, Rank npus) {
+  if (spec.hbm_contention) {
+    if (spec.network == sim::NetworkKind::simgrid) {
+      bad_input("option",
+                "--hbm-contention on does not go with --network simgrid, whose transfers load links alone; give fluid");
+    }
+    return sim::NetworkKind::fluid;
+  }
   if (spec.network.has_value()) return *spec.network;
   // A mesh that is asked for moves something between all pairs at once, also between servers.
   const bool mesh =
@@ -168,6 +175,8 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.iterations = spec.iterations;
   training.network = network_of(spec, npus);
   training.fold = spec.fold;
+  training.hbm_contention = spec.hbm_contention;
+  if (spec.hbm_contention) note_contention(spec);
   mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
   failures = spec.failures;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
@@ -203,6 +212,23 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   add_start_up(spec);
   note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                  topology_of(training.replicas(), cluster));
+}
+
+void Experiment::note_contention(const RunSpec& spec) {
+  notes.push_back(
+      fmt::format("HBM contention: kernels, copies and transfers of an NPU share {:g} GB/s of HBM, kernels and AI-core "
+                  "reductions take the AI cores one after the other; the costs of single collectives, where they are "
+                  "given, are those on NPUs that do nothing else",
+                  soc.hbm_bandwidth / giga));
+  if (!spec.gradients_file.empty()) {
+    notes.push_back(
+        fmt::format("HBM contention: {} does not tell what its kernels read and write, so transfers do not "
+                    "slow them down; updates follow the cost model",
+                    spec.gradients_file));
+  } else if (!spec.profiles.empty()) {
+    notes.emplace_back(
+        "HBM contention: of measured kernels, bytes are those of the cost model, where it has the kernel");
+  }
 }
 
 void Experiment::name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule) {

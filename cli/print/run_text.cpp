@@ -301,11 +301,15 @@ std::string links_text(const RunReport& report) {
   return text;
 }
 
+std::string contention_text(BytesPerSecond shared_hbm) {
+  return shared_hbm > 0 ? fmt::format("contention on ({:g} GB/s shared)", shared_hbm / giga) : "contention off";
+}
+
 std::string foot(const RunReport& report) {
   constexpr double gibibyte = 0x1p30;
   std::string text =
-      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU.", static_cast<double>(report.hbm.peak()) / gibibyte,
-                  static_cast<double>(report.hbm_capacity) / gibibyte);
+      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU, {}.", static_cast<double>(report.hbm.peak()) / gibibyte,
+                  static_cast<double>(report.hbm_capacity) / gibibyte, contention_text(report.shared_hbm));
   text += links_text(report);
   text +=
       fmt::format("\nNetwork: {}, all {} transfers completed.", report.network, with_thousands(report.step.transfers));

@@ -396,7 +396,7 @@ bool CollectiveRun::reduce_by_core(Rank place, std::uint32_t number, Bytes bytes
   Queue& queue = queue_of(place, number);
   queue.task_start = queue.date;
   if (machine_.shared != nullptr) {
-    machine_.shared->reduce(npu_of(place), bytes, queue.date, order_of(place, number), *this,
+    machine_.shared->reduce(reducer_of(place, queue), bytes, queue.date, order_of(place, number), *this,
                             tag_of(place, number, Ending::reduction));
     return false;
   }
@@ -409,7 +409,8 @@ bool CollectiveRun::reduce_by_core(Rank place, std::uint32_t number, Bytes bytes
 void CollectiveRun::end_reduction(Rank place, std::uint32_t number, Bytes bytes) {
   Queue& queue = queue_of(place, number);
   queue.path.reducing += queue.date - queue.task_start;
-  const Seconds start = machine_.shared == nullptr ? queue.task_start : machine_.shared->began(npu_of(place));
+  const Seconds start =
+      machine_.shared == nullptr ? queue.task_start : machine_.shared->began(reducer_of(place, queue));
   if (queue.date > start && members_[place].traced) {
     record(place, number, {.kind = sim::SpanKind::local_reduce, .start = start, .bytes = bytes});
   }

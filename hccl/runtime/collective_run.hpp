@@ -179,6 +179,10 @@ class CollectiveRun final : public sim::EventHandler {
     return event_order(npu_of(place), members_[place].stream, number);
   }
   [[nodiscard]] Rank npu_of(Rank place) const { return communicator_.ranks[members_[place].rank]; }
+  /// That whose AI cores do the reduction of a queue's task.
+  [[nodiscard]] Rank reducer_of(Rank place, const Queue& queue) const {
+    return queue.walk.task()->kind == TaskKind::reduce ? npu_of(place) : queue.route->destination;
+  }
   void record(Rank place, std::uint32_t queue, sim::Span span);
   /// Number of a post for the trace, unique among the collectives of the communicator.
   [[nodiscard]] std::uint64_t flow_of(std::uint32_t post) const { return (sequence_ << 32) + post; }

@@ -24,7 +24,9 @@ SharedNpus::SharedNpus(const sim::Cluster& cluster, sim::EventLoop& loop, const 
 
 void SharedNpus::compute(Rank rank, const CoreWork& work, Seconds date, sim::EventOrder order,
                          sim::EventHandler& handler, std::uint64_t tag) {
-  const Job job{npu_of(rank), work, order, &handler, tag};
+  // Whoever asks: ranks that do the same then get the cores in the same order.
+  order.rank = npu_of(rank);
+  const Job job{order.rank, work, order, &handler, tag};
   auto number = static_cast<std::uint32_t>(jobs_.size());
   if (free_jobs_.empty()) {
     jobs_.push_back(job);

@@ -27,12 +27,13 @@
 ///
 /// A kernel of c seconds of computation and b bytes so takes max(c, b / share) at a constant share of the HBM: it slows
 /// down only when its bytes become what it waits for. Units compute on what was loaded before, tile by tile, so that a
-/// kernel that waits for bytes falls behind with both. L2 is not modelled: every byte counts at the HBM.
+/// kernel that waits for bytes falls behind with both. L2 is not modelled: every byte counts at the HBM. What takes no
+/// time without this, such as the reduction of a copy engine within an NPU, takes none with it.
 ///
-/// *AI cores.* A kernel has them all from its launch to its end, as the cost model assumes, and kernels of all streams
-/// and reductions of HCCL that no engine does on the way (Reduce_TBE, a kernel like others) take them one after the
-/// other, in the order in which they come; at one date in the order of streams. So says the device's programming model:
-/// a kernel is a task that its scheduler hands to the cores block by block.
+/// *AI cores.* A kernel has them all from its launch to its end, as the cost model assumes. Kernels of all streams and
+/// reductions of HCCL that no engine does on the way (Reduce_TBE, a kernel like others) take them one after the other,
+/// in the order in which they come; at one date in the order of streams and queues. So the device schedules kernels:
+/// one begins when cores are idle (CANN, aclrtLaunchKernelAttrValue: schemMode), and those before it leave none idle.
 namespace hcclsim::hccl {
 
 /// What is to be done on the AI cores of an NPU.

@@ -15,6 +15,7 @@
 #include "hccl/parallel/plan_walk.hpp"
 #include "hccl/runtime/folded_cluster.hpp"
 #include "hccl/runtime/runtime.hpp"
+#include "hccl/runtime/shared_npus.hpp"
 #include "hccl/training/executor.hpp"
 #include "hccl/training/plan_links.hpp"
 #include "hccl/training/plan_orbits.hpp"
@@ -209,19 +210,23 @@ class Simulation {
              IterationEnd on_end)
       : orbits_(orbits_of(cluster, options, plan)),
         folded_(cluster, orbits_),
-        private_links_(private_links_of(cluster, plan, orbits(), options.rank)),
-        network_(sim::make_network(options.network, cluster, loop_)),
-        runtime_({loop_, *network_, cluster, costs, soc, trace, options.config.exec_timeout, log, orbits(),
-                  &private_links_, options.network != sim::NetworkKind::fluid}),
+        private_links_(options.hbm_contention ? PrivateLinks(cluster)
+                                              : private_links_of(cluster, plan, orbits(), options.rank)),
+        shared_(options.hbm_contention ? std::make_unique<SharedNpus>(cluster, loop_, soc, costs, orbits()) : nullptr),
+        own_network_(shared_ != nullptr ? nullptr : sim::make_network(options.network, cluster, loop_)),
+        network_(shared_ != nullptr ? shared_->network() : *own_network_),
+        runtime_({loop_, network_, cluster, costs, soc, trace, options.config.exec_timeout, log, orbits(),
+                  shared_ != nullptr ? nullptr : &private_links_, options.network != sim::NetworkKind::fluid,
+                  shared_.get()}),
         executor_(plan, runtime_, trace, options.skew, options.iterations, issue_in(options.launch, costs),
                   std::move(on_end), orbits(), options.rank) {}
 
   void run() {
     executor_.start();
     runtime_.run();
-    if (network_->completed() != network_->started()) {
-      simulated_failure("network", "{} of {} transfers did not complete", network_->started() - network_->completed(),
-                        network_->started());
+    if (network_.completed() != network_.started()) {
+      simulated_failure("network", "{} of {} transfers did not complete", network_.started() - network_.completed(),
+                        network_.started());
     }
   }
 
@@ -240,7 +245,9 @@ class Simulation {
   FoldedCluster folded_;
   PrivateLinks private_links_;
   sim::EventLoop loop_;
-  std::unique_ptr<sim::Network> network_;
+  std::unique_ptr<SharedNpus> shared_;         // null: NPUs are not shared
+  std::unique_ptr<sim::Network> own_network_;  // null: that of the shared NPUs is used
+  sim::Network& network_;
   Runtime runtime_;
   PlanExecutor executor_;
 };
@@ -258,6 +265,9 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
     }
   }
   if (options.iterations == 0) bad_input("option", "at least one iteration is needed");
+  if (options.hbm_contention && options.network != sim::NetworkKind::fluid) {
+    bad_input("unsupported", "the network simgrid has no HBM that NPUs could share: it is for the network fluid");
+  }
   for (const models::Kernel& kernel : program.micro_batch()) {
     if (!options.stages.empty() || kernel.kind != models::KernelClass::communication) continue;
     bad_input("unsupported", "{}: a training step of data parallelism has no groups for operators that communicate",

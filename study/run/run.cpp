@@ -155,6 +155,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.micro_batches = experiment.batch.micro_batches;
   result.hbm = experiment.hbm;
   result.hbm_capacity = experiment.soc.hbm_bytes;
+  if (training.hbm_contention) result.shared_hbm = experiment.soc.hbm_bandwidth;
   if (wishes.links) result.links = link_report(experiment.cluster, result.step, result.view);
   result.link_sources = link_sources(experiment.cluster, hccl::world_communicator(experiment.npus).ranks);
   result.unmodelled = experiment.unmodelled;
