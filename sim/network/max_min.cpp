@@ -62,7 +62,7 @@ void MaxMin::start(FlowId id) {
     if (link.first != none) hops_[link.first].previous = at;
     link.first = at;
     ++link.flows;
-    if (is_memory(hop.link)) wanted_[hop.link - first_memory_] += weight(at) * alone_rate(flow);
+    if (is_memory(hop.link)) wanted_[hop.link - first_memory_] += wanted_of(flow, at);
   }
   started_.push_back(id);
 }
@@ -78,7 +78,7 @@ void MaxMin::remove(FlowId id) {
     if (shared && !never_full(hop.link)) note_change(hop.link);
     if (!is_memory(hop.link)) continue;
     double& wanted = wanted_[hop.link - first_memory_];
-    wanted = shared ? wanted - weight(at) * alone_rate(flow) : 0;
+    wanted = shared ? wanted - wanted_of(flow, at) : 0;
   }
   free_[flow.hops].push_back(id);
 }
@@ -87,6 +87,16 @@ void MaxMin::note_change(LinkId id) {
   if (links_[id].changed) return;
   links_[id].changed = true;
   changed_links_.push_back(id);
+}
+
+/// The load of a memory if nothing but links and its bound limit the flow: then these also do where the memory takes no
+/// part. One that could fill it twice is as good as any that could.
+double MaxMin::wanted_of(const Flow& flow, std::uint32_t hop) const {
+  double rate = flow.bound;
+  for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
+    if (!is_memory(hops_[at].link)) rate = std::min(rate, links_[hops_[at].link].capacity);
+  }
+  return std::min(weight(hop) * rate, 2 * links_[hops_[hop].link].capacity);
 }
 
 /// The rate of a flow that no other one is in the way of.

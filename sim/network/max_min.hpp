@@ -90,9 +90,10 @@ class MaxMin {
   [[nodiscard]] std::span<Hop> hops_of(const Flow& flow) { return {hops_.data() + flow.first_hop, flow.hops}; }
   [[nodiscard]] double weight(std::uint32_t hop) const { return weights_.empty() ? 1 : weights_[hop]; }
   [[nodiscard]] bool is_memory(LinkId id) const { return id >= first_memory_; }
-  [[nodiscard]] double alone_rate(const Flow& flow) const;
+  [[nodiscard]] double wanted_of(const Flow& flow, std::uint32_t hop) const;
   [[nodiscard]] bool never_full(LinkId id) const;
   [[nodiscard]] bool hindered(const Flow& flow) const;
+  [[nodiscard]] double alone_rate(const Flow& flow) const;
   [[nodiscard]] double open_share(LinkId id) const;
   void note_change(LinkId id);
   void set_rate(FlowId id, double rate);
@@ -108,7 +109,7 @@ class MaxMin {
   std::vector<Hop> hops_;                  // a flow's are contiguous
   std::vector<double> weights_;            // of the hops: load per rate of the flow; empty without memories: all 1
   std::vector<double> open_weights_;       // by link, while a component is solved: of its open flows
-  std::vector<double> wanted_;             // by memory: load if each of its flows were alone
+  std::vector<double> wanted_;             // by memory: load if it were in no flow's way
   std::vector<std::vector<FlowId>> free_;  // by number of hops: ids whose hops can be used again
   std::vector<FlowId> started_;            // since the last solve
   std::vector<LinkId> changed_links_;
