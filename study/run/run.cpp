@@ -162,6 +162,11 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   for (std::string& note : experiment.notes) {
     if (std::ranges::find(result.notes, note) == result.notes.end()) result.notes.push_back(std::move(note));
   }
+  if (wishes.links && training.hbm_contention) {
+    result.notes.emplace_back(
+        "HBM contention: the loads of links over time are those of transfers that links alone slow down; what links "
+        "carry in all is exact");
+  }
   return result;
 }
 
