@@ -10,7 +10,7 @@ MaxMin::MaxMin(const Cluster& cluster, BytesPerSecond memory)
   const std::size_t memories = memory > 0 ? cluster.size() : 0;
   links_.resize(links.size() + memories);
   fat_.resize(links_.size());
-  wanted_.resize(memories);
+  memories_.resize(memories);
   if (memories > 0) open_weights_.resize(links_.size());
   for (LinkId id = 0; id < links.size(); ++id) {
     links_[id].capacity = cluster.capacity(id);
@@ -34,7 +34,7 @@ FlowId MaxMin::add(std::span<const LinkId> links, std::span<const MemoryUse> mem
     id = static_cast<FlowId>(flows_.size());
     flows_.push_back({0, bound, static_cast<std::uint32_t>(hops_.size()), hops, false, false});
     hops_.resize(hops_.size() + hops);
-    if (!wanted_.empty()) weights_.resize(hops_.size(), 1);
+    if (!memories_.empty()) weights_.resize(hops_.size(), 1);
   } else {
     id = free_[hops].back();
     free_[hops].pop_back();
@@ -45,7 +45,7 @@ FlowId MaxMin::add(std::span<const LinkId> links, std::span<const MemoryUse> mem
   for (const LinkId link : links) {
     if (!fat_[link]) hops_[hop++] = {link, id, none, none};
   }
-  if (!wanted_.empty()) std::fill_n(weights_.begin() + flows_[id].first_hop, hops, 1);
+  if (!memories_.empty()) std::fill_n(weights_.begin() + flows_[id].first_hop, hops, 1);
   for (const MemoryUse& use : memories) {
     weights_[hop] = use.times;
     hops_[hop++] = {first_memory_ + use.npu, id, none, none};
@@ -62,7 +62,7 @@ void MaxMin::start(FlowId id) {
     if (link.first != none) hops_[link.first].previous = at;
     link.first = at;
     ++link.flows;
-    if (is_memory(hop.link)) wanted_[hop.link - first_memory_] += wanted_of(flow, at);
+    if (is_memory(hop.link)) note_memory(hop.link);
   }
   started_.push_back(id);
 }
@@ -74,11 +74,12 @@ void MaxMin::remove(FlowId id) {
     SharedLink& link = links_[hop.link];
     (hop.previous == none ? link.first : hops_[hop.previous].next) = hop.next;
     if (hop.next != none) hops_[hop.next].previous = hop.previous;
-    const bool shared = --link.flows > 0;
-    if (shared && !never_full(hop.link)) note_change(hop.link);
-    if (!is_memory(hop.link)) continue;
-    double& wanted = wanted_[hop.link - first_memory_];
-    wanted = shared ? wanted - wanted_of(flow, at) : 0;
+    --link.flows;
+    if (is_memory(hop.link)) {
+      note_memory(hop.link);
+    } else if (link.flows > 0) {
+      note_change(hop.link);
+    }
   }
   free_[flow.hops].push_back(id);
 }
@@ -89,62 +90,120 @@ void MaxMin::note_change(LinkId id) {
   changed_links_.push_back(id);
 }
 
-/// The load of a memory if nothing but links and its bound limit the flow: then these also do where the memory takes no
-/// part. One that could fill it twice is as good as any that could.
-double MaxMin::wanted_of(const Flow& flow, std::uint32_t hop) const {
+void MaxMin::note_memory(LinkId id) {
+  Memory& noted = memory(id);
+  if (noted.changed) return;
+  noted.changed = true;
+  noted.was_joint = noted.joint;
+  changed_memories_.push_back(id);
+}
+
+/// Of a flow that only its bound and idle links limit.
+double MaxMin::largest_rate(const Flow& flow) const {
   double rate = flow.bound;
   for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
     if (!is_memory(hops_[at].link)) rate = std::min(rate, links_[hops_[at].link].capacity);
   }
-  return std::min(weight(hop) * rate, 2 * links_[hops_[hop].link].capacity);
-}
-
-/// The rate of a flow that no other one is in the way of.
-double MaxMin::alone_rate(const Flow& flow) const {
-  double rate = flow.bound;
-  for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
-    rate = std::min(rate, links_[hops_[at].link].capacity / weight(at));
-  }
   return rate;
 }
 
-/// True of a memory whose flows together cannot fill it.
-bool MaxMin::never_full(LinkId id) const { return is_memory(id) && wanted_[id - first_memory_] <= links_[id].capacity; }
-
-/// Whether another flow may be in the way.
+/// Whether another flow may be in the way, or a memory.
 bool MaxMin::hindered(const Flow& flow) const {
   for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
-    if (links_[hops_[at].link].flows > 1 && !never_full(hops_[at].link)) return true;
+    const LinkId link = hops_[at].link;
+    if (is_memory(link) ? joins(link) : links_[link].flows > 1) return true;
   }
   return false;
 }
 
+/// The rate up to which flows with these bounds are raised together until nothing of `left` is left; infinite if that
+/// is enough for all. Puts the flows into the order of their bounds.
+double MaxMin::level(double left) {
+  std::sort(fillings_.begin(), fillings_.end(),
+            [](const Filling& a, const Filling& b) { return a.most != b.most ? a.most < b.most : a.flow < b.flow; });
+  double weight = 0;
+  for (const Filling& filling : fillings_) weight += filling.weight;
+  for (const Filling& filling : fillings_) {
+    if (left / weight < filling.most) return left / weight;
+    left -= filling.weight * filling.most;
+    weight -= filling.weight;
+  }
+  return unbounded;
+}
+
+/// Whether a memory limits none of the flows that pass on, whatever else there is.
+bool MaxMin::is_leaf(LinkId id) {
+  fillings_.clear();
+  double passing = 0;  // the fastest of these flows
+  for (std::uint32_t at = links_[id].first; at != none; at = hops_[at].next) {
+    const Flow& flow = flows_[hops_[at].flow];
+    fillings_.push_back({largest_rate(flow), weight(at), hops_[at].flow});
+    if (!stays_within(flow)) passing = std::max(passing, fillings_.back().most);
+  }
+  return passing <= level(links_[id].capacity);
+}
+
+/// What the flows that pass on leave of a leaf is for those that stay within.
+void MaxMin::share_rest(LinkId id) {
+  fillings_.clear();
+  double left = links_[id].capacity;
+  for (std::uint32_t at = links_[id].first; at != none; at = hops_[at].next) {
+    const Flow& flow = flows_[hops_[at].flow];
+    if (stays_within(flow)) {
+      fillings_.push_back({flow.bound, weight(at), hops_[at].flow});
+    } else {
+      left -= weight(at) * flow.rate;
+    }
+  }
+  const double most = level(left);
+  for (const Filling& filling : fillings_) set_rate(filling.flow, std::min(filling.most, most));
+}
+
 void MaxMin::set_rate(FlowId id, double rate) {
-  if (flows_[id].rate == rate) return;
-  flows_[id].rate = rate;
+  Flow& flow = flows_[id];
+  if (flow.rate == rate) return;
+  flow.rate = rate;
   changed_.push_back(id);
+  if (memories_.empty() || stays_within(flow)) return;
+  for (const Hop& hop : hops_of(flow)) {
+    if (!joins(hop.link)) note_memory(hop.link);
+  }
 }
 
 std::span<const FlowId> MaxMin::solve() {
   changed_.clear();
+  for (const LinkId id : changed_memories_) memory(id).joint = !is_leaf(id);
   for (const FlowId id : started_) {
     const Flow& flow = flows_[id];
     if (!hindered(flow)) {
-      set_rate(id, alone_rate(flow));
+      if (!stays_within(flow)) set_rate(id, largest_rate(flow));
       continue;
     }
     for (const Hop& hop : hops_of(flow)) {
-      if (!never_full(hop.link)) note_change(hop.link);
+      if (!is_memory(hop.link)) note_change(hop.link);
     }
   }
   started_.clear();
   for (const LinkId id : changed_links_) {
-    if (!links_[id].changed) continue;  // solved with the component of an earlier one
-    gather_component(id);
-    fill_component();
+    if (links_[id].changed) solve_component(id);  // else it was solved with the component of an earlier one
   }
   changed_links_.clear();
+  // Those of a memory that was no leaf are to be solved once more without it. Solutions add leaves to the list.
+  for (std::size_t i = 0; i < changed_memories_.size(); ++i) {
+    const Memory& changed = memory(changed_memories_[i]);
+    if (changed.joint || changed.was_joint) solve_component(changed_memories_[i]);
+  }
+  for (const LinkId id : changed_memories_) {
+    if (!memory(id).joint) share_rest(id);
+    memory(id).changed = false;
+  }
+  changed_memories_.clear();
   return changed_;
+}
+
+void MaxMin::solve_component(LinkId first) {
+  gather_component(first);
+  fill_component();
 }
 
 /// Takes a link into the component, unless it is there.
@@ -155,7 +214,7 @@ void MaxMin::visit(LinkId id) {
   component_links_.push_back(id);
 }
 
-/// Finds the component of a link: all links and flows that a chain of links which may be full connects with it; all its
+/// Finds the component of a link: all links and flows that a chain of links, but for leaves, connects with it; all its
 /// flows are open.
 void MaxMin::gather_component(LinkId first) {
   component_links_.clear();
@@ -178,7 +237,7 @@ void MaxMin::gather_component(LinkId first) {
       component_flows_.push_back(id);
       if (flow.bound < unbounded) bounded_.push_back(id);
       for (const Hop& hop : hops_of(flow)) {
-        if (!never_full(hop.link)) visit(hop.link);
+        if (joins(hop.link)) visit(hop.link);
       }
     }
   }

@@ -15,9 +15,11 @@
 /// bounds the rate of each.
 ///
 /// Memories of NPUs are further links, if they are asked for. A flow may load a memory with several times its rate: the
-/// rates that are raised together are those of the flows. A memory whose flows together cannot fill it, whatever the
-/// others do, takes no part in any solution and connects nothing. So as long as no memory can be full, all rates are to
-/// the last bit those without memories, and cost as much.
+/// rates that are raised together are those of the flows. Most memories are *leaves*: what they would allow every flow
+/// if none of them had anything else in its way is more than links allow those that pass on to other places. Then these
+/// flows do not depend on the memory, and it only remains to share what they leave among the flows that stay within the
+/// NPU. So as long as all memories are leaves, flows over links have to the last bit the rates that they have without
+/// memories, and only the NPUs at their ends are looked at besides.
 namespace hcclsim::sim {
 
 using FlowId = std::uint32_t;
@@ -71,6 +73,19 @@ class MaxMin {
     bool changed = false;  // it is in changed_links_
   };
 
+  struct Memory {
+    bool joint = false;      // no leaf
+    bool was_joint = false;  // before the flows of now came and went
+    bool changed = false;    // it is in changed_memories_
+  };
+
+  /// A flow in a memory that is looked at by itself.
+  struct Filling {
+    double most = 0;  // rate
+    double weight = 0;
+    FlowId flow = 0;
+  };
+
   struct Flow {
     double rate = 0;
     double bound = unbounded;  // its own, and by FATPIPE links
@@ -90,12 +105,20 @@ class MaxMin {
   [[nodiscard]] std::span<Hop> hops_of(const Flow& flow) { return {hops_.data() + flow.first_hop, flow.hops}; }
   [[nodiscard]] double weight(std::uint32_t hop) const { return weights_.empty() ? 1 : weights_[hop]; }
   [[nodiscard]] bool is_memory(LinkId id) const { return id >= first_memory_; }
-  [[nodiscard]] double wanted_of(const Flow& flow, std::uint32_t hop) const;
-  [[nodiscard]] bool never_full(LinkId id) const;
+  [[nodiscard]] Memory& memory(LinkId id) { return memories_[id - first_memory_]; }
+  [[nodiscard]] bool joins(LinkId id) const { return !is_memory(id) || memories_[id - first_memory_].joint; }
+  [[nodiscard]] bool stays_within(const Flow& flow) const {
+    return flow.hops == 1 && is_memory(hops_[flow.first_hop].link);
+  }
+  [[nodiscard]] double largest_rate(const Flow& flow) const;
   [[nodiscard]] bool hindered(const Flow& flow) const;
-  [[nodiscard]] double alone_rate(const Flow& flow) const;
+  [[nodiscard]] double level(double left);
+  [[nodiscard]] bool is_leaf(LinkId id);
+  void share_rest(LinkId id);
   [[nodiscard]] double open_share(LinkId id) const;
   void note_change(LinkId id);
+  void note_memory(LinkId id);
+  void solve_component(LinkId id);
   void set_rate(FlowId id, double rate);
   void visit(LinkId id);
   void gather_component(LinkId first);
@@ -109,11 +132,13 @@ class MaxMin {
   std::vector<Hop> hops_;                  // a flow's are contiguous
   std::vector<double> weights_;            // of the hops: load per rate of the flow; empty without memories: all 1
   std::vector<double> open_weights_;       // by link, while a component is solved: of its open flows
-  std::vector<double> wanted_;             // by memory: load if it were in no flow's way
+  std::vector<Memory> memories_;           // of the NPUs; empty without
   std::vector<std::vector<FlowId>> free_;  // by number of hops: ids whose hops can be used again
   std::vector<FlowId> started_;            // since the last solve
   std::vector<LinkId> changed_links_;
+  std::vector<LinkId> changed_memories_;
   std::vector<FlowId> changed_;
+  std::vector<Filling> fillings_;
   // The component that is being solved.
   std::vector<LinkId> component_links_;
   std::vector<FlowId> component_flows_;
