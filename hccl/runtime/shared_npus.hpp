@@ -34,6 +34,7 @@
 /// reductions of HCCL that no engine does on the way (Reduce_TBE, a kernel like others) take them one after the other,
 /// in the order in which they come; at one date in the order of streams and queues. So the device schedules kernels:
 /// one begins when cores are idle (CANN, aclrtLaunchKernelAttrValue: schemMode), and those before it leave none idle.
+/// For reductions that is the most that they can cost: how many cores one takes is not published.
 namespace hcclsim::hccl {
 
 /// What is to be done on the AI cores of an NPU.
