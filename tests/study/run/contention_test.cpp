@@ -6,6 +6,7 @@
 #include <array>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hccl/parallel/optimizer_parallel.hpp"
@@ -121,6 +122,36 @@ TEST(Contention, FoldsWithoutChangingAFigure) {
     if (some.simulated > 0) ++folded;
   }
   EXPECT_GT(folded, 8U);
+}
+
+/// What a rank's AI cores do: begin and end of kernels and reductions, ascending.
+std::vector<std::pair<Seconds, Seconds>> work_of_cores(RunSpec spec) {
+  spec.hbm_contention = true;
+  return on_experiment(spec, [](Experiment& experiment) {
+    hccl::TrainingOptions training = experiment.training;
+    training.trace_tasks = true;
+    const hccl::TimedStep step = experiment.simulate(training);
+    std::vector<std::pair<Seconds, Seconds>> work;
+    for (const sim::Span& span : step.trace.spans()) {
+      const bool on_cores = span.kind == sim::SpanKind::kernel || span.kind == sim::SpanKind::local_reduce;
+      if (on_cores && span.rank == training.rank) work.emplace_back(span.start, span.end);
+    }
+    std::ranges::sort(work);
+    return work;
+  });
+}
+
+TEST(Contention, AiCoresDoOneThingAtATime) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 6; ++i) {
+    RunSpec spec = random_spec(random);
+    spec.communication_type = DataType::fp16;
+    const auto work = work_of_cores(spec);
+    ASSERT_GT(work.size(), 100U);
+    for (std::size_t next = 1; next < work.size(); ++next) {
+      EXPECT_LE(work[next - 1].second, work[next].first * (1 + 1e-12)) << i << ", " << next;
+    }
+  }
 }
 
 // Of an HBM that is never full nothing is seen. All reductions are inline, and updates have no stream of their own.
