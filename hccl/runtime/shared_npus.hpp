@@ -35,6 +35,12 @@
 /// in the order in which they come; at one date in the order of streams and queues. So the device schedules kernels:
 /// one begins when cores are idle (CANN, aclrtLaunchKernelAttrValue: schemMode), and those before it leave none idle.
 /// For reductions that is the most that they can cost: how many cores one takes is not published.
+///
+/// *Folding* (rank_orbits.hpp). NPUs that do the same have equal HBMs and cores, and the same comes to them. In exact
+/// arithmetic folded ranks have the dates of all ranks. So they have in floating point while HBMs hold up kernels
+/// alone, as those of real NPUs do, which are many times faster than their links. An HBM that limits transfers lets a
+/// rank that is late by a rounding error make others later by more than that: then ranks that are all simulated drift
+/// apart, in time by 1e-4 of a step, and those that are folded cannot.
 namespace hcclsim::hccl {
 
 /// What is to be done on the AI cores of an NPU.

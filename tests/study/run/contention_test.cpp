@@ -65,10 +65,10 @@ Ends ends_of(RunSpec spec, bool contention) {
   });
 }
 
-void expect_equal(const Ends& one, const Ends& other, const std::string& what) {
+void expect_equal(const Ends& one, const Ends& other, const std::string& what, double relative = 1e-12) {
   ASSERT_EQ(one.dates.size(), other.dates.size()) << what;
   for (std::size_t i = 0; i < one.dates.size(); ++i) {
-    EXPECT_NEAR(one.dates[i], other.dates[i], 1e-12 * other.dates[i]) << what << ", end " << i;
+    EXPECT_NEAR(one.dates[i], other.dates[i], relative * other.dates[i]) << what << ", end " << i;
   }
 }
 
@@ -91,11 +91,16 @@ RunSpec random_spec(std::mt19937& random) {
   return spec;
 }
 
-TEST(Contention, NeverMakesAStepShorter) {
+// But for zero3: its gathers and reductions meet on links, and one that the HBM holds up leaves more of them to
+// another, which may be the one that the step waits for.
+TEST(Contention, MakesNoStepShorter) {
   std::mt19937 random(3);
   std::uint32_t longer = 0;
   for (int i = 0; i < 24; ++i) {
     RunSpec spec = random_spec(random);
+    if (spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::zero3) {
+      spec.parallel.optimizer = hccl::parse_optimizer_parallel("zero1");
+    }
     if (random() % 3 == 0) spec.skew.jitter = 0.05;
     const Ends without = ends_of(spec, false);
     const Ends with = ends_of(spec, true);
@@ -108,7 +113,8 @@ TEST(Contention, NeverMakesAStepShorter) {
   EXPECT_GT(longer, 12U);
 }
 
-// Symmetric NPUs have symmetric HBMs, and ask for their AI cores in the same order.
+// Symmetric NPUs have symmetric HBMs, and ask for their AI cores in the same order. Where every rank is simulated and
+// an HBM limits transfers, rounding grows from micro-batch to micro-batch.
 TEST(Contention, FoldsWithoutChangingAFigure) {
   std::mt19937 random(4);
   std::uint32_t folded = 0;
@@ -118,7 +124,7 @@ TEST(Contention, FoldsWithoutChangingAFigure) {
     spec.fold = hccl::Fold::off;
     const Ends all = ends_of(spec, true);
     EXPECT_EQ(all.simulated, 0U);
-    expect_equal(some, all, fmt::format("{}", i));
+    expect_equal(some, all, fmt::format("{}", i), 1e-9);
     if (some.simulated > 0) ++folded;
   }
   EXPECT_GT(folded, 8U);
