@@ -21,21 +21,6 @@
 namespace hcclsim::study {
 namespace {
 
-sim::NetworkKind network_of(const RunSpec& spec, Rank npus) {
-  if (spec.hbm_contention) {
-    if (spec.network == sim::NetworkKind::simgrid) {
-      bad_input("option",
-                "--hbm-contention on does not go with --network simgrid, whose transfers load links alone; give fluid");
-    }
-    return sim::NetworkKind::fluid;
-  }
-  if (spec.network.has_value()) return *spec.network;
-  // A mesh that is asked for moves something between all pairs at once, also between servers.
-  const bool mesh =
-      spec.allreduce == hccl::Algorithm::mesh_one_shot || spec.allreduce == hccl::Algorithm::mesh_two_shot;
-  return sim::automatic_network(npus, mesh ? std::uint64_t{npus} * (npus - 1) : npus);
-}
-
 /// Whether two NPUs have the same type and state the same figures of it.
 bool alike(const sim::Npu& a, const sim::Npu& b) {
   if (a.soc != b.soc && sim::soc_of_property(a.soc) != sim::soc_of_property(b.soc)) return false;
@@ -173,10 +158,9 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.levels = spec.levels;
   training.launch = spec.launch;
   training.iterations = spec.iterations;
-  training.network = network_of(spec, npus);
+  training.network = spec.network;
   training.fold = spec.fold;
-  training.hbm_contention = spec.hbm_contention;
-  if (spec.hbm_contention) note_contention(spec);
+  if (spec.hbm_contention) share_hbm(spec);
   mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
   failures = spec.failures;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
@@ -214,7 +198,12 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
                  topology_of(training.replicas(), cluster));
 }
 
-void Experiment::note_contention(const RunSpec& spec) {
+void Experiment::share_hbm(const RunSpec& spec) {
+  if (spec.network == sim::NetworkKind::simgrid) {
+    bad_input("option",
+              "--hbm-contention on does not go with --network simgrid, whose transfers load links alone; give fluid");
+  }
+  training.hbm_contention = true;
   notes.push_back(
       fmt::format("HBM contention: kernels, copies and transfers of an NPU share {:g} GB/s of HBM, kernels and AI-core "
                   "reductions take the AI cores one after the other; the costs of single collectives, where they are "

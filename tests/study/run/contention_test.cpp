@@ -41,7 +41,6 @@ RunSpec spec_on(const Place& place, Rank npus) {
   spec.model.batch = 4;
   spec.framework = Framework::mindspore;
   spec.hcom_parallel = true;
-  spec.network = sim::NetworkKind::fluid;
   spec.iterations = 2;
   return spec;
 }
@@ -180,12 +179,9 @@ TEST(Contention, OneNpuTakesAsLong) {
   expect_equal(ends_of(spec, true), ends_of(spec, false), "one NPU");
 }
 
-TEST(Contention, ChoosesTheNetworkThatHasIt) {
+TEST(Contention, IsNotForSimGrid) {
   RunSpec spec = spec_on({.npus_per_server = 2}, 2);
   spec.hbm_contention = true;
-  spec.network = {};
-  EXPECT_EQ(on_experiment(spec, [](Experiment& experiment) { return experiment.training.network; }),
-            sim::NetworkKind::fluid);
   spec.network = sim::NetworkKind::simgrid;
   EXPECT_THAT(test::refusal("option", [&] { static_cast<void>(simulate(spec)); }),
               testing::HasSubstr("--hbm-contention on does not go with --network simgrid"));
