@@ -13,14 +13,15 @@ constexpr std::uint64_t ends = 1;
 
 }  // namespace
 
-SharedNpus::SharedNpus(const sim::Cluster& cluster, sim::EventLoop& loop, const device::Soc& soc,
-                       const device::TaskCosts& costs, const RankOrbits* orbits)
-    : loop_(loop),
+SharedNpus::SharedNpus(sim::MemoryNetwork& network, sim::EventLoop& loop, const device::Soc& soc,
+                       const device::TaskCosts& costs, const RankOrbits* orbits, Rank npus, std::uint32_t first_hbm)
+    : network_(network),
+      loop_(loop),
       costs_(costs),
       hbm_(soc.hbm_bandwidth),
       orbits_(orbits),
-      network_(sim::make_memory_network(cluster, loop, soc.hbm_bandwidth)),
-      cores_(cluster.size()) {}
+      first_hbm_(first_hbm),
+      cores_(npus) {}
 
 void SharedNpus::compute(Rank rank, const CoreWork& work, Seconds date, sim::EventOrder order,
                          sim::EventHandler& handler, std::uint64_t tag) {
@@ -48,18 +49,18 @@ void SharedNpus::reduce(Rank rank, Bytes bytes, Seconds date, sim::EventOrder or
 void SharedNpus::copy(Rank rank, Bytes bytes, Seconds date, sim::EventOrder order, sim::EventHandler& handler,
                       std::uint64_t tag) {
   constexpr double times = 2;  // read and written
-  network_->move(static_cast<double>(bytes), hbm_ / times, {npu_of(rank), times}, date, order, handler, tag);
+  network_.move(static_cast<double>(bytes), hbm_ / times, {hbm_of(rank), times}, date, order, handler, tag);
 }
 
 void SharedNpus::transfer(const sim::Route& route, sim::Access access, Bytes bytes, bool reduces, Seconds date,
                           sim::EventOrder order, sim::EventHandler& handler, std::uint64_t tag) {
-  std::array<sim::MemoryUse, 2> uses{{{npu_of(route.source), 1}, {npu_of(route.destination), reduces ? 2.0 : 1.0}}};
+  std::array<sim::MemoryUse, 2> uses{{{hbm_of(route.source), 1}, {hbm_of(route.destination), reduces ? 2.0 : 1.0}}};
   std::span<const sim::MemoryUse> loaded(uses);
-  if (uses[0].npu == uses[1].npu) {  // one stands for the other
+  if (uses[0].memory == uses[1].memory) {  // one stands for the other
     uses[0].times += uses[1].times;
     loaded = loaded.first(1);
   }
-  network_->transfer(route, access, bytes, loaded, date, order, handler, tag);
+  network_.transfer(route, access, bytes, loaded, date, order, handler, tag);
 }
 
 void SharedNpus::on_event(std::uint64_t tag) {
@@ -87,7 +88,7 @@ void SharedNpus::begin(std::uint32_t number) {
   if (job.work.bytes > 0 && job.work.time > 0) {
     const BytesPerSecond speed = std::min(job.work.bytes / job.work.time, hbm_);
     // Work that was measured to be faster than the HBM takes its own time where it is alone.
-    network_->move(speed * job.work.time, speed, {job.npu, 1}, first_byte, job.order, *this, tag);
+    network_.move(speed * job.work.time, speed, {first_hbm_ + job.npu, 1}, first_byte, job.order, *this, tag);
   } else {
     loop_.at(first_byte + job.work.time, job.order, *this, tag);
   }

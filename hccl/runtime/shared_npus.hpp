@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <vector>
 
 #include "base/units.hpp"
@@ -52,11 +51,10 @@ struct CoreWork {
 
 class SharedNpus final : private sim::EventHandler {
  public:
-  /// What is referred to must outlive it. With `orbits`, those that stand for others have the HBM and cores of all.
-  SharedNpus(const sim::Cluster& cluster, sim::EventLoop& loop, const device::Soc& soc, const device::TaskCosts& costs,
-             const RankOrbits* orbits);
-
-  [[nodiscard]] sim::Network& network() { return *network_; }
+  /// `npus` NPUs, whose HBMs are the memories of the network from `first_hbm` on. What is referred to must outlive it.
+  /// With `orbits`, ranks that stand for others have the HBM and cores of all.
+  SharedNpus(sim::MemoryNetwork& network, sim::EventLoop& loop, const device::Soc& soc, const device::TaskCosts& costs,
+             const RankOrbits* orbits, Rank npus, std::uint32_t first_hbm = 0);
 
   // All of these call handler.on_event(tag) when they have ended, among the events of that date in `order`.
   /// The work comes to the cores at `date`.
@@ -92,12 +90,14 @@ class SharedNpus final : private sim::EventHandler {
   void begin(std::uint32_t job);
   void end(std::uint32_t job);
   [[nodiscard]] Rank npu_of(Rank rank) const { return orbits_ == nullptr ? rank : orbits_->representative(rank); }
+  [[nodiscard]] std::uint32_t hbm_of(Rank rank) const { return first_hbm_ + npu_of(rank); }
 
+  sim::MemoryNetwork& network_;
   sim::EventLoop& loop_;
   const device::TaskCosts& costs_;
-  BytesPerSecond hbm_;
+  BytesPerSecond hbm_;  // of each NPU
   const RankOrbits* orbits_;
-  std::unique_ptr<sim::MemoryNetwork> network_;
+  std::uint32_t first_hbm_;
   std::vector<Cores> cores_;  // by NPU
   std::vector<Job> jobs_;
   std::vector<std::uint32_t> free_jobs_;

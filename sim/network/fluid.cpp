@@ -19,8 +19,9 @@ std::uint64_t tag_of(What what, FlowId flow) { return std::uint64_t{flow} << 2 |
 
 class FluidNetwork final : public MemoryNetwork, private EventHandler {
  public:
-  /// Takes the links' capacities under the cluster's values in use; `memory` as in MaxMin.
-  FluidNetwork(const Cluster& cluster, EventLoop& loop, BytesPerSecond memory) : loop_(loop), rates_(cluster, memory) {}
+  /// Takes the links' capacities under the cluster's values in use; `memories` as in MaxMin.
+  FluidNetwork(const Cluster& cluster, EventLoop& loop, std::span<const BytesPerSecond> memories)
+      : loop_(loop), rates_(cluster, memories) {}
 
   void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
                 std::uint64_t tag) override {
@@ -126,12 +127,15 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
 }  // namespace
 
 std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop) {
-  return std::make_unique<FluidNetwork>(cluster, loop, 0);
+  return std::make_unique<FluidNetwork>(cluster, loop, std::span<const BytesPerSecond>{});
 }
 
-std::unique_ptr<MemoryNetwork> make_memory_network(const Cluster& cluster, EventLoop& loop, BytesPerSecond memory) {
-  if (!(memory > 0)) internal_error("a memory of {} B/s", memory);
-  return std::make_unique<FluidNetwork>(cluster, loop, memory);
+std::unique_ptr<MemoryNetwork> make_memory_network(const Cluster& cluster, EventLoop& loop,
+                                                   std::span<const BytesPerSecond> memories) {
+  for (const BytesPerSecond memory : memories) {
+    if (!(memory > 0)) internal_error("a memory of {} B/s", memory);
+  }
+  return std::make_unique<FluidNetwork>(cluster, loop, memories);
 }
 
 }  // namespace hcclsim::sim

@@ -4,19 +4,20 @@
 
 namespace hcclsim::sim {
 
-MaxMin::MaxMin(const Cluster& cluster, BytesPerSecond memory)
+MaxMin::MaxMin(const Cluster& cluster, std::span<const BytesPerSecond> memories)
     : first_memory_(static_cast<LinkId>(cluster.links().size())) {
   const auto links = cluster.links();
-  const std::size_t memories = memory > 0 ? cluster.size() : 0;
-  links_.resize(links.size() + memories);
+  links_.resize(links.size() + memories.size());
   fat_.resize(links_.size());
-  memories_.resize(memories);
-  if (memories > 0) open_weights_.resize(links_.size());
+  memories_.resize(memories.size());
+  if (!memories.empty()) open_weights_.resize(links_.size());
   for (LinkId id = 0; id < links.size(); ++id) {
     links_[id].capacity = cluster.capacity(id);
     fat_[id] = !links[id].shared;
   }
-  for (std::size_t id = links.size(); id < links_.size(); ++id) links_[id].capacity = memory;
+  for (std::size_t memory = 0; memory < memories.size(); ++memory) {
+    links_[links.size() + memory].capacity = memories[memory];
+  }
 }
 
 FlowId MaxMin::add(std::span<const LinkId> links, std::span<const MemoryUse> memories, BytesPerSecond bound) {
@@ -48,7 +49,7 @@ FlowId MaxMin::add(std::span<const LinkId> links, std::span<const MemoryUse> mem
   if (!memories_.empty()) std::fill_n(weights_.begin() + flows_[id].first_hop, hops, 1);
   for (const MemoryUse& use : memories) {
     weights_[hop] = use.times;
-    hops_[hop++] = {first_memory_ + use.npu, id, none, none};
+    hops_[hop++] = {first_memory_ + use.memory, id, none, none};
   }
   return id;
 }

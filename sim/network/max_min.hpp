@@ -24,9 +24,9 @@ namespace hcclsim::sim {
 
 using FlowId = std::uint32_t;
 
-/// How a flow loads the memory of an NPU.
+/// How a flow loads a memory.
 struct MemoryUse {
-  Rank npu = 0;
+  std::uint32_t memory = 0;
   double times = 1;  ///< bytes read from and written to it, per byte of the flow; above 0
 };
 
@@ -34,9 +34,9 @@ class MaxMin {
  public:
   static constexpr BytesPerSecond unbounded = std::numeric_limits<double>::infinity();
 
-  /// Takes the links with their capacities under the cluster's values in use. `memory` is what the memory of each NPU
-  /// reads and writes together; 0: no flow uses one.
-  explicit MaxMin(const Cluster& cluster, BytesPerSecond memory = 0);
+  /// Takes the links with their capacities under the cluster's values in use. `memories`: what each of them reads and
+  /// writes together.
+  explicit MaxMin(const Cluster& cluster, std::span<const BytesPerSecond> memories = {});
 
   /// A flow over these links and memories, no faster than `bound`, which does not flow before start(). Ids of removed
   /// flows are used again.
@@ -125,14 +125,14 @@ class MaxMin {
   void fill_component();
   void fix(FlowId id, double rate);
 
-  std::vector<SharedLink> links_;  // of the cluster, then the memories of its NPUs
+  std::vector<SharedLink> links_;  // of the cluster, then the memories
   LinkId first_memory_;
   std::vector<bool> fat_;                  // by link: FATPIPE
   std::vector<Flow> flows_;                // by id
   std::vector<Hop> hops_;                  // a flow's are contiguous
   std::vector<double> weights_;            // of the hops: load per rate of the flow; empty without memories: all 1
   std::vector<double> open_weights_;       // by link, while a component is solved: of its open flows
-  std::vector<Memory> memories_;           // of the NPUs; empty without
+  std::vector<Memory> memories_;           // by number
   std::vector<std::vector<FlowId>> free_;  // by number of hops: ids whose hops can be used again
   std::vector<FlowId> started_;            // since the last solve
   std::vector<LinkId> changed_links_;

@@ -10,8 +10,8 @@
 #include "sim/network/max_min.hpp"
 #include "sim/network/network.hpp"
 
-/// A network whose NPUs have memories that bytes are read from and written to, and that become full like links: the
-/// network `fluid` with further links. What is moved at the same time shares links and memories by max-min fairness.
+/// A network with memories that bytes are read from and written to, and that become full like links: the network
+/// `fluid` with further links. What is moved at the same time shares links and memories by max-min fairness.
 namespace hcclsim::sim {
 
 class MemoryNetwork : public Network {
@@ -22,14 +22,14 @@ class MemoryNetwork : public Network {
   virtual void transfer(const Route& route, Access access, Bytes bytes, std::span<const MemoryUse> memories,
                         Seconds date, EventOrder order, EventHandler& handler, std::uint64_t tag) = 0;
 
-  /// From `date` on moves bytes within an NPU, at most at the speed `most`, and calls the handler as transfer() does.
+  /// From `date` on moves bytes within a memory, at most at the speed `most`, and calls the handler as transfer() does.
   /// `bytes` and `most` are above 0.
   virtual void move(double bytes, BytesPerSecond most, const MemoryUse& memory, Seconds date, EventOrder order,
                     EventHandler& handler, std::uint64_t tag) = 0;
 };
 
-/// `memory`: what the memory of each NPU reads and writes together; above 0.
+/// `memories`: what each of them reads and writes together; above 0.
 [[nodiscard]] std::unique_ptr<MemoryNetwork> make_memory_network(const Cluster& cluster, EventLoop& loop,
-                                                                 BytesPerSecond memory);
+                                                                 std::span<const BytesPerSecond> memories);
 
 }  // namespace hcclsim::sim

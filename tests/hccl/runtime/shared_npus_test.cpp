@@ -56,7 +56,8 @@ class Dates final : public sim::EventHandler {
       : cluster_(pair()),
         soc_(soc_with(hbm, true)),
         costs_(costs_of(cluster_)),
-        npus_(cluster_, loop_, soc_, costs_, nullptr),
+        network_(sim::make_memory_network(cluster_, loop_, std::vector{hbm})),
+        npus_(*network_, loop_, soc_, costs_, nullptr, 1),
         dates_(works.size()) {
     for (std::size_t i = 0; i < works.size(); ++i) {
       npus_.compute(0, works[i].work, works[i].date, {0, works[i].stream}, *this, i);
@@ -75,6 +76,7 @@ class Dates final : public sim::EventHandler {
   sim::EventLoop loop_;
   device::Soc soc_;
   device::TaskCosts costs_;
+  std::unique_ptr<sim::MemoryNetwork> network_;
   SharedNpus npus_;
   std::vector<std::pair<double, double>> dates_;
 };
@@ -123,12 +125,13 @@ StepView step(const std::shared_ptr<models::Program>& made, const device::Soc& s
     sim::Cluster cluster(pair());
     sim::EventLoop loop;
     const device::TaskCosts costs = costs_of(cluster);
-    SharedNpus npus(cluster, loop, soc, costs, nullptr);
-    const auto plain = sim::make_fluid_network(cluster, loop);
+    const std::vector<BytesPerSecond> hbms(cluster.size(), soc.hbm_bandwidth);
+    const auto network = sim::make_memory_network(cluster, loop, hbms);
+    SharedNpus npus(*network, loop, soc, costs, nullptr, cluster.size());
     sim::Trace trace;
     trace.select({0, 1}, 2, true);
     Runtime runtime({.loop = loop,
-                     .network = shared ? npus.network() : *plain,
+                     .network = *network,
                      .cluster = cluster,
                      .costs = costs,
                      .soc = soc,

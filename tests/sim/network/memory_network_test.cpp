@@ -22,6 +22,11 @@ using testing::ElementsAre;
 
 constexpr Seconds us = 1e-6;
 
+/// A memory for each NPU.
+std::vector<BytesPerSecond> all_of(const Cluster& cluster, BytesPerSecond memory) {
+  return std::vector<BytesPerSecond>(cluster.size(), memory);
+}
+
 /// What a flow of a test uses.
 struct Load {
   std::vector<LinkId> links;
@@ -51,7 +56,7 @@ std::vector<double> raised_together(const Cluster& cluster, BytesPerSecond memor
   for (Rank npu = 0; npu < cluster.size(); ++npu) {
     Place place{memory, std::vector<double>(flows.size(), 0)};
     for (std::size_t flow = 0; flow < flows.size(); ++flow) {
-      for (const MemoryUse& use : flows[flow].memories) place.weights[flow] += use.npu == npu ? use.times : 0;
+      for (const MemoryUse& use : flows[flow].memories) place.weights[flow] += use.memory == npu ? use.times : 0;
     }
     places.push_back(place);
   }
@@ -96,7 +101,7 @@ FlowId start(MaxMin& rates, const Load& load) {
 std::vector<double> rates_of(const std::vector<Load>& flows) {
   return numbers_of_child([&] {
     const Cluster cluster(platform("star8.xml"));
-    MaxMin rates(cluster, 12);
+    MaxMin rates(cluster, all_of(cluster, 12));
     std::vector<FlowId> ids;
     for (const Load& flow : flows) ids.push_back(start(rates, flow));
     (void)rates.solve();
@@ -123,7 +128,7 @@ TEST(Memories, ThatCannotBeFullConnectNothing) {
   // 5 + 7 = 12 do not fill it beyond its capacity: each has its bound. One more flow does.
   const std::vector<double> rates = numbers_of_child([] {
     const Cluster cluster(platform("star8.xml"));
-    MaxMin solver(cluster, 12);
+    MaxMin solver(cluster, all_of(cluster, 12));
     const FlowId five = start(solver, {{}, {{0, 1}}, 5});
     const FlowId seven = start(solver, {{}, {{0, 1}}, 7});
     const std::size_t first = solver.solve().size();
@@ -159,7 +164,7 @@ TEST(Memories, RandomFlowsHaveTheRatesOfTheDefinition) {
       const std::vector<double> worst = numbers_of_child([&] {
         Cluster cluster(platform(name));
         std::mt19937_64 random(7);
-        MaxMin solver(cluster, memory);
+        MaxMin solver(cluster, all_of(cluster, memory));
         std::vector<FlowId> ids;
         std::vector<Load> loads;
         double difference = 0;
@@ -204,7 +209,7 @@ std::vector<Seconds> ends_of(BytesPerSecond memory, const std::vector<MemoryJob>
   return numbers_of_child([&] {
     Cluster cluster(platform(name));
     EventLoop loop;
-    const auto network = make_memory_network(cluster, loop, memory);
+    const auto network = make_memory_network(cluster, loop, all_of(cluster, memory));
     Completions completions(loop, jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const MemoryJob& job = jobs[i];
