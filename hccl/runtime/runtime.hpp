@@ -14,6 +14,7 @@
 #include "device/kernel_cost.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/collective_run.hpp"
+#include "hccl/runtime/fifo.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "sim/event_loop.hpp"
 #include "sim/trace.hpp"
@@ -130,7 +131,7 @@ class Runtime final : private sim::EventHandler {
     Seconds date = 0;
     Seconds blocked_since = 0;
     bool blocked = false;  // its first task has begun and waits for something
-    std::deque<Task> tasks;
+    Fifo<Task> tasks;
   };
   /// The records of an event that a wait may still ask for: those from number `forgotten` + 1 on.
   struct Event {
