@@ -195,6 +195,12 @@ void add_simulation_options(Command& command, RunOptions& options) {
           "network fluid), off, require (an error if there are none)")
       .with_default("auto");
   command
+      .add("--hbm-contention", on_off(options.spec.hbm_contention),
+           "Kernels, copies, SDMA and RDMA of an NPU share its HBM, and AI-core reductions queue with kernels; needs "
+           "the "
+           "network fluid")
+      .with_default("off");
+  command
       .add("--start-skew", parsed(parse_skew, options.spec.skew.start_skew),
            "Ranks start within this time, such as 100us")
       .value_name("TIME");

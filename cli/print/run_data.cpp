@@ -203,6 +203,7 @@ std::string json_report(const RunReport& report) {
             {"hcom_parallel", report.hcom_parallel},
             {"launch", report.launch},
             {"network", report.network},
+            {"hbm_contention", report.shared_hbm > 0 ? "on" : "off"},
             {"settings", settings_json(report)},
             {"segment_log", segment_log(report)},
             {"segments", segments_json(report)},

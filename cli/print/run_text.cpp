@@ -307,11 +307,15 @@ std::string busiest_links(const RunReport& report) {
   return link_report_text(*report.links, fmt::format("Busiest links of the last step of rank {}", report.rank));
 }
 
+std::string contention_text(BytesPerSecond shared_hbm) {
+  return shared_hbm > 0 ? fmt::format("contention on ({:g} GB/s shared)", shared_hbm / giga) : "contention off";
+}
+
 std::string foot(const RunReport& report) {
   constexpr double gibibyte = 0x1p30;
   std::string text =
-      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU.", static_cast<double>(report.hbm.peak()) / gibibyte,
-                  static_cast<double>(report.hbm_capacity) / gibibyte);
+      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU, {}.", static_cast<double>(report.hbm.peak()) / gibibyte,
+                  static_cast<double>(report.hbm_capacity) / gibibyte, contention_text(report.shared_hbm));
   text += links_text(report);
   text +=
       fmt::format("\nNetwork: {}, all {} transfers completed.", report.network, with_thousands(report.step.transfers));

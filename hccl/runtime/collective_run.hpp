@@ -31,8 +31,11 @@
 /// A queue knows its own date: tasks of known duration (posts, set-ups, local reductions) only move that date forward,
 /// and a post reaches its peer with the date at which it was made. Only transfers whose end depends on what else the
 /// links carry go through the event loop: two events each, whatever the number of other tasks. Those over private links
-/// (private_links.hpp) have a known duration, too.
+/// (private_links.hpp) have a known duration, too. On shared NPUs (shared_npus.hpp) copies and reductions go through
+/// the event loop as well.
 namespace hcclsim::hccl {
+
+class SharedNpus;
 
 /// Takes what links carry in one training iteration, while it is simulated: bytes as they load the links' capacity.
 struct CarriedBytes {
@@ -56,6 +59,8 @@ struct Machine {
   std::string_view job{};           ///< of several on one clock: its name, for messages
   CarriedBytes* carried = nullptr;  ///< null: nobody asks for it
   bool moves_all = true;  ///< the network moves what goes over private links, too: with events, like all others
+  /// NPUs whose HBM and AI cores are shared; then `network` is theirs, and no links are private. Null: they are not.
+  SharedNpus* shared = nullptr;
 };
 
 /// The tasks of a rank as its host issues them: number k of them, counted from 0 in the order of the walk, does not
@@ -107,20 +112,20 @@ class CollectiveRun final : public sim::EventHandler {
   /// What a member that has not finished waits for, for people.
   [[nodiscard]] std::string waiting_for(Rank place) const;
 
-  void on_event(std::uint64_t tag) override;  // a transfer has ended
+  void on_event(std::uint64_t tag) override;  // a transfer has ended; on shared NPUs a copy or reduction, too
 
  private:
   struct Queue {
     QueueWalk walk;
     Seconds date = 0;                    // where the queue stands in time
     PathPool::Id path = PathPool::none;  // that led there
-    Seconds task_start = 0;              // of the transfer under way, for the trace
+    Seconds task_start = 0;              // of the transfer, copy or reduction under way, for the trace
     Seconds first_byte = 0;              // of it, behind set-up and latency
     const sim::Route* route = nullptr;   // of the last transfer: rounds mostly use the same
     BytesPerSecond rate = 0;             // of it, if its links are private
     sim::LinkId slowest = 0;             // of its links
     BytesPerSecond capacity = 0;         // of its slowest link
-    Bytes bytes = 0;                     // of the transfer under way
+    Bytes bytes = 0;                     // of what is under way
     std::uint64_t number = 0;            // of its task, in the order in which the host issues the rank's tasks
     bool active = false;
   };
@@ -161,8 +166,14 @@ class CollectiveRun final : public sim::EventHandler {
   void post(Rank place, std::uint32_t number);
   /// True if the transfer has ended at the queue's new date, false if an event will end it.
   [[nodiscard]] bool start_transfer(Rank place, std::uint32_t number);
-  /// The transfer has ended at the queue's date.
-  void end_transfer(Rank place, std::uint32_t number);
+  /// What an event of a queue ends.
+  enum class Ending : std::uint8_t { transfer, copy, reduction };
+  [[nodiscard]] std::uint64_t tag_of(Rank place, std::uint32_t number, Ending what) const {
+    return std::uint64_t{index_of(place, number)} << 2 | static_cast<std::uint64_t>(what);
+  }
+  /// The transfer has ended at the queue's date. All of these are true if the task has, too, at the new one, and false
+  /// if an event will end it.
+  [[nodiscard]] bool end_transfer(Rank place, std::uint32_t number);
   /// Adds the transfer that has just ended to the path of its queue.
   void add_to_path(Queue& queue);
   /// The link that limits a transfer over private links: the slowest one.
@@ -172,8 +183,21 @@ class CollectiveRun final : public sim::EventHandler {
   /// Whether a link limits the path more than the one that is named so far.
   [[nodiscard]] bool limits_more(sim::LinkId link, sim::LinkId named) const;
   void log_flow(const Member& member, const Queue& queue) const;
-  void reduce_or_copy(Rank place, std::uint32_t number);
-  void reduce_by_core(Rank place, std::uint32_t number, Bytes bytes);
+  [[nodiscard]] bool reduce_or_copy(Rank place, std::uint32_t number);
+  [[nodiscard]] bool copy(Rank place, std::uint32_t number);
+  void end_copy(Rank place, std::uint32_t number);
+  [[nodiscard]] bool reduce_by_core(Rank place, std::uint32_t number);
+  void end_reduction(Rank place, std::uint32_t number);
+  /// Whether the reduction of a transfer is left to an AI core.
+  [[nodiscard]] bool leaves_reduction(const Queue& queue) const;
+  [[nodiscard]] sim::EventOrder order_of(Rank place, std::uint32_t number) const {
+    return event_order(npu_of(place), members_[place].stream, number);
+  }
+  [[nodiscard]] Rank npu_of(Rank place) const { return communicator_.ranks[members_[place].rank]; }
+  /// That whose AI cores do the reduction of a queue's task.
+  [[nodiscard]] Rank reducer_of(Rank place, const Queue& queue) const {
+    return queue.walk.task()->kind == TaskKind::reduce ? npu_of(place) : queue.route->destination;
+  }
   void record(Rank place, std::uint32_t queue, sim::Span span);
   /// Number of a post for the trace, unique among the collectives of the communicator.
   [[nodiscard]] std::uint64_t flow_of(std::uint32_t post) const { return (sequence_ << 32) + post; }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/runtime/shared_npus.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -209,12 +210,20 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
   Stream& stream = streams_[index];
   switch (task.kind) {
     case Kind::kernel: {
+      if (machine_.shared != nullptr) {
+        start_kernel(index);
+        return false;
+      }
       const Seconds start = stream.date;
       stream.date += task.duration;
       if (machine_.trace.selected(stream.rank)) trace_kernel(stream, start, task.name, task.id);
       return true;
     }
     case Kind::block:
+      if (machine_.shared != nullptr && blocks_[task.index].count > 0) {
+        start_kernel(index);
+        return false;
+      }
       run_block(stream, task);
       return true;
     case Kind::delay:
@@ -278,12 +287,51 @@ void Runtime::run_block(Stream& stream, const Task& task) {
   const KernelRun& block = blocks_[task.index];
   const bool traced = machine_.trace.selected(stream.rank);
   sim::TaskId id = task.id;
-  for (id.part = 0; id.part < block.durations.size(); ++id.part) {
+  for (std::uint32_t kernel = block.first; kernel < block.first + block.count; ++kernel, ++id.part) {
     const Seconds start = stream.date;
-    stream.date += block.durations[id.part] * block.factor;
-    if (traced) trace_kernel(stream, start, block.names[id.part], id);
+    stream.date += block.table->durations[kernel] * block.factor;
+    if (traced) trace_kernel(stream, start, block.table->names[kernel], id);
   }
-  free_blocks_.push_back(task.index);
+  free_block(task);
+}
+
+void Runtime::start_kernel(std::uint32_t index) {
+  Stream& stream = streams_[index];
+  const Task& task = stream.tasks.front();
+  stream.blocked = true;
+  CoreWork work{.time = task.duration};
+  if (task.kind == Kind::block) {
+    const KernelRun& block = blocks_[task.index];
+    const std::uint32_t kernel = block.first + task.generation;
+    const device::MemoryDemand demand =
+        block.table->demands.empty() ? device::MemoryDemand{} : block.table->demands[kernel];
+    work = {.launch = demand.launch * block.factor,
+            .time = (block.table->durations[kernel] - demand.launch) * block.factor,
+            .bytes = demand.bytes};
+  }
+  const sim::EventOrder order = event_order(stream.rank, stream.number);
+  machine_.shared->compute(stream.rank, work, stream.date, order, *this, index);
+}
+
+void Runtime::on_event(std::uint64_t stream_index) {
+  const auto index = static_cast<std::uint32_t>(stream_index);
+  Stream& stream = streams_[index];
+  Task& task = stream.tasks.front();
+  stream.date = machine_.loop.now();
+  const KernelRun* block = task.kind == Kind::block ? &blocks_[task.index] : nullptr;
+  if (machine_.trace.selected(stream.rank)) {
+    sim::TaskId id = task.id;
+    if (block != nullptr) id.part += task.generation;
+    const std::uint32_t name = block == nullptr ? task.name : block->table->names[block->first + task.generation];
+    trace_kernel(stream, machine_.shared->began(stream.rank), name, id);
+  }
+  if (block != nullptr && ++task.generation < block->count) {
+    start_kernel(index);
+    return;
+  }
+  if (block != nullptr) free_block(task);
+  wake(index, stream.date);
+  drain();
 }
 
 void Runtime::start_collective(std::uint32_t index, const Task& task) {

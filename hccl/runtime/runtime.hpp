@@ -5,17 +5,19 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/units.hpp"
+#include "device/kernel_cost.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/collective_run.hpp"
 #include "hccl/runtime/fifo.hpp"
 #include "hccl/schedule/schedule.hpp"
+#include "sim/event_loop.hpp"
+#include "sim/trace.hpp"
 
 /// The runtime of the simulated NPUs, as programs on a device see it: in-order streams that take kernels, event records
 /// and waits, host functions and collectives, at any date, also from callbacks while the simulation runs. A collective
@@ -23,7 +25,9 @@
 /// send and its receive, in the order in which either side issues them per tag.
 ///
 /// A stream knows its own date, like the queues of a collective: kernels only move it forward. So a stream runs ahead
-/// of the simulated clock until it has to wait for something whose date is not known yet.
+/// of the simulated clock until it has to wait for something whose date is not known yet. On NPUs that are shared
+/// (shared_npus.hpp) kernels are such things, too: they come to the AI cores at the simulated date, and an event ends
+/// them.
 namespace hcclsim::hccl {
 
 struct StreamId {
@@ -36,14 +40,22 @@ struct CommunicatorId {
   std::uint32_t index = 0;
 };
 
-/// Kernels as they follow each other in a stream. What the spans refer to must outlive their execution.
+/// The kernels of a program.
+struct KernelTable {
+  std::vector<Seconds> durations;
+  std::vector<std::uint32_t> names;           ///< in the trace
+  std::vector<device::MemoryDemand> demands;  ///< on an NPU whose HBM is shared; empty: it is not
+};
+
+/// Some of them as they follow each other in a stream. The table must outlive their execution.
 struct KernelRun {
-  std::span<const Seconds> durations;
-  std::span<const std::uint32_t> names;
+  const KernelTable* table = nullptr;
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
   double factor = 1;  ///< on the durations
 };
 
-class Runtime {
+class Runtime final : private sim::EventHandler {
  public:
   explicit Runtime(const Machine& machine);
   Runtime(const Runtime&) = delete;
@@ -63,7 +75,7 @@ class Runtime {
   // All of these enqueue a task at the simulated date and return. Names are numbers of the trace's names.
   /// A kernel of fixed duration.
   void launch(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
-  /// Kernels that follow each other without a gap.
+  /// Kernels that follow each other without a gap; the first of them has the part of `id`.
   void launch(StreamId stream, const KernelRun& block, const sim::TaskId& id = {});
   /// Idles until the duration is over; not shown in the trace.
   void delay(StreamId stream, Seconds duration);
@@ -86,6 +98,8 @@ class Runtime {
   /// Calls the function when everything before it in the stream has ended; the stream waits for it to return.
   void host_function(StreamId stream, std::function<void()> function);
 
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+
   /// Simulated date of what is happening. Streams that nobody waits for run ahead of it, also when run() returns: a
   /// host function sees the date at which its stream has come to it.
   [[nodiscard]] Seconds now() const { return machine_.loop.now(); }
@@ -107,7 +121,7 @@ class Runtime {
     Kind kind = Kind::kernel;
     std::uint32_t index = 0;  // block, event, collective call or host function
     std::uint32_t name = 0;
-    std::uint32_t generation = 0;  // record or wait: which record of the event, counted from 1
+    std::uint32_t generation = 0;  // record or wait: which record of the event, counted from 1; block: kernels so far
     sim::TaskId id{};
     Seconds duration = 0;  // until: a date
   };
@@ -153,6 +167,10 @@ class Runtime {
   /// Begins the stream's first task; true if it has ended at the stream's new date.
   bool perform(std::uint32_t index, const Task& task);
   void run_block(Stream& stream, const Task& task);
+  void free_block(const Task& task) { free_blocks_.push_back(task.index); }
+  /// On shared NPUs: brings the next kernel of the stream's first task to the AI cores.
+  void start_kernel(std::uint32_t index);
+  void on_event(std::uint64_t index) override;  // it has ended
   void trace_kernel(const Stream& stream, Seconds start, std::uint32_t name, const sim::TaskId& id);
   CommunicatorId add_communicator(Communicator communicator, Seats seats);
   void call(StreamId stream, CommunicatorId communicator, Rank place, std::shared_ptr<const Schedule> schedule,

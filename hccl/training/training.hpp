@@ -67,6 +67,7 @@ struct TrainingOptions {
   bool record_flows = false;   ///< the result has the transfers of the last iteration, and what reaches into it
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   Fold fold = Fold::off;
+  bool hbm_contention = false;  ///< NPUs are shared (runtime/shared_npus.hpp); the network is `fluid`
   device::Skew skew{};
 
   /// Of the results of all micro-batches, which every stage holds until they are summed up: the last one what the

@@ -174,7 +174,8 @@ struct RunResult : Comparison {
   std::string network;                           ///< "simgrid" or "fluid"
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
-  Bytes hbm_capacity = 0;  ///< of one NPU
+  Bytes hbm_capacity = 0;         ///< of one NPU
+  BytesPerSecond shared_hbm = 0;  ///< what kernels, copies and transfers of an NPU share; 0: each has it to itself
 
   // What came out
   hccl::TimedStep step;

@@ -148,10 +148,16 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     result.links = links_of(experiment.cluster, result.step, result.view, wishes.links);
     result.step.flows = {};
   }
+  if (training.hbm_contention) result.shared_hbm = experiment.soc.hbm_bandwidth;
   result.link_sources = link_sources(experiment.cluster, hccl::world_communicator(experiment.npus).ranks);
   result.unmodelled = experiment.unmodelled;
   for (std::string& note : experiment.notes) {
     if (std::ranges::find(result.notes, note) == result.notes.end()) result.notes.push_back(std::move(note));
+  }
+  if (wishes.links.most > 0 && training.hbm_contention) {
+    result.notes.emplace_back(
+        "HBM contention: the loads of links over time are those of transfers that links alone slow down; what links "
+        "carry in all is exact");
   }
   return result;
 }
