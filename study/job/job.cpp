@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "models/zoo/zoo.hpp"
-#include "study/job/read_msjob.hpp"
+#include "study/job/msjob/read_msjob.hpp"
 #include "study/job/step_times.hpp"
 #include "study/shipped_platforms.hpp"
 

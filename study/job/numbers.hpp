@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "sim/cluster.hpp"
-#include "study/job/msjob.hpp"
+#include "study/job/msjob/msjob.hpp"
 #include "study/job/training.hpp"
 #include "study/run/spec.hpp"
 

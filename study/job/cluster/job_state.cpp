@@ -1,4 +1,4 @@
-#include "study/job/job_state.hpp"
+#include "study/job/cluster/job_state.hpp"
 
 #include <algorithm>
 #include <array>

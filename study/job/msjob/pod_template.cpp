@@ -1,4 +1,4 @@
-#include "study/job/pod_template.hpp"
+#include "study/job/msjob/pod_template.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "study/job/quantity.hpp"
+#include "study/job/msjob/quantity.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/job/servers.hpp"
+#include "study/job/cluster/servers.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "study/job/yaml_value.hpp"
+#include "study/job/msjob/yaml_value.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "study/job/msjob.hpp"
-#include "study/job/servers.hpp"
+#include "study/job/cluster/servers.hpp"
+#include "study/job/msjob/msjob.hpp"
 
 namespace hcclsim::study {
 

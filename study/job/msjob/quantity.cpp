@@ -1,4 +1,4 @@
-#include "study/job/quantity.hpp"
+#include "study/job/msjob/quantity.hpp"
 
 #include <algorithm>
 #include <array>

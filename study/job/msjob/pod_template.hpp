@@ -3,8 +3,8 @@
 #include <map>
 #include <string>
 
-#include "study/job/msjob.hpp"
-#include "study/job/yaml_value.hpp"
+#include "study/job/msjob/msjob.hpp"
+#include "study/job/msjob/yaml_value.hpp"
 
 namespace hcclsim::study {
 

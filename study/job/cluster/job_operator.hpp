@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "study/job/job_state.hpp"
+#include "study/job/cluster/job_state.hpp"
 
 /// The MindSpore operator for Kubernetes: it compares a job with its pods and does what is missing.
 namespace hcclsim::study {

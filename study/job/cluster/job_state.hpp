@@ -8,10 +8,10 @@
 #include <tuple>
 #include <vector>
 
-#include "study/job/job_clock.hpp"
-#include "study/job/job_status.hpp"
-#include "study/job/msjob.hpp"
-#include "study/job/pod.hpp"
+#include "study/job/cluster/job_clock.hpp"
+#include "study/job/cluster/job_status.hpp"
+#include "study/job/cluster/pod.hpp"
+#include "study/job/msjob/msjob.hpp"
 
 /// What the API server of the simulated Kubernetes holds. The operator, the nodes and the processes in the containers
 /// read and change it, each its own part.

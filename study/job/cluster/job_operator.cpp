@@ -1,4 +1,4 @@
-#include "study/job/job_operator.hpp"
+#include "study/job/cluster/job_operator.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "study/job/job_status.hpp"
+#include "study/job/cluster/job_status.hpp"
 
 #include <algorithm>
 

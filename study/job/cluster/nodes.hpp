@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "study/job/cluster/job_state.hpp"
+#include "study/job/cluster/servers.hpp"
 #include "study/job/failures.hpp"
-#include "study/job/job_state.hpp"
-#include "study/job/servers.hpp"
 
 namespace hcclsim::study {
 

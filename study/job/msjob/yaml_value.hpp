@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "study/job/yaml.hpp"
+#include "study/job/msjob/yaml.hpp"
 
 /// A value of a YAML file with its path, for readers that say exactly what is wrong and where. Types are those of
 /// Kubernetes: a number without quotes is no text, and a text in quotes is no number.

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/job/msjob.hpp"
+#include "study/job/msjob/msjob.hpp"
 
 namespace hcclsim::study {
 

@@ -1,4 +1,4 @@
-#include "study/job/yaml.hpp"
+#include "study/job/msjob/yaml.hpp"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>

@@ -1,4 +1,4 @@
-#include "study/job/msjob.hpp"
+#include "study/job/msjob/msjob.hpp"
 
 #include <algorithm>
 

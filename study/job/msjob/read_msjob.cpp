@@ -1,4 +1,4 @@
-#include "study/job/read_msjob.hpp"
+#include "study/job/msjob/read_msjob.hpp"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@
 
 #include "base/input_file.hpp"
 #include "base/text.hpp"
-#include "study/job/pod_template.hpp"
-#include "study/job/yaml.hpp"
-#include "study/job/yaml_value.hpp"
+#include "study/job/msjob/pod_template.hpp"
+#include "study/job/msjob/yaml.hpp"
+#include "study/job/msjob/yaml_value.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/job/nodes.hpp"
+#include "study/job/cluster/nodes.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "study/job/pod.hpp"
+#include "study/job/cluster/pod.hpp"
 
 #include <fmt/format.h>
 

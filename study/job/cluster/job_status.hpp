@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "study/job/msjob.hpp"
+#include "study/job/msjob/msjob.hpp"
 
 /// The status of a job as the operator keeps it. Dates are seconds since the creation of the job.
 namespace hcclsim::study {

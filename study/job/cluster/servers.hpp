@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "study/job/msjob.hpp"
+#include "study/job/msjob/msjob.hpp"
 
 /// The platform's servers as nodes of Kubernetes, and where pods find room.
 namespace hcclsim::study {

@@ -1,4 +1,4 @@
-#include "study/job/job_clock.hpp"
+#include "study/job/cluster/job_clock.hpp"
 
 #include <cmath>
 #include <optional>
