@@ -171,10 +171,12 @@ study::LoadGroup group_loader(const Interruption& interruption) {
     command->set(first.inputs);
     auto cluster = std::make_shared<sim::Cluster>(first.files.at("platform"), command->platform_edits());
     study::require_unchanged(first, "platform");
-    return [cluster = std::move(cluster), &interruption](const study::Point& point) {
-      const std::unique_ptr<PointCommand> one = PointCommand::make(point.command);
-      one->set(point.inputs);
-      study::Computed computed = one->compute(*cluster, interruption);
+    // Each point is computed in a process of its own, which begins with these: a platform and an unused command.
+    std::shared_ptr<PointCommand> unused = PointCommand::make(first.command);
+    return [cluster = std::move(cluster), unused = std::move(unused), &interruption](const study::Point& point) {
+      if (point.command != unused->name()) internal_error("'{}' in a group of '{}'", point.command, unused->name());
+      unused->set(point.inputs);
+      study::Computed computed = unused->compute(*cluster, interruption);
       for (const auto& [input, path] : point.files) {
         if (input != "platform") study::require_unchanged(point, input);  // that one is in memory
       }
