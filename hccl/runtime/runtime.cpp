@@ -302,7 +302,7 @@ void Runtime::start_kernel(std::uint32_t index) {
   CoreWork work{.time = task.duration};
   if (task.kind == Kind::block) {
     const KernelRun& block = blocks_[task.index];
-    const std::uint32_t kernel = block.first + task.generation;
+    const std::uint32_t kernel = block.first + stream.kernel;
     const device::MemoryDemand demand =
         block.table->demands.empty() ? device::MemoryDemand{} : block.table->demands[kernel];
     work = {.launch = demand.launch * block.factor,
@@ -316,19 +316,20 @@ void Runtime::start_kernel(std::uint32_t index) {
 void Runtime::on_event(std::uint64_t stream_index) {
   const auto index = static_cast<std::uint32_t>(stream_index);
   Stream& stream = streams_[index];
-  Task& task = stream.tasks.front();
+  const Task& task = stream.tasks.front();
   stream.date = machine_.loop.now();
   const KernelRun* block = task.kind == Kind::block ? &blocks_[task.index] : nullptr;
   if (machine_.trace.selected(stream.rank)) {
     sim::TaskId id = task.id;
-    if (block != nullptr) id.part += task.generation;
-    const std::uint32_t name = block == nullptr ? task.name : block->table->names[block->first + task.generation];
+    if (block != nullptr) id.part += stream.kernel;
+    const std::uint32_t name = block == nullptr ? task.name : block->table->names[block->first + stream.kernel];
     trace_kernel(stream, machine_.shared->began(stream.rank), name, id);
   }
-  if (block != nullptr && ++task.generation < block->count) {
+  if (block != nullptr && ++stream.kernel < block->count) {
     start_kernel(index);
     return;
   }
+  stream.kernel = 0;
   if (block != nullptr) free_block(task);
   wake(index, stream.date);
   drain();
