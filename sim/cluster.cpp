@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "sim/fabric/fabric.hpp"
 #include "sim/platform/check.hpp"
 #include "sim/simgrid_engine.hpp"
 
@@ -34,7 +35,7 @@ std::string port_host_of(const std::string& npu) { return npu + " RoCE"; }
 
 std::string_view name_of(LinkKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
-Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
+Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits, const std::optional<Routing>& routing)
     : path_(std::move(path)), edits_(edits.begin(), edits.end()) {
   require_valid_platform(path_);
   if (engine().get_netzone_root() != nullptr) internal_error("{}: this process has loaded a platform already", path_);
@@ -55,7 +56,10 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
   read_npus();
   find_port_hosts();
   find_bypass_zones();
+  use_routing(routing.value_or(parse_routing(property("fabric.routing").value_or("file"))));
 }
+
+Cluster::~Cluster() = default;
 
 void Cluster::renumber(std::span<const Rank> first) {
   if (!routes_.empty()) internal_error("{}: NPUs are renumbered after routes were asked for", path_);
@@ -75,6 +79,7 @@ void Cluster::renumber(std::span<const Rank> first) {
   reorder(npus_);
   reorder(hosts_);
   reorder(port_hosts_);
+  if (fabric_ != nullptr) reorder(fabric_hosts_);
 }
 
 std::optional<std::string> Cluster::property(std::string_view key) const {
@@ -122,7 +127,8 @@ BytesPerSecond Cluster::own_capacity(LinkId link) const {
   const BytesPerSecond bandwidth = which == LinkValues::low    ? values.low
                                    : which == LinkValues::high ? values.high
                                                                : values.bandwidth;
-  return bandwidth * adjustments_[link].bandwidth;
+  const double bundled = bundles_ == nullptr ? 1 : bundles_->links[link];
+  return bandwidth * adjustments_[link].bandwidth * bundled;
 }
 
 const Route& Cluster::route(Rank source, Rank destination) {
@@ -131,9 +137,10 @@ const Route& Cluster::route(Rank source, Rank destination) {
   if (source == destination || source >= size() || destination >= size()) {
     internal_error("no route from rank {} to rank {} of {}", source, destination, size());
   }
-  routes_.push_back(find_route(source, destination));
+  Route& route = routes_.emplace_back(find_route(source, destination));
   route_index_.insert(key, static_cast<std::uint32_t>(routes_.size() - 1));
-  return routes_.back();
+  if (route.by_fabric && splits_transfers()) add_queue_pairs(route);
+  return route;
 }
 
 std::optional<LinkId> Cluster::id_of(const simgrid::s4u::Link* link) const {
@@ -154,6 +161,14 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
   route.source = source;
   route.destination = destination;
   route.between_ports = between_ports;
+  if (!between_ports) route.links = fabric_way(source, destination, 0);
+  route.by_fabric = !route.links.empty();
+  if (!route.by_fabric) route.links = simgrid_way(route);
+  complete(route);
+  return route;
+}
+
+std::vector<LinkId> Cluster::simgrid_way(const Route& route) {
   declare_bypass(route);
   std::vector<simgrid::s4u::Link*> way;
   try {
@@ -162,17 +177,24 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
     way.clear();  // SimGrid has no exception for it: a gateway without a route, for example, is an std::out_of_range
   }
   if (way.empty()) {
-    bad_input("platform", "{}: no route from NPU '{}' to NPU '{}'", path_, npus_[source].name, npus_[destination].name);
+    bad_input("platform", "{}: no route from NPU '{}' to NPU '{}'", path_, npus_[route.source].name,
+              npus_[route.destination].name);
   }
-  double least = std::numeric_limits<double>::infinity();
-  double slowest_write = least;
-  double slowest_read = least;
+  std::vector<LinkId> links;
   for (const simgrid::s4u::Link* const part : way) {
     const std::optional<LinkId> known = id_of(part);
     if (!known) internal_error("link '{}' is unknown", part->get_name());
-    const LinkId id = *known;
+    links.push_back(*known);
+  }
+  return links;
+}
+
+void Cluster::complete(Route& route) const {
+  double least = std::numeric_limits<double>::infinity();
+  double slowest_write = least;
+  double slowest_read = least;
+  for (const LinkId id : route.links) {
     const Link& link = links_[id];
-    route.links.push_back(id);
     route.latency += link.latency + adjustments_[id].latency;
     if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
     // At an end of the link's range, the speed that a task reaches scales with the capacity.
@@ -190,7 +212,6 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
     for (LinkId& link : route.links) link = fold_->representative[link];
     route.slowest = fold_->representative[route.slowest];
   }
-  return route;
 }
 
 void Cluster::declare_bypass(const Route& route) {
@@ -210,6 +231,77 @@ void Cluster::declare_bypass(const Route& route) {
   std::vector<simgrid::s4u::LinkInRoute> links;
   for (const LinkId link : *way) links.emplace_back(simgrid_links_[link]);
   zone->add_bypass_route(from.get_netpoint(), to.get_netpoint(), nullptr, nullptr, links);
+  declared_.insert(key, 1);
+}
+
+// Fabrics: hcclsim chooses among their ways itself, and tells SimGrid of those that its network is to take.
+
+void Cluster::use_routing(const Routing& routing) {
+  forget_routes();
+  routing_ = routing;
+  bundles_.reset();
+  if (routing.kind == RoutingKind::file) {
+    fabric_.reset();
+    fabric_hosts_.clear();
+    return;
+  }
+  if (fabric_ == nullptr) {
+    fabric_ = std::make_unique<Fabric>(read_fabric_graph(path_, links_));
+    for (const Npu& npu : npus_) fabric_hosts_.push_back(fabric_->find(npu.name));
+    if (!fabric_->has_choice()) {
+      bad_input("routing",
+                "routing {}: {} has no fabric with several ways between two NPUs; that is a cluster of topology "
+                "FAT_TREE, or hosts and routers in a zone of routing Dijkstra or Floyd",
+                text_of(routing), path_);
+    }
+  }
+  if (routing.kind == RoutingKind::ideal) bundles_ = std::make_unique<LinkBundles>(fabric_->bundles(links_));
+}
+
+void Cluster::use_queue_pairs(const QueuePairs& pairs) {
+  if (!routes_.empty()) internal_error("{}: queue pairs are chosen after routes were asked for", path_);
+  queue_pairs_ = pairs;
+}
+
+std::uint32_t Cluster::queue_pairs_of(const Route& route, Bytes bytes) const {
+  if (route.next_pair == nullptr) return 1;
+  return static_cast<std::uint32_t>(std::clamp<Bytes>(bytes / queue_pairs_.least_bytes, 1, queue_pairs_.count));
+}
+
+std::vector<LinkId> Cluster::fabric_way(Rank source, Rank destination, std::uint32_t queue_pair) const {
+  if (fabric_ == nullptr) return {};
+  const FabricVertex from = fabric_hosts_[source];
+  const FabricVertex to = fabric_hosts_[destination];
+  if (from == Fabric::none || to == Fabric::none) return {};
+  std::vector<LinkId> way = fabric_->way(from, to, routing_, queue_pair);
+  if (bundles_ != nullptr) {
+    for (LinkId& link : way) link = bundles_->representative[link];
+  }
+  return way;
+}
+
+void Cluster::add_queue_pairs(Route& route) {
+  Route* last = &route;
+  for (std::uint32_t pair = 1; pair < queue_pairs_.count; ++pair) {
+    Route& next = routes_.emplace_back();
+    next.source = route.source;
+    next.destination = route.destination;
+    next.links = fabric_way(route.source, route.destination, pair);
+    next.by_fabric = true;
+    complete(next);
+    last->next_pair = &next;
+    last = &next;
+  }
+}
+
+void Cluster::lead_simgrid(const Route& route) {
+  const std::uint64_t key = pair_key(route.source, route.destination);
+  if (declared_.find(key) != FlatMap::none) return;
+  simgrid::s4u::Host& from = simgrid_source(route);
+  simgrid::s4u::Host& to = simgrid_destination(route);
+  std::vector<simgrid::s4u::LinkInRoute> links;
+  for (const LinkId link : route.links) links.emplace_back(simgrid_links_[link]);
+  from.get_englobing_zone()->add_bypass_route(from.get_netpoint(), to.get_netpoint(), nullptr, nullptr, links);
   declared_.insert(key, 1);
 }
 

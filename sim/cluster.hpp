@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "sim/fabric/routing.hpp"
 #include "sim/flat_map.hpp"
 #include "sim/platform/edit.hpp"
 
@@ -24,6 +26,9 @@ class NetZone;
 /// renumbered), the links between them with their sources' low, used and high speeds, and the routes. docs/formats.md
 /// lists the properties.
 namespace hcclsim::sim {
+
+class Fabric;
+struct LinkBundles;
 
 /// What a link is made of; property `kind` of the link. The kind decides which engine drives a transfer (see Transport)
 /// and which zone properties `link.<kind>.*` apply.
@@ -78,6 +83,9 @@ struct Route {
   double read_factor = 1;
   LinkId slowest = 0;          ///< the link with the least capacity
   bool between_ports = false;  ///< from RoCE port to RoCE port, not on the way that the file has
+  bool by_fabric = false;      ///< chosen among ways of a fabric (Routing), not the route that SimGrid has
+  /// The way of the connection's next queue pair; null: it has no other. The ways of all differ in their links alone.
+  const Route* next_pair = nullptr;
 };
 
 struct Npu {
@@ -100,10 +108,13 @@ class Cluster {
   /// Loads a platform file into SimGrid, which holds one per process. Throws Error(bad_input, "platform") with file and
   /// line for what the check of sim/platform/check.hpp finds. Mistakes that only SimGrid finds may abort the process,
   /// so call this in a child (base/child_process.hpp). With edits, the platform is the file as changed by them
-  /// (sim/platform/edit.hpp); path() stays the path of the file.
-  explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {});
+  /// (sim/platform/edit.hpp); path() stays the path of the file. The routing is that of the file's property
+  /// fabric.routing unless another one is given.
+  explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {},
+                   const std::optional<Routing>& routing = std::nullopt);
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
+  ~Cluster();
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::span<const PlatformEdit> edits() const { return edits_; }
@@ -116,6 +127,19 @@ class Cluster {
   /// they go from port to port (property `roce` of their hosts); asking for a route between NPUs without ports then
   /// throws Error(bad_input, "platform"). To be called before any route is asked for.
   void use_roce_between_servers();
+  /// For networks that are made later: how fabrics of the file choose among ways that cost the same. Routes found
+  /// before become invalid. Throws Error(bad_input, "routing") for a choice where the file has no fabric
+  /// (sim/fabric/graph.hpp) with several ways, and where ideal routing has no meaning.
+  void use_routing(const Routing& routing);
+  [[nodiscard]] const Routing& routing() const { return routing_; }
+  /// With ecmp, connections have so many queue pairs, each with a way of its own. To be called before any route is
+  /// asked for.
+  void use_queue_pairs(const QueuePairs& pairs);
+  /// Whether a transfer can go several ways at once.
+  [[nodiscard]] bool splits_transfers() const { return routing_.kind == RoutingKind::ecmp && queue_pairs_.count > 1; }
+  /// The number of queue pairs that a transfer of so many bytes takes.
+  [[nodiscard]] std::uint32_t queue_pairs_of(const Route& route, Bytes bytes) const;
+
   /// Number of servers; server numbers are 0 … servers() − 1 in the order of the file's `server` properties.
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
   [[nodiscard]] std::span<const Link> links() const { return links_; }
@@ -135,8 +159,8 @@ class Cluster {
   /// Capacity of a link under the values in use, folded if it is.
   [[nodiscard]] BytesPerSecond capacity(LinkId link) const;
 
-  /// The route from one NPU to another, kept once found: the reference is good until use(), adjust(), fold() or
-  /// unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
+  /// The route from one NPU to another, kept once found: the reference is good until use(), adjust(), use_routing(),
+  /// fold() or unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
   [[nodiscard]] const Route& route(Rank source, Rank destination);
 
   /// SimGrid's objects, for the networks of this folder: the hosts between which SimGrid has the route.
@@ -145,6 +169,8 @@ class Cluster {
     return *ends(route)[route.destination];
   }
   [[nodiscard]] simgrid::s4u::Link& simgrid_link(LinkId link) const { return *simgrid_links_[link]; }
+  /// Gives SimGrid the links of a route that a fabric has chosen. SimGrid keeps it for the rest of the process.
+  void lead_simgrid(const Route& route);
 
  private:
   void read_links();
@@ -160,6 +186,12 @@ class Cluster {
   void forget_routes();
   [[nodiscard]] Route find_route(Rank source, Rank destination);
   [[nodiscard]] Route find_route(Rank source, Rank destination, bool between_ports);
+  /// Fills in what follows from the links.
+  void complete(Route& route) const;
+  /// The links of the way that SimGrid has.
+  [[nodiscard]] std::vector<LinkId> simgrid_way(const Route& route);
+  [[nodiscard]] std::vector<LinkId> fabric_way(Rank source, Rank destination, std::uint32_t queue_pair) const;
+  void add_queue_pairs(Route& route);
   void declare_bypass(const Route& route);
   [[nodiscard]] std::optional<std::vector<LinkId>> bypass(Rank source, Rank destination) const;
   [[nodiscard]] std::vector<LinkId> way_between_ports(Rank source, Rank destination) const;
@@ -178,6 +210,11 @@ class Cluster {
   std::map<LinkKind, LinkValues> values_;                               // used: those of kinds without an entry
   std::vector<LinkAdjustment> adjustments_;                             // by LinkId
   std::optional<LinkFold> fold_;
+  Routing routing_;
+  QueuePairs queue_pairs_;
+  std::unique_ptr<Fabric> fabric_;           // null: nothing is chosen
+  std::vector<std::uint32_t> fabric_hosts_;  // by rank: the NPU as a vertex of fabric_
+  std::unique_ptr<LinkBundles> bundles_;     // of ideal routing
   std::deque<Route> routes_;
   FlatMap route_index_;  // source << 32 | destination -> index in routes_
   FlatMap declared_;     // such keys: pairs whose bypass route SimGrid knows

@@ -231,7 +231,11 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes
     queue.rate = machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*queue.route);
   }
   const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
-  for (const sim::LinkId link : queue.route->links) loads_.add(link, load);
+  const std::uint32_t pairs = machine_.cluster.queue_pairs_of(*queue.route, bytes);
+  const sim::Route* way = queue.route;
+  for (std::uint32_t pair = 0; pair < pairs; ++pair, way = way->next_pair) {
+    for (const sim::LinkId link : way->links) loads_.add(link, load / pairs);
+  }
   ++transfers_;
   queue.task_start = queue.date;
   const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);

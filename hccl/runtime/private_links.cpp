@@ -18,7 +18,10 @@ void PrivateLinks::add(const Communicator& group, const Seats& seats, const Sche
       const Rank peer = group.ranks[walk.peer(schedule, rank)];
       const bool reads = hccl::reads(walk.task()->kind);
       const Use use{.stream = own, .stage = next_stage_ + stage, .queue = walk.place().queue};
-      for (const sim::LinkId link : cluster_.route(reads ? peer : here, reads ? here : peer).links) add_way(link, use);
+      const sim::Route* way = &cluster_.route(reads ? peer : here, reads ? here : peer);
+      for (; way != nullptr; way = way->next_pair) {
+        for (const sim::LinkId link : way->links) add_way(link, use);
+      }
     });
   }
   next_stage_ += schedule.stage_count();
@@ -35,6 +38,7 @@ void PrivateLinks::add_way(sim::LinkId link, const Use& use) {
 }
 
 BytesPerSecond PrivateLinks::rate(const sim::Route& route) const {
+  if (route.next_pair != nullptr) return 0;  // its queue pairs may share links with each other
   BytesPerSecond rate = std::numeric_limits<double>::infinity();
   for (const sim::LinkId link : route.links) {
     if (uses_[link].shared) return 0;

@@ -10,23 +10,26 @@ namespace hcclsim::sim {
 namespace {
 
 // Events of this network: what happens, and to which flow.
-enum class What : std::uint8_t { start, end, update_rates, empty_arrives };
+enum class What : std::uint8_t { start, end, update_rates, empty_arrives, part_arrives };
 
-std::uint64_t tag_of(What what, FlowId flow) { return std::uint64_t{flow} << 2 | static_cast<std::uint64_t>(what); }
+constexpr unsigned tag_bits = 3;
+
+std::uint64_t tag_of(What what, FlowId flow) {
+  return std::uint64_t{flow} << tag_bits | static_cast<std::uint64_t>(what);
+}
 
 class FluidNetwork final : public Network, private EventHandler {
  public:
   /// Takes the links' capacities under the cluster's values in use.
-  FluidNetwork(const Cluster& cluster, EventLoop& loop) : loop_(loop), rates_(cluster) {}
+  FluidNetwork(const Cluster& cluster, EventLoop& loop) : cluster_(cluster), loop_(loop), rates_(cluster) {}
 
   void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
                 std::uint64_t tag) override {
-    ++started_;
-    const FlowId flow = rates_.add(bytes == 0 ? std::span<const LinkId>{} : route.links);
-    if (flow >= transfers_.size()) transfers_.resize(flow + 1);
-    const double factor = access == Access::write ? route.write_factor : route.read_factor;
-    transfers_[flow] = {static_cast<double>(bytes) * factor, 0, 0, {}, order, &handler, tag};
-    loop_.at(date + route.latency, order, *this, tag_of(bytes == 0 ? What::empty_arrives : What::start, flow));
+    if (const std::uint32_t pairs = cluster_.queue_pairs_of(route, bytes); pairs > 1) {
+      deal(route, pairs, access, bytes, date, order, handler, tag);
+    } else {
+      carry(route, access, bytes, date, order, handler, tag);
+    }
   }
 
  private:
@@ -41,9 +44,51 @@ class FluidNetwork final : public Network, private EventHandler {
     std::uint64_t tag = 0;
   };
 
+  /// A transfer whose bytes several queue pairs carry.
+  struct Dealt {
+    std::uint32_t under_way = 0;  // parts
+    EventHandler* handler = nullptr;
+    std::uint64_t tag = 0;
+  };
+
+  void carry(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
+             std::uint64_t tag) {
+    ++started_;
+    const FlowId flow = rates_.add(bytes == 0 ? std::span<const LinkId>{} : route.links);
+    if (flow >= transfers_.size()) transfers_.resize(flow + 1);
+    const double factor = access == Access::write ? route.write_factor : route.read_factor;
+    transfers_[flow] = {static_cast<double>(bytes) * factor, 0, 0, {}, order, &handler, tag};
+    loop_.at(date + route.latency, order, *this, tag_of(bytes == 0 ? What::empty_arrives : What::start, flow));
+  }
+
+  /// Gives each of the first `pairs` queue pairs the same number of bytes, the first ones one more if need be.
+  void deal(const Route& route, std::uint32_t pairs, Access access, Bytes bytes, Seconds date, EventOrder order,
+            EventHandler& handler, std::uint64_t tag) {
+    auto slot = static_cast<std::uint32_t>(dealt_.size());
+    if (free_dealt_.empty()) {
+      dealt_.emplace_back();
+    } else {
+      slot = free_dealt_.back();
+      free_dealt_.pop_back();
+    }
+    dealt_[slot] = {pairs, &handler, tag};
+    const Route* way = &route;
+    for (std::uint32_t pair = 0; pair < pairs; ++pair, way = way->next_pair) {
+      const Bytes part = bytes / pairs + (pair < bytes % pairs ? 1 : 0);
+      carry(*way, access, part, date, order, *this, tag_of(What::part_arrives, slot));
+    }
+  }
+
+  void part_arrives(std::uint32_t slot) {
+    if (--dealt_[slot].under_way > 0) return;
+    const Dealt dealt = dealt_[slot];
+    free_dealt_.push_back(slot);
+    dealt.handler->on_event(dealt.tag);
+  }
+
   void on_event(std::uint64_t tag) override {
-    const auto flow = static_cast<FlowId>(tag >> 2);
-    switch (static_cast<What>(tag & 3)) {
+    const auto flow = static_cast<FlowId>(tag >> tag_bits);
+    switch (static_cast<What>(tag & ((1U << tag_bits) - 1))) {
       case What::start:
         rates_.start(flow);
         request_update();
@@ -57,6 +102,9 @@ class FluidNetwork final : public Network, private EventHandler {
         break;
       case What::update_rates:
         update_rates();
+        break;
+      case What::part_arrives:
+        part_arrives(flow);
         break;
     }
   }
@@ -89,9 +137,12 @@ class FluidNetwork final : public Network, private EventHandler {
     loop_.at_end_of_date(*this, tag_of(What::update_rates, 0));
   }
 
+  const Cluster& cluster_;
   EventLoop& loop_;
   MaxMin rates_;
   std::vector<Transfer> transfers_;  // by flow
+  std::vector<Dealt> dealt_;
+  std::vector<std::uint32_t> free_dealt_;  // of dealt_
   bool update_requested_ = false;
 };
 

@@ -25,7 +25,13 @@ constexpr double payload_scale = 1 << 28;
 class SimgridNetwork final : public Network, private EventHandler {
  public:
   /// Sets the capacities of SimGrid's links; only one such network can be made per process.
-  SimgridNetwork(const Cluster& cluster, EventLoop& loop) : cluster_(cluster), loop_(loop) {
+  SimgridNetwork(Cluster& cluster, EventLoop& loop) : cluster_(cluster), loop_(loop) {
+    if (cluster.splits_transfers()) {
+      bad_input("network",
+                "the network simgrid has one way between two NPUs, but routing {} gives each of their queue pairs "
+                "(HCCL_RDMA_QPS_PER_CONNECTION) its own; use fluid",
+                text_of(cluster.routing()));
+    }
     if (std::exchange(receiver, this) != nullptr) internal_error("a second network `simgrid` at the same time");
     if (simgrid::s4u::Engine::get_clock() > 0) internal_error("network `simgrid` after another simulation");
     static const bool connected = [] {
@@ -50,6 +56,7 @@ class SimgridNetwork final : public Network, private EventHandler {
       bad_input("network", "a transfer of {} bytes is too large for the network simgrid (about 3e10); use fluid",
                 bytes);
     }
+    if (route.by_fabric) cluster_.lead_simgrid(route);
     ++started_;
     auto slot = static_cast<std::uint32_t>(transfers_.size());
     if (free_.empty()) {
@@ -112,7 +119,7 @@ class SimgridNetwork final : public Network, private EventHandler {
 
   /// The network that SimGrid's callback, which cannot be disconnected, reports to.
   static inline SimgridNetwork* receiver = nullptr;
-  const Cluster& cluster_;
+  Cluster& cluster_;
   EventLoop& loop_;
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
@@ -121,7 +128,7 @@ class SimgridNetwork final : public Network, private EventHandler {
 
 }  // namespace
 
-std::unique_ptr<Network> make_simgrid_network(const Cluster& cluster, EventLoop& loop) {
+std::unique_ptr<Network> make_simgrid_network(Cluster& cluster, EventLoop& loop) {
   return std::make_unique<SimgridNetwork>(cluster, loop);
 }
 
