@@ -21,8 +21,9 @@
 namespace hcclsim::study {
 namespace {
 
-sim::NetworkKind network_of(const RunSpec& spec, Rank npus) {
+sim::NetworkKind network_of(const RunSpec& spec, const sim::Cluster& cluster, Rank npus) {
   if (spec.network.has_value()) return *spec.network;
+  if (cluster.splits_transfers()) return sim::NetworkKind::fluid;  // SimGrid has one way between two NPUs
   // A mesh that is asked for moves something between all pairs at once, also between servers.
   const bool mesh =
       spec.allreduce == hccl::Algorithm::mesh_one_shot || spec.allreduce == hccl::Algorithm::mesh_two_shot;
@@ -74,6 +75,7 @@ Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
 std::vector<std::string_view> variables_of(const RunSpec& spec) {
   std::vector<std::string_view> variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
                                           "HCCL_INTER_HCCS_DISABLE"};
+  variables.insert(variables.end(), queue_pairs.begin(), queue_pairs.end());
   if (spec.launch == hccl::LaunchMode::op) variables.emplace_back("HCCL_OP_EXPANSION_MODE");
   return variables;
 }
@@ -166,7 +168,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.levels = spec.levels;
   training.launch = spec.launch;
   training.iterations = spec.iterations;
-  training.network = network_of(spec, npus);
+  training.network = network_of(spec, cluster, npus);
   training.fold = spec.fold;
   mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
   failures = spec.failures;

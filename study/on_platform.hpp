@@ -21,7 +21,7 @@ template <typename Work>
 auto on_platform(const PlatformSpec& spec, std::span<const std::string_view> obeyed, const Work& work) {
   const std::string file = find_platform(spec.file);
   return in_own_process([&] {
-    sim::Cluster cluster(file, spec.edits);
+    sim::Cluster cluster(file, spec.edits, spec.routing);
     LoadedPlatform platform(spec.rank_table, spec.hccl_settings, obeyed, cluster);
     return work(platform);
   });

@@ -82,6 +82,7 @@ void add_collective_options(Command& command, CollectiveOptions& options) {
   command.begin_group();
   add_collective_choice(command, "op", options);
   add_platform_edits(command, options.spec.platform.edits);
+  add_routing_options(command, options.spec.platform.routing, options.spec.routing_seeds);
   const auto network = [&options](const std::string& name) {
     options.spec.network = name == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
   };

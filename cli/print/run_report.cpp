@@ -61,7 +61,8 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"jitter", fmt::format("{}", skew.jitter)},
       {"seed", fmt::format("{}", skew.seed)}};
   const auto& fused = options.spec.fused_attention;
-  const std::array<std::pair<const char*, std::string>, 10> where_given{
+  const auto& routing = options.spec.platform.routing;
+  const std::array<std::pair<const char*, std::string>, 11> where_given{
       {{"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
        {"hidden", number(options.spec.model.hidden)},
@@ -71,7 +72,8 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"compress", options.spec.compression.has_value() ? to_string(*options.spec.compression) : ""},
        {"profile-model", options.spec.profile_model},
        {"group", fmt::format("{}", fmt::join(groups, " "))},
-       {"split-group", options.spec.split_group}}};
+       {"split-group", options.spec.split_group},
+       {"routing", routing.has_value() ? text_of(*routing) : ""}}};
   for (const auto& [name, value] : where_given) {
     if (!value.empty()) settings.emplace_back(name, value);
   }

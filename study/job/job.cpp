@@ -64,7 +64,7 @@ std::vector<std::string> notes_of(const MsJob& job, const JobSpec& spec) {
 std::vector<JobServer> servers_of_platform(const PlatformSpec& platform, const ServerSize& size) {
   const std::string file = find_platform(platform.file);
   return in_own_process([&] {
-    const sim::Cluster cluster(file, platform.edits);
+    const sim::Cluster cluster(file, platform.edits, platform.routing);
     std::vector<JobServer> servers(cluster.servers());
     for (std::uint32_t server = 0; server < cluster.servers(); ++server) {
       servers[server].name = fmt::format("server{}", server);

@@ -26,7 +26,7 @@ StepOnNpus simulate_step(RunSpec spec, const std::vector<Rank>& npus) {
   const std::string file = find_platform(spec.platform.file);
   spec.npus = static_cast<Rank>(npus.size());
   return in_own_process([&] {
-    sim::Cluster cluster(file, spec.platform.edits);
+    sim::Cluster cluster(file, spec.platform.edits, spec.platform.routing);
     cluster.renumber(npus);
     Experiment experiment(spec, cluster);
     if (const auto& compression = experiment.training.compression; compression.has_value()) {

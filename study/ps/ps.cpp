@@ -277,8 +277,8 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
       bad_input("option", "--network simgrid has no routes to CPUs of other servers; give fluid");
     }
   } else {
-    network =
-        run.network.value_or(sim::automatic_network(workers + spec.servers, std::uint64_t{2} * workers * spec.servers));
+    const auto usual = sim::automatic_network(workers + spec.servers, std::uint64_t{2} * workers * spec.servers);
+    network = run.network.value_or(cluster.splits_transfers() ? sim::NetworkKind::fluid : usual);
   }
   check_memory(*this);
   add_hybrid(*this);

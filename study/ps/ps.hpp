@@ -74,7 +74,7 @@ template <typename Work>
 auto on_ps_experiment(const RunSpec& run, const PsSpec& spec, const Work& work) {
   const std::string file = find_platform(run.platform.file);
   return in_own_process([&] {
-    sim::Cluster cluster(file, run.platform.edits);
+    sim::Cluster cluster(file, run.platform.edits, run.platform.routing);
     PsExperiment experiment(run, spec, cluster);
     return work(experiment);
   });

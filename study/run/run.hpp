@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "study/experiment.hpp"
@@ -20,10 +21,11 @@ struct RunWishes {
   /// unless `explained_uncertainty`.
   bool uncertainty = false;
   bool explained_uncertainty = false;
-  bool compared = false;   ///< with one NPU, hcom_parallel turned and other splits
-  bool explained = false;  ///< why each allreduce has its algorithm
-  bool links = false;      ///< how busy links were
-  bool by_rank = false;    ///< phases of every rank, of up to most_ranks_by_phase
+  bool compared = false;            ///< with one NPU, hcom_parallel turned and other splits
+  bool explained = false;           ///< why each allreduce has its algorithm
+  bool links = false;               ///< how busy links were
+  bool by_rank = false;             ///< phases of every rank, of up to most_ranks_by_phase
+  std::uint32_t routing_seeds = 0;  ///< under routing ecmp, the step with so many seeds, and with ideal routing
 };
 
 /// Simulates the loaded run, and what it is to be compared with. Uses up experiment.notes. To be called once per
@@ -36,7 +38,7 @@ template <typename Work>
 auto on_experiment(const RunSpec& spec, const Work& work) {
   const std::string file = find_platform(spec.platform.file);
   return in_own_process([&] {
-    sim::Cluster cluster(file, spec.platform.edits);
+    sim::Cluster cluster(file, spec.platform.edits, spec.platform.routing);
     Experiment experiment(spec, cluster);
     return work(experiment);
   });
