@@ -87,14 +87,22 @@ class BundleSearch {
     const LinkId first = layer.front();
     for (const LinkId link : layer) {
       const bool same = known_[link] == known_[first] && (!known_[link] || bundles_.representative[link] == first);
-      if (!same || (known_[link] && bundles_.links[first] != layer.size())) refuse(first, link, "are spread in part");
+      if (!same) refuse(first, link, "are spread in part");
       if (!alike(links_[link], links_[first])) refuse(first, link, "are not alike");
     }
+    if (known_[first] && bundles_.links[first] != layer.size()) refuse(first, left_out(layer), "are spread in part");
     for (const LinkId link : layer) {
       known_[link] = true;
       bundles_.representative[link] = first;
     }
     bundles_.links[first] = static_cast<std::uint32_t>(layer.size());
+  }
+
+  /// A link of the layer's bundle that is not in the layer.
+  [[nodiscard]] LinkId left_out(const std::vector<LinkId>& layer) const {
+    LinkId link = 0;
+    while (bundles_.representative[link] != layer.front() || std::ranges::binary_search(layer, link)) ++link;
+    return link;
   }
 
   static bool alike(const Link& one, const Link& other) {
