@@ -13,9 +13,9 @@ namespace hcclsim::cli {
 namespace {
 
 /// Options of `run` that say which NPUs take part or what is printed of one step.
-constexpr std::array<std::string_view, 11> not_of_jobs{
-    "advice", "explain",    "explain-memory", "explain-uncertainty", "group",      "npus",
-    "rank",   "rank-table", "split-group",    "trace-ranks",         "uncertainty"};
+constexpr std::array<std::string_view, 12> not_of_jobs{
+    "advice", "explain",    "explain-memory", "explain-uncertainty", "group",       "npus",
+    "rank",   "rank-table", "routing-seeds",  "split-group",         "trace-ranks", "uncertainty"};
 
 bool is_of_jobs(const Option& option) {
   if (option.role() == Role::writes_file || option.group() == numerics_group || option.group() == ps_group) {
@@ -25,8 +25,8 @@ bool is_of_jobs(const Option& option) {
 }
 
 std::string_view why_not_of_jobs(const Option& option) {
-  constexpr std::array<std::string_view, 6> of_one_step{
-      "advice", "explain", "explain-memory", "explain-uncertainty", "trace-ranks", "uncertainty"};
+  constexpr std::array<std::string_view, 7> of_one_step{
+      "advice", "explain", "explain-memory", "explain-uncertainty", "routing-seeds", "trace-ranks", "uncertainty"};
   if (option.group() == ps_group || option.key() == "mode") return "whose PS pods are the parameter servers";
   if (option.group() == numerics_group || option.key() == "numerics")
     return "whose steps are simulated without real numbers";

@@ -15,7 +15,7 @@ namespace {
 
 /// What a run tells or computes beside its times.
 void hide_what_run_tells(std::span<const std::unique_ptr<Option>> options_of_run) {
-  constexpr std::array<std::string_view, 6> others{"trace-ranks",         "advice",         "uncertainty",
+  constexpr std::array<std::string_view, 7> others{"routing-seeds",       "trace-ranks",    "advice", "uncertainty",
                                                    "explain-uncertainty", "explain-memory", "mtbf"};
   hide_foreign_options(options_of_run, others);
   for (const auto& option : options_of_run) {
