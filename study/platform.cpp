@@ -39,7 +39,7 @@ std::vector<std::string_view> with_effect(std::span<const std::string_view> obey
                                           const sim::Routing& routing) {
   std::vector<std::string_view> modelled(obeyed.begin(), obeyed.end());
   if (generation != device::Generation::a3) std::erase(modelled, inter_hccs_disable);
-  if (routing.kind != sim::RoutingKind::ecmp) {
+  if (routing.kind != sim::RoutingKind::ecmp || generation == device::Generation::a1) {
     std::erase_if(modelled, [](std::string_view variable) { return std::ranges::count(queue_pairs, variable) > 0; });
   }
   return modelled;

@@ -44,7 +44,7 @@ struct PlatformFacts {
   std::vector<std::string> notes{};       ///< sentences: ignored settings, fall-backs
 };
 
-/// How connections over RDMA are cut into queue pairs.
+/// How connections over RDMA are cut into queue pairs: HCCL does so in op mode alone, and not on 910A.
 inline constexpr std::array<std::string_view, 2> queue_pairs{"HCCL_RDMA_QPS_PER_CONNECTION", "HCCL_MULTI_QP_THRESHOLD"};
 
 /// What has an effect on schedules that are made: how their bytes go and how long their ranks wait for each other.

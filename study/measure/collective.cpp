@@ -160,8 +160,10 @@ std::vector<MeasuredGroup> groups_of(const MeasureSpec& spec, LoadedPlatform& pl
 std::vector<std::string_view> obeyed_variables(const hccl::CollectiveRequest& request) {
   std::vector<std::string_view> obeyed{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
                                        "HCCL_INTER_HCCS_DISABLE"};
-  obeyed.insert(obeyed.end(), queue_pairs.begin(), queue_pairs.end());
-  if (request.launch == hccl::LaunchMode::op) obeyed.emplace_back("HCCL_OP_EXPANSION_MODE");
+  if (request.launch == hccl::LaunchMode::op) {
+    obeyed.emplace_back("HCCL_OP_EXPANSION_MODE");
+    obeyed.insert(obeyed.end(), queue_pairs.begin(), queue_pairs.end());
+  }
   if (request.launch == hccl::LaunchMode::op && !request.zero_copy) obeyed.emplace_back("HCCL_BUFFSIZE");
   return obeyed;
 }
