@@ -337,9 +337,12 @@ bool CollectiveRun::limits_more(sim::LinkId link, sim::LinkId named) const {
 /// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for.
 void CollectiveRun::log_flow(const Member& member, const Queue& queue, Bytes bytes) const {
   if (member.id.iteration != machine_.flows->iteration) return;
-  const sim::Route& route = *queue.route;
-  const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
-  machine_.flows->flows.push_back({&route, static_cast<double>(bytes) * factor, queue.first_byte, queue.date});
+  const double factor = reads(queue.walk.task()->kind) ? queue.route->read_factor : queue.route->write_factor;
+  const std::uint32_t pairs = machine_.cluster.queue_pairs_of(*queue.route, bytes);
+  const sim::Route* way = queue.route;
+  for (std::uint32_t pair = 0; pair < pairs; ++pair, way = way->next_pair) {
+    machine_.flows->flows.push_back({way, static_cast<double>(bytes) * factor / pairs, queue.first_byte, queue.date});
+  }
 }
 
 void CollectiveRun::reduce_or_copy(Rank place, std::uint32_t number) {
