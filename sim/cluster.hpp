@@ -140,6 +140,13 @@ class Cluster {
   [[nodiscard]] bool splits_transfers() const { return routing_.kind == RoutingKind::ecmp && queue_pairs_.count > 1; }
   /// The number of queue pairs that a transfer of so many bytes takes.
   [[nodiscard]] std::uint32_t queue_pairs_of(const Route& route, Bytes bytes) const;
+  /// Calls visit(way, share) for the way of each of them and its share of the bytes.
+  template <typename Visit>
+  void visit_ways(const Route& route, Bytes bytes, const Visit& visit) const {
+    const std::uint32_t pairs = queue_pairs_of(route, bytes);
+    const Route* way = &route;
+    for (std::uint32_t pair = 0; pair < pairs; ++pair, way = way->next_pair) visit(*way, 1.0 / pairs);
+  }
 
   /// Number of servers; server numbers are 0 … servers() − 1 in the order of the file's `server` properties.
   [[nodiscard]] std::uint32_t servers() const { return servers_; }

@@ -231,11 +231,9 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes
     queue.rate = machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*queue.route);
   }
   const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
-  const std::uint32_t pairs = machine_.cluster.queue_pairs_of(*queue.route, bytes);
-  const sim::Route* way = queue.route;
-  for (std::uint32_t pair = 0; pair < pairs; ++pair, way = way->next_pair) {
-    for (const sim::LinkId link : way->links) loads_.add(link, load / pairs);
-  }
+  machine_.cluster.visit_ways(*queue.route, bytes, [&](const sim::Route& way, double share) {
+    for (const sim::LinkId link : way.links) loads_.add(link, load * share);
+  });
   ++transfers_;
   queue.task_start = queue.date;
   const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);
@@ -338,11 +336,10 @@ bool CollectiveRun::limits_more(sim::LinkId link, sim::LinkId named) const {
 void CollectiveRun::log_flow(const Member& member, const Queue& queue, Bytes bytes) const {
   if (member.id.iteration != machine_.flows->iteration) return;
   const double factor = reads(queue.walk.task()->kind) ? queue.route->read_factor : queue.route->write_factor;
-  const std::uint32_t pairs = machine_.cluster.queue_pairs_of(*queue.route, bytes);
-  const sim::Route* way = queue.route;
-  for (std::uint32_t pair = 0; pair < pairs; ++pair, way = way->next_pair) {
-    machine_.flows->flows.push_back({way, static_cast<double>(bytes) * factor / pairs, queue.first_byte, queue.date});
-  }
+  const double load = static_cast<double>(bytes) * factor;
+  machine_.cluster.visit_ways(*queue.route, bytes, [&](const sim::Route& way, double share) {
+    machine_.flows->flows.push_back({&way, load * share, queue.first_byte, queue.date});
+  });
 }
 
 void CollectiveRun::reduce_or_copy(Rank place, std::uint32_t number) {
