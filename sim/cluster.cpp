@@ -216,8 +216,7 @@ void Cluster::use_queue_pairs(const QueuePairs& pairs) {
   queue_pairs_ = pairs;
 }
 
-std::uint32_t Cluster::queue_pairs_of(const Route& route, Bytes bytes) const {
-  if (route.next_pair == nullptr) return 1;
+std::uint32_t Cluster::queue_pairs_of(Bytes bytes) const {
   return static_cast<std::uint32_t>(std::clamp<Bytes>(bytes / queue_pairs_.least_bytes, 1, queue_pairs_.count));
 }
 

@@ -139,7 +139,9 @@ class Cluster {
   /// Whether a transfer can go several ways at once.
   [[nodiscard]] bool splits_transfers() const { return routing_.kind == RoutingKind::ecmp && queue_pairs_.count > 1; }
   /// The number of queue pairs that a transfer of so many bytes takes.
-  [[nodiscard]] std::uint32_t queue_pairs_of(const Route& route, Bytes bytes) const;
+  [[nodiscard]] std::uint32_t queue_pairs_of(const Route& route, Bytes bytes) const {
+    return route.next_pair == nullptr ? 1 : queue_pairs_of(bytes);
+  }
   /// Calls visit(way, share) for the way of each of them and its share of the bytes.
   template <typename Visit>
   void visit_ways(const Route& route, Bytes bytes, const Visit& visit) const {
@@ -192,6 +194,7 @@ class Cluster {
   void complete(Route& route) const;
   [[nodiscard]] std::vector<LinkId> fabric_way(Rank source, Rank destination, std::uint32_t queue_pair) const;
   void add_queue_pairs(Route& route);
+  [[nodiscard]] std::uint32_t queue_pairs_of(Bytes bytes) const;
   [[nodiscard]] std::vector<LinkId> way_between_ports(Rank source, Rank destination) const;
 
   std::string path_;
