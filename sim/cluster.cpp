@@ -44,6 +44,11 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits, const st
 
 Cluster::~Cluster() = default;
 
+Cluster Cluster::of_another_job() const {
+  if (!routes_.empty()) internal_error("{}: another job comes after routes were asked for", path_);
+  return *this;
+}
+
 void Cluster::renumber(std::span<const Rank> first) {
   if (!routes_.empty()) internal_error("{}: NPUs are renumbered after routes were asked for", path_);
   std::vector<Rank> order(first.begin(), first.end());
@@ -71,6 +76,7 @@ std::optional<std::string> Cluster::property(std::string_view key) const {
 
 void Cluster::forget_routes() {
   routes_.clear();
+  further_ways_.clear();
   route_index_.clear();
 }
 
@@ -142,6 +148,8 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
   Route route;
   route.source = source;
   route.destination = destination;
+  route.from = npus_[source].host;
+  route.to = npus_[destination].host;
   route.between_ports = between_ports;
   if (!between_ports) route.links = fabric_way(source, destination, 0);
   route.by_fabric = !route.links.empty();
@@ -181,10 +189,8 @@ void Cluster::complete(Route& route) const {
 /// The way of a route, with what kind of way it is.
 std::vector<LinkId> Cluster::way_of(Route& route) {
   if (route.between_ports) return way_between_ports(route.source, route.destination);
-  const HostId from = npus_[route.source].host;
-  const HostId to = npus_[route.destination].host;
-  const auto given = ways_.find({from, to});
-  if (given == ways_.end()) return source_->way(from, to);
+  const auto given = ways_.find({route.from, route.to});
+  if (given == ways_.end()) return source_->way(route.from, route.to);
   route.by_property = true;
   return given->second;
 }
@@ -199,7 +205,7 @@ void Cluster::use_routing(const Routing& routing) {
     return;
   }
   if (fabric_ == nullptr) {
-    fabric_ = std::make_unique<Fabric>(read_fabric_graph(path_, links_));
+    fabric_ = std::make_shared<Fabric>(read_fabric_graph(path_, links_));
     for (const Npu& npu : npus_) fabric_hosts_.push_back(fabric_->find(npu.name));
     if (!fabric_->has_choice()) {
       bad_input("routing",
@@ -208,16 +214,12 @@ void Cluster::use_routing(const Routing& routing) {
                 text_of(routing), path_);
     }
   }
-  if (routing.kind == RoutingKind::ideal) bundles_ = std::make_unique<LinkBundles>(fabric_->bundles(links_));
+  if (routing.kind == RoutingKind::ideal) bundles_ = std::make_shared<LinkBundles>(fabric_->bundles(links_));
 }
 
 void Cluster::use_queue_pairs(const QueuePairs& pairs) {
   if (!routes_.empty()) internal_error("{}: queue pairs are chosen after routes were asked for", path_);
   queue_pairs_ = pairs;
-}
-
-std::uint32_t Cluster::queue_pairs_of(Bytes bytes) const {
-  return static_cast<std::uint32_t>(std::clamp<Bytes>(bytes / queue_pairs_.least_bytes, 1, queue_pairs_.count));
 }
 
 std::vector<LinkId> Cluster::fabric_way(Rank source, Rank destination, std::uint32_t queue_pair) const {
@@ -233,17 +235,19 @@ std::vector<LinkId> Cluster::fabric_way(Rank source, Rank destination, std::uint
 }
 
 void Cluster::add_queue_pairs(Route& route) {
-  Route* last = &route;
+  FurtherWays& further = further_ways_.emplace_back();
+  further.least_bytes = queue_pairs_.least_bytes;
   for (std::uint32_t pair = 1; pair < queue_pairs_.count; ++pair) {
-    Route& next = routes_.emplace_back();
-    next.source = route.source;
-    next.destination = route.destination;
-    next.links = fabric_way(route.source, route.destination, pair);
-    next.by_fabric = true;
-    complete(next);
-    last->next_pair = &next;
-    last = &next;
+    Route& way = further.ways.emplace_back();
+    way.source = route.source;
+    way.destination = route.destination;
+    way.from = route.from;
+    way.to = route.to;
+    way.links = fabric_way(route.source, route.destination, pair);
+    way.by_fabric = true;
+    complete(way);
   }
+  route.further = &further;
 }
 
 void Cluster::use_roce_between_servers() {

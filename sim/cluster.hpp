@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -23,6 +24,7 @@
 namespace hcclsim::sim {
 
 class Fabric;
+struct FurtherWays;
 struct LinkBundles;
 
 /// What a link is made of; property `kind` of the link. The kind decides which engine drives a transfer (see Transport)
@@ -67,20 +69,42 @@ enum class Transport : std::uint8_t { sdma, rdma };
 struct Route {
   Rank source = 0;
   Rank destination = 0;
+  HostId from = 0;  ///< of the source, whatever its rank
+  HostId to = 0;
   std::vector<LinkId> links;
   Seconds latency = 0;  ///< sum over the links
-  Transport transport = Transport::sdma;
   /// Factor on the bytes of a write or read so that an idle route takes n / B with B the slowest task speed on the way,
   /// while flows of both kinds share the links' capacity: min(capacity) / min(task speed).
   double write_factor = 1;
   double read_factor = 1;
-  LinkId slowest = 0;          ///< the link with the least capacity
-  bool between_ports = false;  ///< from RoCE port to RoCE port, not on the way that the file has
-  bool by_property = false;    ///< on the way that a property `route:FROM:TO` gives
-  bool by_fabric = false;      ///< chosen among ways of a fabric (Routing)
-  /// The way of the connection's next queue pair; null: it has no other. The ways of all differ in their links alone.
-  const Route* next_pair = nullptr;
+  LinkId slowest = 0;  ///< the link with the least capacity
+  Transport transport = Transport::sdma;
+  bool between_ports = false;            ///< from RoCE port to RoCE port, not on the way that the file has
+  bool by_property = false;              ///< on the way that a property `route:FROM:TO` gives
+  bool by_fabric = false;                ///< chosen among ways of a fabric (Routing)
+  const FurtherWays* further = nullptr;  ///< of the connection's other queue pairs; null: it has one
 };
+
+/// What a connection of several queue pairs has beside the way of the first one. The ways differ in their links alone.
+struct FurtherWays {
+  std::vector<Route> ways;
+  Bytes least_bytes = 1;  ///< that a queue pair carries of a transfer
+};
+
+/// The number of queue pairs that a transfer of so many bytes takes.
+[[nodiscard]] inline std::uint32_t queue_pairs_of(const Route& route, Bytes bytes) {
+  if (route.further == nullptr) return 1;
+  return static_cast<std::uint32_t>(
+      std::clamp<Bytes>(bytes / route.further->least_bytes, 1, route.further->ways.size() + 1));
+}
+
+/// Calls visit(way, share) for the way of each queue pair that such a transfer takes, and its share of the bytes.
+template <typename Visit>
+void visit_ways(const Route& route, Bytes bytes, const Visit& visit) {
+  const std::uint32_t pairs = queue_pairs_of(route, bytes);
+  visit(route, 1.0 / pairs);
+  for (std::uint32_t pair = 1; pair < pairs; ++pair) visit(route.further->ways[pair - 1], 1.0 / pairs);
+}
 
 struct Npu {
   std::string name;  ///< host name in the XML
@@ -113,9 +137,13 @@ class Cluster {
   /// stays the path of the file. The routing is that of the file's property fabric.routing unless another one is given.
   explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {},
                    const std::optional<Routing>& routing = std::nullopt);
-  Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
   ~Cluster();
+
+  /// The same loaded platform for another job on it, to be renumbered by itself: jobs share the links and their
+  /// numbers, and a network of any of them carries what goes over the routes of all. To be called before any route is
+  /// asked for.
+  [[nodiscard]] Cluster of_another_job() const;
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::span<const PlatformEdit> edits() const { return edits_; }
@@ -138,17 +166,6 @@ class Cluster {
   void use_queue_pairs(const QueuePairs& pairs);
   /// Whether a transfer can go several ways at once.
   [[nodiscard]] bool splits_transfers() const { return routing_.kind == RoutingKind::ecmp && queue_pairs_.count > 1; }
-  /// The number of queue pairs that a transfer of so many bytes takes.
-  [[nodiscard]] std::uint32_t queue_pairs_of(const Route& route, Bytes bytes) const {
-    return route.next_pair == nullptr ? 1 : queue_pairs_of(bytes);
-  }
-  /// Calls visit(way, share) for the way of each of them and its share of the bytes.
-  template <typename Visit>
-  void visit_ways(const Route& route, Bytes bytes, const Visit& visit) const {
-    const std::uint32_t pairs = queue_pairs_of(route, bytes);
-    const Route* way = &route;
-    for (std::uint32_t pair = 0; pair < pairs; ++pair, way = way->next_pair) visit(*way, 1.0 / pairs);
-  }
 
   /// Number of servers; server numbers are 0 … servers() − 1 in the order of the file's `server` properties.
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
@@ -179,6 +196,7 @@ class Cluster {
   [[nodiscard]] std::vector<LinkId> way(HostId from, HostId to) { return source_->way(from, to); }
 
  private:
+  Cluster(const Cluster&) = default;
   void read_links();
   void read_hosts();
   void read_route_properties();
@@ -194,12 +212,11 @@ class Cluster {
   void complete(Route& route) const;
   [[nodiscard]] std::vector<LinkId> fabric_way(Rank source, Rank destination, std::uint32_t queue_pair) const;
   void add_queue_pairs(Route& route);
-  [[nodiscard]] std::uint32_t queue_pairs_of(Bytes bytes) const;
   [[nodiscard]] std::vector<LinkId> way_between_ports(Rank source, Rank destination) const;
 
   std::string path_;
   std::vector<PlatformEdit> edits_;
-  std::unique_ptr<PlatformSource> source_;
+  std::shared_ptr<PlatformSource> source_;  // of all jobs
   std::map<std::string, std::string> properties_;
   std::vector<Npu> npus_;
   std::vector<Cpu> cpus_;
@@ -213,11 +230,12 @@ class Cluster {
   std::optional<LinkFold> fold_;
   Routing routing_;
   QueuePairs queue_pairs_;
-  std::unique_ptr<Fabric> fabric_;           // null: nothing is chosen
+  std::shared_ptr<Fabric> fabric_;           // null: nothing is chosen; of all jobs
   std::vector<std::uint32_t> fabric_hosts_;  // by rank: the NPU as a vertex of fabric_
-  std::unique_ptr<LinkBundles> bundles_;     // of ideal routing
+  std::shared_ptr<LinkBundles> bundles_;     // of ideal routing
   std::deque<Route> routes_;
-  FlatMap route_index_;  // source << 32 | destination -> index in routes_
+  std::deque<FurtherWays> further_ways_;  // of routes_
+  FlatMap route_index_;                   // source << 32 | destination -> index in routes_
 };
 
 }  // namespace hcclsim::sim

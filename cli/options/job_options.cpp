@@ -13,8 +13,8 @@ namespace hcclsim::cli {
 namespace {
 
 /// Options of `run` that say which NPUs take part or what is printed of one step.
-constexpr std::array<std::string_view, 12> not_of_jobs{
-    "advice", "explain",    "explain-memory", "explain-uncertainty", "group",       "npus",
+constexpr std::array<std::string_view, 13> not_of_jobs{
+    "advice", "explain",    "explain-memory", "explain-uncertainty", "group",       "npus",       "npus-list",
     "rank",   "rank-table", "routing-seeds",  "split-group",         "trace-ranks", "uncertainty"};
 
 /// Options of real gradients that are of a single run: a job has checkpoints of its own.

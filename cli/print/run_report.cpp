@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "hccl/comm/communicator.hpp"
+
 namespace hcclsim::cli {
 namespace {
 
@@ -62,8 +64,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"seed", fmt::format("{}", skew.seed)}};
   const auto& fused = options.spec.fused_attention;
   const auto& routing = options.spec.platform.routing;
-  const std::array<std::pair<const char*, std::string>, 11> where_given{
-      {{"sequence", number(options.spec.model.sequence)},
+  const std::array<std::pair<const char*, std::string>, 12> where_given{
+      {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
+       {"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
        {"hidden", number(options.spec.model.hidden)},
        {"heads", number(options.spec.model.heads)},

@@ -66,7 +66,7 @@ void PsWire::start(Pair pair) {
     loop_.at(date, order, *this, known->second);
     return;
   }
-  cluster_.visit_ways(*way, message.bytes, [&](const sim::Route& part, double share) {
+  visit_ways(*way, message.bytes, [&](const sim::Route& part, double share) {
     for (const sim::LinkId link : part.links) {
       link_bytes_[link] += static_cast<double>(message.bytes) * part.write_factor * share;
     }

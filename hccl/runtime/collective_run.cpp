@@ -231,7 +231,7 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes
     queue.rate = machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*queue.route);
   }
   const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
-  machine_.cluster.visit_ways(*queue.route, bytes, [&](const sim::Route& way, double share) {
+  visit_ways(*queue.route, bytes, [&](const sim::Route& way, double share) {
     for (const sim::LinkId link : way.links) loads_.add(link, load * share);
   });
   ++transfers_;
@@ -337,7 +337,7 @@ void CollectiveRun::log_flow(const Member& member, const Queue& queue, Bytes byt
   if (member.id.iteration != machine_.flows->iteration) return;
   const double factor = reads(queue.walk.task()->kind) ? queue.route->read_factor : queue.route->write_factor;
   const double load = static_cast<double>(bytes) * factor;
-  machine_.cluster.visit_ways(*queue.route, bytes, [&](const sim::Route& way, double share) {
+  visit_ways(*queue.route, bytes, [&](const sim::Route& way, double share) {
     machine_.flows->flows.push_back({&way, load * share, queue.first_byte, queue.date});
   });
 }
@@ -387,11 +387,21 @@ void CollectiveRun::record(Rank place, std::uint32_t queue, sim::Span span) {
 CollectiveStats CollectiveRun::stats() const {
   CollectiveStats stats{communicator_.ranks.front(), members_.front().id, schedule_->payload(), last_arrival_,
                         last_end_};
-  loads_.for_each([&](double bytes) { stats.on_links += bytes * static_cast<double>(copies()); });
+  loads_.for_each([&](sim::LinkId, double bytes) { stats.on_links += bytes * static_cast<double>(copies()); });
   stats.path = path_;
   stats.transfers = transfers_ * copies();
   stats.groups = seats_.groups;
   return stats;
+}
+
+void CollectiveRun::add_to(CarriedBytes& carried) const {
+  if (members_.front().id.iteration != carried.iteration) return;
+  loads_.for_each([&](sim::LinkId link, double bytes) { carried.of_links[link] += bytes; });
+}
+
+std::string CollectiveRun::name() const {
+  const std::string& name = machine_.trace.name(name_);
+  return machine_.job.empty() ? name : fmt::format("{}: {}", machine_.job, name);
 }
 
 std::string CollectiveRun::waiting_for(Rank place) const {

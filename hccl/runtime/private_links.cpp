@@ -18,10 +18,10 @@ void PrivateLinks::add(const Communicator& group, const Seats& seats, const Sche
       const Rank peer = group.ranks[walk.peer(schedule, rank)];
       const bool reads = hccl::reads(walk.task()->kind);
       const Use use{.stream = own, .stage = next_stage_ + stage, .queue = walk.place().queue};
-      const sim::Route* way = &cluster_.route(reads ? peer : here, reads ? here : peer);
-      for (; way != nullptr; way = way->next_pair) {
-        for (const sim::LinkId link : way->links) add_way(link, use);
-      }
+      constexpr Bytes all = std::numeric_limits<Bytes>::max();  // all queue pairs
+      visit_ways(cluster_.route(reads ? peer : here, reads ? here : peer), all, [&](const sim::Route& way, double) {
+        for (const sim::LinkId link : way.links) add_way(link, use);
+      });
     });
   }
   next_stage_ += schedule.stage_count();
@@ -37,8 +37,16 @@ void PrivateLinks::add_way(sim::LinkId link, const Use& use) {
   known.shared = shared;
 }
 
+void PrivateLinks::meet(PrivateLinks& other) {
+  for (std::size_t link = 0; link < uses_.size(); ++link) {
+    if (uses_[link].stream == nobody || other.uses_[link].stream == nobody) continue;
+    uses_[link].shared = true;
+    other.uses_[link].shared = true;
+  }
+}
+
 BytesPerSecond PrivateLinks::rate(const sim::Route& route) const {
-  if (route.next_pair != nullptr) return 0;  // its queue pairs may share links with each other
+  if (route.further != nullptr) return 0;  // its queue pairs may share links with each other
   BytesPerSecond rate = std::numeric_limits<double>::infinity();
   for (const sim::LinkId link : route.links) {
     if (uses_[link].shared) return 0;

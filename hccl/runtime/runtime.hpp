@@ -89,9 +89,11 @@ class Runtime {
   /// host function sees the date at which its stream has come to it.
   [[nodiscard]] Seconds now() const { return machine_.loop.now(); }
 
-  /// Simulates until nothing is left to do. Throws Error(simulated_failure, "deadlock") that names the streams which
-  /// could not finish.
+  /// Simulates until nothing is left to do; throws as require_finished() does.
   void run();
+  /// When nothing is left to do: throws Error(simulated_failure, "deadlock") that names the streams which could not
+  /// finish.
+  void require_finished() const;
 
   /// Statistics of the collectives that have ended, in the order of their ends.
   [[nodiscard]] const std::vector<CollectiveStats>& collectives() const { return finished_; }

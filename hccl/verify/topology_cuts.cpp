@@ -145,10 +145,10 @@ class Border {
       least_factor_ = 0;
       return;
     }
-    for (const sim::Route* way = &route; way != nullptr; way = way->next_pair) {
-      links_[0].insert(way->links.front());
-      links_[1].insert(way->links.back());
-    }
+    visit_ways(route, std::numeric_limits<Bytes>::max(), [this](const sim::Route& way, double) {
+      links_[0].insert(way.links.front());
+      links_[1].insert(way.links.back());
+    });
     // Ways through a fabric that are not looked at may have other links inside it.
     slowest_known_ = slowest_known_ && !route.by_fabric;
     links_[2].insert(route.slowest);

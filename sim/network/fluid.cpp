@@ -21,11 +21,11 @@ std::uint64_t tag_of(What what, FlowId flow) {
 class FluidNetwork final : public Network, private EventHandler {
  public:
   /// Takes the links' capacities under the cluster's values in use.
-  FluidNetwork(const Cluster& cluster, EventLoop& loop) : cluster_(cluster), loop_(loop), rates_(cluster) {}
+  FluidNetwork(const Cluster& cluster, EventLoop& loop) : loop_(loop), rates_(cluster) {}
 
   void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
                 std::uint64_t tag) override {
-    if (const std::uint32_t pairs = cluster_.queue_pairs_of(route, bytes); pairs > 1) {
+    if (const std::uint32_t pairs = queue_pairs_of(route, bytes); pairs > 1) {
       deal(route, pairs, access, bytes, date, order, handler, tag);
     } else {
       carry(route, access, bytes, date, order, handler, tag);
@@ -72,10 +72,10 @@ class FluidNetwork final : public Network, private EventHandler {
       free_dealt_.pop_back();
     }
     dealt_[slot] = {pairs, &handler, tag};
-    const Route* way = &route;
-    for (std::uint32_t pair = 0; pair < pairs; ++pair, way = way->next_pair) {
+    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+      const Route& way = pair == 0 ? route : route.further->ways[pair - 1];
       const Bytes part = bytes / pairs + (pair < bytes % pairs ? 1 : 0);
-      carry(*way, access, part, date, order, *this, tag_of(What::part_arrives, slot));
+      carry(way, access, part, date, order, *this, tag_of(What::part_arrives, slot));
     }
   }
 
@@ -137,7 +137,6 @@ class FluidNetwork final : public Network, private EventHandler {
     loop_.at_end_of_date(*this, tag_of(What::update_rates, 0));
   }
 
-  const Cluster& cluster_;
   EventLoop& loop_;
   MaxMin rates_;
   std::vector<Transfer> transfers_;  // by flow

@@ -51,9 +51,13 @@ class SimgridNetwork final : public Network, private EventHandler {
       links_.back()->set_bandwidth(cluster.capacity(link) * payload_scale);
     }
     for (Rank rank = 0; rank < cluster.size(); ++rank) {
-      const std::string& name = cluster.npu(rank).name;
-      hosts_.push_back(engine().host_by_name(name));
-      ports_.push_back(engine().host_by_name_or_null(port_host_of(name)));
+      const Npu& npu = cluster.npu(rank);
+      if (npu.host >= hosts_.size()) {
+        hosts_.resize(npu.host + 1);
+        ports_.resize(npu.host + 1);
+      }
+      hosts_[npu.host] = engine().host_by_name(npu.name);
+      ports_[npu.host] = engine().host_by_name_or_null(port_host_of(npu.name));
     }
   }
 
@@ -76,8 +80,8 @@ class SimgridNetwork final : public Network, private EventHandler {
       slot = free_.back();
       free_.pop_back();
     }
-    transfers_[slot] = {ends(route)[route.source],
-                        ends(route)[route.destination],
+    transfers_[slot] = {ends(route)[route.from],
+                        ends(route)[route.to],
                         static_cast<std::uint64_t>(std::llround(payload)),
                         order,
                         &handler,
@@ -87,7 +91,7 @@ class SimgridNetwork final : public Network, private EventHandler {
   }
 
  private:
-  /// By rank: the hosts between which SimGrid has the route.
+  /// By HostId: the hosts between which SimGrid has the route.
   [[nodiscard]] const std::vector<simgrid::s4u::Host*>& ends(const Route& route) const {
     return route.between_ports ? ports_ : hosts_;
   }
@@ -95,17 +99,17 @@ class SimgridNetwork final : public Network, private EventHandler {
   /// Sees to it that SimGrid leads a transfer over the links of the route: it is told of ways that its zones do not
   /// lead.
   void require_same_way(const Route& route) {
-    const std::uint64_t key = std::uint64_t{route.source} << 32 | route.destination;
+    const std::uint64_t key = std::uint64_t{route.from} << 32 | route.to;
     if (known_.find(key) != FlatMap::none) return;
     known_.insert(key, 1);
-    simgrid::s4u::Host& from = *ends(route)[route.source];
-    simgrid::s4u::Host& to = *ends(route)[route.destination];
+    simgrid::s4u::Host& from = *ends(route)[route.from];
+    simgrid::s4u::Host& to = *ends(route)[route.to];
     if (route.between_ports || route.by_property || route.by_fabric) {
       auto* const zone = from.get_englobing_zone();
       if (zone != to.get_englobing_zone()) {
         bad_input("platform",
                   "{}: property route:{}:{} joins NPUs of different zones; only NPUs of one zone can be joined",
-                  cluster_.path(), cluster_.npu(route.source).name, cluster_.npu(route.destination).name);
+                  cluster_.path(), from.get_name(), to.get_name());
       }
       std::vector<simgrid::s4u::LinkInRoute> links;
       for (const LinkId link : route.links) links.emplace_back(links_[link]);
@@ -166,9 +170,9 @@ class SimgridNetwork final : public Network, private EventHandler {
   const Cluster& cluster_;
   EventLoop& loop_;
   std::vector<simgrid::s4u::Link*> links_;  // by LinkId
-  std::vector<simgrid::s4u::Host*> hosts_;  // by rank
-  std::vector<simgrid::s4u::Host*> ports_;  // by rank; null without a port
-  FlatMap known_;                           // pairs of ranks whose way is known to be the same
+  std::vector<simgrid::s4u::Host*> hosts_;  // by HostId
+  std::vector<simgrid::s4u::Host*> ports_;  // by HostId; null without a port
+  FlatMap known_;                           // pairs of hosts whose way is known to be the same
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
   std::unordered_map<const simgrid::s4u::Activity*, std::uint32_t> under_way_;

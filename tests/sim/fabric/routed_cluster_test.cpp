@@ -69,6 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Both, RoutedNetwork, ::testing::Values(NetworkKind::sim
 /// Two NICs of 1 us and two links between switches of 0.5 us.
 constexpr Seconds latency = 3e-6;
 constexpr Bytes megabyte = 1000000;
+constexpr Bytes gigabyte = 1000 * megabyte;
 constexpr Seconds alone = megabyte / 10e9;
 
 TEST_P(RoutedNetwork, FlowsThatMeetOnASpineShareIt) {
@@ -252,9 +253,8 @@ TEST(RoutedCluster, KnowsSeveralTreesOfAFile) {
 /// The spines that the two queue pairs of a connection take, of leaf_spine.xml.
 std::vector<std::string> spines_of_pairs(Cluster& cluster, Rank from, Rank to) {
   std::vector<std::string> spines;
-  for (const Route* way = &cluster.route(from, to); way != nullptr; way = way->next_pair) {
-    spines.push_back(cluster.links()[way->links[1]].name);
-  }
+  visit_ways(cluster.route(from, to), gigabyte,
+             [&](const Route& way, double) { spines.push_back(cluster.links()[way.links[1]].name); });
   return spines;
 }
 
@@ -290,10 +290,9 @@ TEST(RoutedCluster, SmallTransfersTakeFewerQueuePairs) {
               cluster.use_queue_pairs({.count = 4, .least_bytes = 1000});
               const Route& route = cluster.route(0, 2);
               const Route& own = cluster.route(0, 1);
-              return fmt::format("{} {} {} {} {} {}", cluster.queue_pairs_of(route, 0),
-                                 cluster.queue_pairs_of(route, 1999), cluster.queue_pairs_of(route, 2000),
-                                 cluster.queue_pairs_of(route, 3999), cluster.queue_pairs_of(route, 1000000),
-                                 cluster.queue_pairs_of(own, 1000000));
+              return fmt::format("{} {} {} {} {} {}", queue_pairs_of(route, 0), queue_pairs_of(route, 1999),
+                                 queue_pairs_of(route, 2000), queue_pairs_of(route, 3999),
+                                 queue_pairs_of(route, 1000000), queue_pairs_of(own, 1000000));
             }),
             "1 1 2 3 4 1");
 }
