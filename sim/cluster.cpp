@@ -74,29 +74,29 @@ std::optional<std::string> Cluster::property(std::string_view key) const {
   return found->second;
 }
 
-void Cluster::forget_routes() {
+void Cluster::changed() {
   routes_.clear();
   further_ways_.clear();
   route_index_.clear();
+  capacities_.resize(links_.size());
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    capacities_[link] = fold_.has_value() ? own_capacity(link) * fold_->share[link] : own_capacity(link);
+  }
 }
 
 void Cluster::use(const std::map<LinkKind, LinkValues>& values) {
   values_ = values;
-  forget_routes();
+  changed();
 }
 
 void Cluster::fold(LinkFold fold) {
   fold_ = std::move(fold);
-  forget_routes();
+  changed();
 }
 
 void Cluster::unfold() {
   fold_.reset();
-  forget_routes();
-}
-
-BytesPerSecond Cluster::capacity(LinkId link) const {
-  return fold_.has_value() ? own_capacity(link) * fold_->share[link] : own_capacity(link);
+  changed();
 }
 
 void Cluster::adjust(const std::map<LinkKind, LinkAdjustment>& adjustments) {
@@ -104,7 +104,7 @@ void Cluster::adjust(const std::map<LinkKind, LinkAdjustment>& adjustments) {
     const auto found = adjustments.find(links_[link].kind);
     adjustments_[link] = found == adjustments.end() ? LinkAdjustment() : found->second;
   }
-  forget_routes();
+  changed();
 }
 
 BytesPerSecond Cluster::own_capacity(LinkId link) const {
@@ -170,11 +170,12 @@ void Cluster::complete(Route& route) const {
     route.latency += link.latency + adjustments_[id].latency;
     if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
     // At an end of the link's range, the speed that a task reaches scales with the capacity.
-    const double scale = own_capacity(id) / link.bandwidth;
+    const BytesPerSecond capacity = own_capacity(id);
+    const double scale = capacity / link.bandwidth;
     slowest_write = std::min(slowest_write, link.write * scale);
     slowest_read = std::min(slowest_read, link.read * scale);
-    if (own_capacity(id) < least) {
-      least = own_capacity(id);
+    if (capacity < least) {
+      least = capacity;
       route.slowest = id;
     }
   }
@@ -196,15 +197,12 @@ std::vector<LinkId> Cluster::way_of(Route& route) {
 }
 
 void Cluster::use_routing(const Routing& routing) {
-  forget_routes();
   routing_ = routing;
   bundles_.reset();
   if (routing.kind == RoutingKind::file) {
     fabric_.reset();
     fabric_hosts_.clear();
-    return;
-  }
-  if (fabric_ == nullptr) {
+  } else if (fabric_ == nullptr) {
     fabric_ = std::make_shared<Fabric>(read_fabric_graph(path_, links_));
     for (const Npu& npu : npus_) fabric_hosts_.push_back(fabric_->find(npu.name));
     if (!fabric_->has_choice()) {
@@ -215,6 +213,7 @@ void Cluster::use_routing(const Routing& routing) {
     }
   }
   if (routing.kind == RoutingKind::ideal) bundles_ = std::make_shared<LinkBundles>(fabric_->bundles(links_));
+  changed();
 }
 
 void Cluster::use_queue_pairs(const QueuePairs& pairs) {

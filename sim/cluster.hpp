@@ -126,6 +126,7 @@ struct Cpu {
 struct LinkFold {
   std::vector<LinkId> representative;  ///< of each link
   std::vector<double> share;           ///< of its own capacity that each representative keeps
+  std::vector<std::uint32_t> flows;    ///< that each link carries for one that is simulated, at the same dates
 };
 
 class Cluster {
@@ -185,8 +186,10 @@ class Cluster {
   /// unfold(), routes use their own links again. Routes found before become invalid. For the network `fluid`.
   void fold(LinkFold fold);
   void unfold();
+  /// Null: not folded.
+  [[nodiscard]] const LinkFold* link_fold() const { return fold_.has_value() ? &*fold_ : nullptr; }
   /// Capacity of a link under the values in use, folded if it is.
-  [[nodiscard]] BytesPerSecond capacity(LinkId link) const;
+  [[nodiscard]] BytesPerSecond capacity(LinkId link) const { return capacities_[link]; }
 
   /// The route from one NPU to another, kept once found: the reference is good until use(), adjust(), use_routing(),
   /// fold() or unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
@@ -204,7 +207,8 @@ class Cluster {
   [[nodiscard]] std::vector<LinkId> parse_way(const std::string& key, std::string_view text) const;
   [[nodiscard]] LinkId opposite(LinkId link) const;
   [[nodiscard]] BytesPerSecond own_capacity(LinkId link) const;
-  void forget_routes();
+  /// After a change of values: forgets the routes.
+  void changed();
   [[nodiscard]] Route find_route(Rank source, Rank destination);
   [[nodiscard]] Route find_route(Rank source, Rank destination, bool between_ports);
   [[nodiscard]] std::vector<LinkId> way_of(Route& route);
@@ -233,6 +237,7 @@ class Cluster {
   std::shared_ptr<Fabric> fabric_;           // null: nothing is chosen; of all jobs
   std::vector<std::uint32_t> fabric_hosts_;  // by rank: the NPU as a vertex of fabric_
   std::shared_ptr<LinkBundles> bundles_;     // of ideal routing
+  std::vector<BytesPerSecond> capacities_;   // by LinkId, under all of these
   std::deque<Route> routes_;
   std::deque<FurtherWays> further_ways_;  // of routes_
   FlatMap route_index_;                   // source << 32 | destination -> index in routes_

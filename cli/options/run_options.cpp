@@ -134,7 +134,8 @@ void add_communication_options(Command& command, RunOptions& options) {
       .add("--compress", parsed(hccl::parse_compression, options.spec.compression),
            "Hook in place of the allreduces: batched-powersgd, powersgd, fp16, bf16 or topk, with keys such as "
            "powersgd:rank=2,start=1000")
-      .value_name("HOOK[:KEY=VALUE,...]");
+      .value_name("HOOK[:KEY=VALUE,...]")
+      .with_commas();
   command
       .add("--split", one_of({"default", "none", "each"}, options.split),
            "Split of what no list splits: 96.54/3.46 %, one segment, one per gradient")
@@ -246,6 +247,7 @@ void add_output_options(Command& command, RunOptions& options) {
               "Why each allreduce uses its algorithm; what the others cost, by formula and simulated");
   command.add("--explain-memory", flag(options.explain_memory),
               "Tensors that are alive when the activations of the rank take most memory");
+  add_links_option(command, options.links);
   add_uncertainty_options(command, options.uncertainty, options.explain_uncertainty);
   command
       .add("--config", read_file(options.config),
@@ -311,6 +313,10 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
     bad_input("option", "{} has no place in the rows of --format csv; give --format json or text",
               origins.name(option));
   }
+  if (options.links > 0 && options.numerics.enabled && options.format == OutputFormat::csv) {
+    bad_input("option", "{}: with {} the rows of --format csv are training steps; give --format json or text",
+              origins.name("links"), origins.name("numerics"));
+  }
   const std::array<std::pair<const char*, const std::string*>, 3> files{
       {{"trace", &options.trace}, {"step-trace", &options.step_trace}, {"gradients-out", &options.gradients_out}}};
   for (const auto& [option, file] : files) {
@@ -352,8 +358,7 @@ void add_run_options(Command& command, RunOptions& options) {
   add_communication_options(command, options);
   add_hccl_options(command, options.hccl_options);
   add_simulation_options(command, options);
-  // An MSJob has failures and checkpoints of its own.
-  if (command.find("--checkpoint-every") == nullptr) add_failure_options(command, options.failures);
+  add_failure_options(command, options.failures);
   add_output_options(command, options);
   add_numerics_options(command, options.numerics);
 }

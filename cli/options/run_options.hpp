@@ -51,6 +51,7 @@ struct RunOptions {
   HtmlReport html{};                ///< of `hcclsim report run`; without a path: none
   bool advice = false;              ///< the comparisons of the text form in JSON too
   bool explain = false;             ///< why each algorithm was chosen
+  std::uint32_t links = 0;          ///< the busiest ones that are listed; 0: none
   std::uint32_t routing_seeds = 0;  ///< of routing ecmp that are compared
   bool uncertainty = true;
   bool explain_memory = false;       ///< the tensors that are alive at the peak

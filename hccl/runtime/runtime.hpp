@@ -14,6 +14,7 @@
 #include "base/units.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/collective_run.hpp"
+#include "hccl/runtime/fifo.hpp"
 #include "hccl/schedule/schedule.hpp"
 
 /// The runtime of the simulated NPUs, as programs on a device see it: in-order streams that take kernels, event records
@@ -116,7 +117,7 @@ class Runtime {
     Seconds date = 0;
     Seconds blocked_since = 0;
     bool blocked = false;  // its first task has begun and waits for something
-    std::deque<Task> tasks;
+    Fifo<Task> tasks;
   };
   /// The records of an event that a wait may still ask for: those from number `forgotten` + 1 on.
   struct Event {
