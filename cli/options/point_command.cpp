@@ -26,6 +26,11 @@ namespace {
 /// JSON on one line, as the database keeps it.
 std::string compact(const std::string& json) { return Json::parse(json).dump(); }
 
+/// Points of different routings share a loaded platform.
+void use_routing(const study::PlatformSpec& spec, sim::Cluster& cluster) {
+  if (spec.routing.has_value()) cluster.use_routing(*spec.routing);
+}
+
 class RunPoint : public PointCommand {
  public:
   RunPoint() : PointCommand("run") { add_run_options(options(), values_); }
@@ -37,6 +42,7 @@ class RunPoint : public PointCommand {
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& interruption) override {
     finish_run_options(options(), values_);
     values_.format = OutputFormat::json;
+    use_routing(values_.spec.platform, cluster);
     if (values_.ps.enabled) return compute_with_servers(cluster);
     study::Experiment experiment(values_.spec, cluster);
     std::optional<study::TrainingClock> clock;
@@ -89,6 +95,8 @@ class CollectivePoint : public PointCommand {
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
     study::MeasureSpec spec = measure_spec(options(), values_);
     spec.uncertainty = false;  // a sweep varies what is assumed itself
+    spec.routing_seeds = 0;    // … and the routing
+    use_routing(spec.platform, cluster);
     const Measurement measurement = measure_collective(spec, cluster);
     if (!measurement.ok()) throw Error(ErrorCode::check_failed, "collective", values_.op + " gives wrong results");
     const MeasurementRow& largest = measurement.rows.back();
@@ -110,6 +118,7 @@ class JobPoint : public PointCommand {
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
     finish_job_options(options(), values_);
+    use_routing(values_.run.spec.platform, cluster);
     const study::JobResult result = study::run_job(values_.spec, cluster);
     if (result.numerics.has_value() && result.numerics->failure.has_value()) throw Error(*result.numerics->failure);
     study::Computed computed{.result = compact(job_json(result))};
