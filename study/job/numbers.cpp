@@ -1,9 +1,8 @@
 #include "study/job/numbers.hpp"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
