@@ -84,7 +84,7 @@ JobResult run_job(const JobSpec& spec) {
   JobResult result;
   result.job = read_msjob(spec.file);
   if (!spec.step_time.has_value()) require_simulated_step(result.job);
-  if (spec.run.numerics.has_value()) require_numbers(result.job);
+  if (spec.run.numerics.has_value()) require_numbers(result.job, spec.run);
   if (spec.run.compression.has_value() && spec.step_time.has_value()) {
     bad_input("option", "--compress: the time of a step is given (--step-time), and nothing of it is simulated");
   }
