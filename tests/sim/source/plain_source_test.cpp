@@ -82,10 +82,10 @@ TEST(PlainSource, ReadsTheShippedPlatformsAsSimGridDoes) {
 }
 
 TEST(PlainSource, ReadsGeneratedPlatformsAsSimGridDoes) {
-  for (PlatformOptions options : {PlatformOptions{.soc = "910A", .servers = 5},
-                                  PlatformOptions{.soc = "910B2", .servers = 3, .npus_per_server = 4},
-                                  PlatformOptions{.soc = "910_9391", .servers = 2},
-                                  PlatformOptions{.soc = "910_9391", .servers = 3, .super_pods = {1, 2}}}) {
+  for (const PlatformOptions& options : {PlatformOptions{.soc = "910A", .servers = 5},
+                                         PlatformOptions{.soc = "910B2", .servers = 3, .npus_per_server = 4},
+                                         PlatformOptions{.soc = "910_9391", .servers = 2},
+                                         PlatformOptions{.soc = "910_9391", .servers = 3, .super_pods = {1, 2}}}) {
     expect_as_simgrid(PlatformText(generate_platform(options)).path());
   }
 }
