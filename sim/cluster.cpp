@@ -164,15 +164,24 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
   if (way.empty()) {
     bad_input("platform", "{}: no route from NPU '{}' to NPU '{}'", path_, npus_[source].name, npus_[destination].name);
   }
-  double least = std::numeric_limits<double>::infinity();
-  double slowest_write = least;
-  double slowest_read = least;
+  std::vector<LinkId> links;
   for (const simgrid::s4u::Link* const part : way) {
     const std::optional<LinkId> known = id_of(part);
     if (!known) internal_error("link '{}' is unknown", part->get_name());
-    const LinkId id = *known;
+    links.push_back(*known);
+  }
+  Route found = route_over(std::move(links), source, destination);
+  found.between_ports = between_ports;
+  return found;
+}
+
+Route Cluster::route_over(std::vector<LinkId> way, Rank source, Rank destination) const {
+  Route route{.source = source, .destination = destination, .links = std::move(way)};
+  double least = std::numeric_limits<double>::infinity();
+  double slowest_write = least;
+  double slowest_read = least;
+  for (const LinkId id : route.links) {
     const Link& link = links_[id];
-    route.links.push_back(id);
     route.latency += link.latency + adjustments_[id].latency;
     if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
     // At an end of the link's range, the speed that a task reaches scales with the capacity.
@@ -186,10 +195,8 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
   }
   route.write_factor = least / slowest_write;
   route.read_factor = least / slowest_read;
-  if (fold_.has_value()) {
-    for (LinkId& link : route.links) link = fold_->representative[link];
-    route.slowest = fold_->representative[route.slowest];
-  }
+  for (LinkId& link : route.links) link = folded(link);
+  route.slowest = folded(route.slowest);
   return route;
 }
 

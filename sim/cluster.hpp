@@ -76,8 +76,9 @@ struct Route {
   /// while flows of both kinds share the links' capacity: min(capacity) / min(task speed).
   double write_factor = 1;
   double read_factor = 1;
-  LinkId slowest = 0;          ///< the link with the least capacity
-  bool between_ports = false;  ///< from RoCE port to RoCE port, not on the way that the file has
+  LinkId slowest = 0;                 ///< the link with the least capacity
+  bool between_ports = false;         ///< from RoCE port to RoCE port, not on the way that the file has
+  simgrid::s4u::Host* cpu = nullptr;  ///< of a way from the CPU of the source's server: that CPU
 };
 
 struct Npu {
@@ -132,15 +133,23 @@ class Cluster {
   /// unfold(), routes use their own links again. Routes found before become invalid. For the network `fluid`.
   void fold(LinkFold fold);
   void unfold();
+  /// The link that routes use in place of a link: itself, or its representative.
+  [[nodiscard]] LinkId folded(LinkId link) const { return fold_.has_value() ? fold_->representative[link] : link; }
+  /// The link of a SimGrid object; none if it is of no link of the file.
+  [[nodiscard]] std::optional<LinkId> id_of(const simgrid::s4u::Link* link) const;
   /// Capacity of a link under the values in use, folded if it is.
   [[nodiscard]] BytesPerSecond capacity(LinkId link) const;
 
   /// The route from one NPU to another, kept once found: the reference is good until use(), adjust(), fold() or
   /// unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
   [[nodiscard]] const Route& route(Rank source, Rank destination);
+  /// What is to be known of a way over these links.
+  [[nodiscard]] Route route_over(std::vector<LinkId> way, Rank source, Rank destination) const;
 
   /// SimGrid's objects, for the networks of this folder: the hosts between which SimGrid has the route.
-  [[nodiscard]] simgrid::s4u::Host& simgrid_source(const Route& route) const { return *ends(route)[route.source]; }
+  [[nodiscard]] simgrid::s4u::Host& simgrid_source(const Route& route) const {
+    return route.cpu != nullptr ? *route.cpu : *ends(route)[route.source];
+  }
   [[nodiscard]] simgrid::s4u::Host& simgrid_destination(const Route& route) const {
     return *ends(route)[route.destination];
   }
@@ -155,7 +164,6 @@ class Cluster {
   [[nodiscard]] const std::vector<simgrid::s4u::Host*>& ends(const Route& route) const {
     return route.between_ports ? port_hosts_ : hosts_;
   }
-  [[nodiscard]] std::optional<LinkId> id_of(const simgrid::s4u::Link* link) const;
   [[nodiscard]] BytesPerSecond own_capacity(LinkId link) const;
   void forget_routes();
   [[nodiscard]] Route find_route(Rank source, Rank destination);

@@ -4,7 +4,6 @@
 #include <simgrid/s4u/Link.hpp>
 
 #include <algorithm>
-#include <limits>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -64,36 +63,11 @@ std::vector<LinkId> CpuHosts::local_way(Rank npu, std::uint32_t cpu, bool up) co
   }
   std::vector<LinkId> links;
   for (const simgrid::s4u::Link* const part : way) {
-    const auto known = cluster_.links();
-    const auto found = std::ranges::find(known, part->get_name(), &Link::name);
-    if (found == known.end()) internal_error("link '{}' is unknown", part->get_name());
-    links.push_back(static_cast<LinkId>(found - known.begin()));
+    const std::optional<LinkId> known = cluster_.id_of(part);
+    if (!known.has_value()) internal_error("link '{}' is unknown", part->get_name());
+    links.push_back(*known);
   }
   return links;
-}
-
-/// As Cluster makes it of the links between two NPUs.
-Route CpuHosts::route_of(std::vector<LinkId> links, Rank source, Rank destination) const {
-  Route route{.source = source, .destination = destination, .links = std::move(links)};
-  double least = std::numeric_limits<double>::infinity();
-  double slowest_write = least;
-  double slowest_read = least;
-  for (const LinkId id : route.links) {
-    const Link& link = cluster_.links()[id];
-    const BytesPerSecond capacity = cluster_.capacity(id);
-    const double scale = capacity / link.bandwidth;
-    route.latency += link.latency;
-    if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
-    slowest_write = std::min(slowest_write, link.write * scale);
-    slowest_read = std::min(slowest_read, link.read * scale);
-    if (capacity < least) {
-      least = capacity;
-      route.slowest = id;
-    }
-  }
-  route.write_factor = least / slowest_write;
-  route.read_factor = least / slowest_read;
-  return route;
 }
 
 const Route& CpuHosts::from_npu(Rank npu, std::uint32_t cpu) {
@@ -104,7 +78,7 @@ const Route& CpuHosts::from_npu(Rank npu, std::uint32_t cpu) {
   if (through != npu) links = cluster_.route(npu, through).links;
   const std::vector<LinkId> rest = local_way(through, cpu, true);
   links.insert(links.end(), rest.begin(), rest.end());
-  place->second = route_of(std::move(links), npu, through);
+  place->second = cluster_.route_over(std::move(links), npu, through);
   return place->second;
 }
 
@@ -113,12 +87,19 @@ const Route& CpuHosts::to_npu(std::uint32_t cpu, Rank npu) {
   if (!is_new) return place->second;
   const Rank through = cluster_.npu(npu).server == cpu ? npu : gateway(cpu, npu);
   std::vector<LinkId> links = local_way(through, cpu, false);
-  if (through != npu) {
+  const bool is_local = through == npu;
+  if (!is_local) {
     const std::vector<LinkId>& rest = cluster_.route(through, npu).links;
     links.insert(links.end(), rest.begin(), rest.end());
   }
-  place->second = route_of(std::move(links), through, npu);
+  place->second = cluster_.route_over(std::move(links), through, npu);
+  if (is_local) place->second.cpu = hosts_[cpu];
   return place->second;
+}
+
+const Route* CpuHosts::way_to(Rank npu) {
+  const std::uint32_t server = cluster_.npu(npu).server;
+  return server < size() ? &to_npu(server, npu) : nullptr;
 }
 
 const Route& CpuHosts::between(std::uint32_t from, std::uint32_t to) {
@@ -128,7 +109,7 @@ const Route& CpuHosts::between(std::uint32_t from, std::uint32_t to) {
   std::vector<LinkId> links = local_way(source, from, false);
   const Route& rest = from_npu(source, to);
   links.insert(links.end(), rest.links.begin(), rest.links.end());
-  place->second = route_of(std::move(links), source, rest.destination);
+  place->second = cluster_.route_over(std::move(links), source, rest.destination);
   return place->second;
 }
 

@@ -73,6 +73,10 @@ class Trace {
     return place->second;
   }
   void add(const Span& span) { spans_.push_back(span); }
+  /// Drops what the host does from a date on.
+  void end_at(Seconds date) {
+    std::erase_if(spans_, [date](const Span& span) { return span.kind == SpanKind::host && span.start >= date; });
+  }
 
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
   [[nodiscard]] const std::string& name(std::uint32_t index) const { return names_[index]; }

@@ -18,6 +18,7 @@
 #include "hccl/runtime/rank_orbits.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "sim/cluster.hpp"
+#include "sim/cpu_hosts.hpp"
 #include "sim/event_loop.hpp"
 #include "sim/network/link_utilisation.hpp"
 #include "sim/network/network.hpp"
@@ -45,7 +46,8 @@ struct Machine {
   const RankOrbits* orbits = nullptr;                               ///< null: every rank is simulated
   /// Of the links, if it is known beforehand what all streams do and capacities stay what they are; null: none.
   const PrivateLinks* private_links = nullptr;
-  bool moves_all = true;  ///< the network moves what goes over private links, too: with events, like all others
+  sim::CpuHosts* cpus = nullptr;  ///< between which and NPUs bytes are copied; null: the platform has none
+  bool moves_all = true;          ///< the network moves what goes over private links, too: with events, like all others
 };
 
 /// The tasks of a rank as its host issues them: number k of them, counted from 0 in the order of the walk, does not

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "sim/platform/catalog.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -67,6 +68,14 @@ void Runtime::launch(StreamId stream, Seconds duration, std::uint32_t name, cons
 
 void Runtime::launch(StreamId stream, const KernelRun& block, const sim::TaskId& id) {
   enqueue(stream, {.kind = Kind::block, .index = place_in(blocks_, free_blocks_, block), .id = id});
+}
+
+void Runtime::host_work(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id) {
+  enqueue(stream, {.kind = Kind::work, .name = name, .id = id, .duration = duration});
+}
+
+void Runtime::copy_from_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id) {
+  enqueue(stream, {.kind = Kind::copy, .index = place_in(copies_, free_copies_, bytes), .name = name, .id = id});
 }
 
 void Runtime::delay(StreamId stream, Seconds duration) { enqueue(stream, {.kind = Kind::delay, .duration = duration}); }
@@ -204,12 +213,16 @@ void Runtime::advance(std::uint32_t index) {
 bool Runtime::perform(std::uint32_t index, const Task& task) {
   Stream& stream = streams_[index];
   switch (task.kind) {
-    case Kind::kernel: {
+    case Kind::kernel:
+    case Kind::work: {
       const Seconds start = stream.date;
       stream.date += task.duration;
-      if (machine_.trace.selected(stream.rank)) trace_kernel(stream, start, task.name, task.id);
+      const auto kind = task.kind == Kind::kernel ? sim::SpanKind::kernel : sim::SpanKind::host;
+      if (machine_.trace.selected(stream.rank)) trace_task(stream, kind, start, task.name, task.id);
       return true;
     }
+    case Kind::copy:
+      return start_copy(index, task);
     case Kind::block:
       run_block(stream, task);
       return true;
@@ -260,11 +273,12 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
   internal_error("unknown kind of task {}", static_cast<int>(task.kind));
 }
 
-void Runtime::trace_kernel(const Stream& stream, Seconds start, std::uint32_t name, const sim::TaskId& id) {
+void Runtime::trace_task(const Stream& stream, sim::SpanKind kind, Seconds start, std::uint32_t name,
+                         const sim::TaskId& id) {
   machine_.trace.add({.rank = stream.rank,
                       .stream = stream.number,
                       .name = name,
-                      .kind = sim::SpanKind::kernel,
+                      .kind = kind,
                       .start = start,
                       .end = stream.date,
                       .id = id});
@@ -275,11 +289,50 @@ void Runtime::run_block(Stream& stream, const Task& task) {
   const bool traced = machine_.trace.selected(stream.rank);
   sim::TaskId id = task.id;
   for (id.part = 0; id.part < block.durations.size(); ++id.part) {
+    if (block.pace.task > 0) stream.date = std::max(stream.date, block.pace.begin + (id.part + 1) * block.pace.task);
     const Seconds start = stream.date;
     stream.date += block.durations[id.part] * block.factor;
-    if (traced) trace_kernel(stream, start, block.names[id.part], id);
+    if (traced) trace_task(stream, sim::SpanKind::kernel, start, block.names[id.part], id);
   }
   free_blocks_.push_back(task.index);
+}
+
+bool Runtime::start_copy(std::uint32_t index, const Task& task) {
+  Stream& stream = streams_[index];
+  const Bytes bytes = copies_[task.index];
+  const Seconds start = stream.date;
+  const Seconds setup = machine_.costs.transfer_setup(sim::Transport::sdma, bytes);
+  const sim::Route* const way = machine_.cpus == nullptr ? nullptr : machine_.cpus->way_to(stream.rank);
+  if (way == nullptr) {
+    stream.date += setup + static_cast<double>(bytes) / sim::host_bandwidth(machine_.soc.name);
+    end_copy(stream, task, start);
+    return true;
+  }
+  const BytesPerSecond rate = machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*way);
+  if (rate > 0 && !machine_.moves_all) {
+    stream.date += setup + way->latency + static_cast<double>(bytes) * way->write_factor / rate;
+    end_copy(stream, task, start);
+    return true;
+  }
+  stream.blocked = true;
+  stream.blocked_since = start;
+  machine_.network.transfer(*way, sim::Access::write, bytes, start + setup, event_order(stream.rank, stream.number),
+                            *this, index);
+  return false;
+}
+
+void Runtime::end_copy(Stream& stream, const Task& task, Seconds start) {
+  free_copies_.push_back(task.index);
+  if (machine_.trace.selected(stream.rank)) trace_task(stream, sim::SpanKind::host, start, task.name, task.id);
+}
+
+void Runtime::on_event(std::uint64_t tag) {
+  const auto index = static_cast<std::uint32_t>(tag);
+  Stream& stream = streams_[index];
+  stream.date = machine_.loop.now();
+  end_copy(stream, stream.tasks.front(), stream.blocked_since);
+  wake(index, stream.date);
+  drain();
 }
 
 void Runtime::start_collective(std::uint32_t index, const Task& task) {

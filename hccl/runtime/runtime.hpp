@@ -40,9 +40,10 @@ struct KernelRun {
   std::span<const Seconds> durations;
   std::span<const std::uint32_t> names;
   double factor = 1;  ///< on the durations
+  Pace pace{};        ///< at which the host issues them
 };
 
-class Runtime {
+class Runtime : private sim::EventHandler {
  public:
   explicit Runtime(const Machine& machine);
   Runtime(const Runtime&) = delete;
@@ -64,6 +65,12 @@ class Runtime {
   void launch(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
   /// Kernels that follow each other without a gap.
   void launch(StreamId stream, const KernelRun& block, const sim::TaskId& id = {});
+  /// Work of the host, of fixed duration.
+  void host_work(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
+  /// Moves bytes from the memory of the server's CPU to that of the NPU, over the links that the platform has between
+  /// them. If the server has no CPU in the platform, nothing else is on the way, which is as fast as that of the SoC's
+  /// server (sim/platform/catalog.hpp).
+  void copy_from_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id = {});
   /// Idles until the duration is over; not shown in the trace.
   void delay(StreamId stream, Seconds duration);
   void record(StreamId stream, EventId event);
@@ -99,10 +106,10 @@ class Runtime {
   void forget_collectives() { finished_.clear(); }
 
  private:
-  enum class Kind : std::uint8_t { kernel, block, delay, until, record, wait, collective, host };
+  enum class Kind : std::uint8_t { kernel, block, work, copy, delay, until, record, wait, collective, host };
   struct Task {
     Kind kind = Kind::kernel;
-    std::uint32_t index = 0;  // block, event, collective call or host function
+    std::uint32_t index = 0;  // block, copy, event, collective call or host function
     std::uint32_t name = 0;
     std::uint32_t generation = 0;  // record or wait: which record of the event, counted from 1
     sim::TaskId id{};
@@ -150,7 +157,12 @@ class Runtime {
   /// Begins the stream's first task; true if it has ended at the stream's new date.
   bool perform(std::uint32_t index, const Task& task);
   void run_block(Stream& stream, const Task& task);
-  void trace_kernel(const Stream& stream, Seconds start, std::uint32_t name, const sim::TaskId& id);
+  /// What has ended at the stream's date.
+  void trace_task(const Stream& stream, sim::SpanKind kind, Seconds start, std::uint32_t name, const sim::TaskId& id);
+  /// True if the copy has ended at the stream's new date, false if an event will end it.
+  [[nodiscard]] bool start_copy(std::uint32_t index, const Task& task);
+  void end_copy(Stream& stream, const Task& task, Seconds start);
+  void on_event(std::uint64_t tag) override;  // the copy of a stream has ended
   CommunicatorId add_communicator(Communicator communicator, Seats seats);
   void call(StreamId stream, CommunicatorId communicator, Rank place, std::shared_ptr<const Schedule> schedule,
             std::uint32_t name, const sim::TaskId& id, const Pace& pace);
@@ -170,10 +182,12 @@ class Runtime {
   std::deque<CommunicatorState> communicators_;  // deque: runs refer to their communicator
   std::vector<Call> calls_;
   std::vector<KernelRun> blocks_;
+  std::vector<Bytes> copies_;
   std::vector<std::function<void()>> functions_;
   std::map<std::tuple<Rank, Rank, std::uint32_t>, CommunicatorId> channels_;
   std::vector<std::uint32_t> free_calls_;
   std::vector<std::uint32_t> free_blocks_;
+  std::vector<std::uint32_t> free_copies_;
   std::vector<std::uint32_t> free_functions_;
   std::vector<std::uint32_t> ready_;  // streams to advance
   bool draining_ = false;

@@ -79,8 +79,8 @@ class ScheduleShop {
   std::unordered_map<Bytes, std::vector<Made>> made_;  // by payload
 };
 
-Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
-               const TrainingOptions& options) {
+Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
+                    const device::Soc& soc, const TrainingOptions& options) {
   ScheduleShop shop(cluster, soc, options);
   const ScheduleMaker maker = [&shop](const Communicator& group, const Operation& operation) {
     return shop.make(group, operation);
@@ -107,6 +107,14 @@ Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Progra
                                   .update_stream = options.has_update_stream()},
                                  maker);
   if (options.compression.has_value()) compress(plan, *options.compression, soc, maker);
+  return plan;
+}
+
+Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
+               const TrainingOptions& options) {
+  Plan plan = plan_of_device(cluster, program, soc, options);
+  if (options.input.has_value()) add_input(plan, options.input->pipeline);
+  if (options.checkpoints.has_value()) add_checkpoints(plan, *options.checkpoints);
   return plan;
 }
 
@@ -156,9 +164,30 @@ Seconds mean_step(const std::vector<std::vector<Seconds>>& ends, Rank rank, Seco
 }
 
 /// In graph mode the runtime adds what a launch takes.
-IssueOf issue_in(LaunchMode launch, const device::TaskCosts& costs) {
-  if (launch == LaunchMode::graph) return {};
-  return [&costs](const Schedule& schedule, Rank rank) { return issue_of(costs, LaunchMode::op, schedule, rank); };
+HostTimes host_times(const device::TaskCosts& costs, const TrainingOptions& options) {
+  HostTimes times{.kernel = options.host_launch.value_or(0)};
+  if (options.input.has_value()) times.samples_per_second = options.input->samples_per_second;
+  if (options.launch == LaunchMode::op) {
+    times.collective = [&costs](const Schedule& schedule, Rank rank) {
+      return issue_of(costs, LaunchMode::op, schedule, rank);
+    };
+  } else if (times.kernel > 0) {
+    times.collective = [call = times.kernel](const Schedule& /*schedule*/, Rank /*rank*/) {
+      return Issue{.call = call};
+    };
+  }
+  return times;
+}
+
+/// The CPUs of the platform, if a Plan copies from them and there are any.
+std::unique_ptr<sim::CpuHosts> cpus_of(sim::Cluster& cluster, const Plan& plan) {
+  const bool copies = std::ranges::any_of(plan.roles, [](const Role& role) {
+    return std::ranges::any_of(role.tasks,
+                               [](const PlanTask& task) { return std::holds_alternative<HostCopy>(task.work); });
+  });
+  if (!copies) return nullptr;
+  auto cpus = std::make_unique<sim::CpuHosts>(cluster);
+  return cpus->size() > 0 ? std::move(cpus) : nullptr;
 }
 
 std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions& options, const Plan& plan) {
@@ -174,7 +203,10 @@ std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions
   } else {
     std::vector<Rank> preferred{options.rank};
     preferred.insert(preferred.end(), options.traced.begin(), options.traced.end());
-    std::optional<RankOrbits> orbits = find_orbits(cluster, plan, options.skew, preferred);
+    const std::unique_ptr<sim::CpuHosts> cpus = cpus_of(cluster, plan);
+    const RankTraits traits{options.skew,
+                            options.input.has_value() ? options.input->samples_per_second : std::vector<double>{}};
+    std::optional<RankOrbits> orbits = find_orbits(cluster, cpus.get(), plan, traits, preferred);
     if (orbits.has_value() || !required) return orbits;
   }
   if (required) bad_input("fold", "--fold require: {}", reason);
@@ -209,11 +241,12 @@ class Simulation {
              IterationEnd on_end)
       : orbits_(orbits_of(cluster, options, plan)),
         folded_(cluster, orbits_),
-        private_links_(private_links_of(cluster, plan, orbits(), options.rank)),
+        cpus_(cpus_of(cluster, plan)),
+        private_links_(private_links_of(cluster, cpus_.get(), plan, orbits(), options.rank)),
         network_(sim::make_network(options.network, cluster, loop_)),
         runtime_({loop_, *network_, cluster, costs, soc, trace, options.config.exec_timeout, log, orbits(),
-                  &private_links_, options.network != sim::NetworkKind::fluid}),
-        executor_(plan, runtime_, trace, options.skew, options.iterations, issue_in(options.launch, costs),
+                  &private_links_, cpus_.get(), options.network != sim::NetworkKind::fluid}),
+        executor_(plan, runtime_, trace, options.skew, options.iterations, host_times(costs, options),
                   std::move(on_end), orbits(), options.rank) {}
 
   void run() {
@@ -238,6 +271,7 @@ class Simulation {
  private:
   std::optional<RankOrbits> orbits_;
   FoldedCluster folded_;
+  std::unique_ptr<sim::CpuHosts> cpus_;  // of the folded cluster
   PrivateLinks private_links_;
   sim::EventLoop loop_;
   std::unique_ptr<sim::Network> network_;
@@ -338,6 +372,7 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
     step.ranks_simulated = orbits->orbits();
     add_spans_of_images(*orbits, traced, step.trace);
   }
+  step.trace.end_at(*std::ranges::max_element(step.iteration_ends.back()));
   for (const std::vector<Seconds>& ends : step.iteration_ends) {
     step.pipeline_ends.push_back(latest_of_pipelines(ends, options));
   }
