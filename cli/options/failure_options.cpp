@@ -1,5 +1,7 @@
 #include "cli/options/failure_options.hpp"
 
+#include <cstdint>
+
 #include "base/error.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/common.hpp"
@@ -16,7 +18,9 @@ void add_failure_options(Command& command, FailureOptions& options) {
       .value_name("TIME");
   command
       .add("--checkpoint-every", whole_number(spec.checkpoint_every, 1, 1'000'000'000),
-           "Steps between checkpoints, for which all ranks wait (default: Daly's interval)")
+           "Steps between checkpoints, for which all ranks wait: shown where they fall within --iterations, and of the "
+           "job "
+           "of --mtbf (default there: Daly's interval)")
       .value_name("N");
   command
       .add("--checkpoint-bandwidth", parsed(positive_bandwidth, spec.checkpoint_bandwidth),
@@ -38,17 +42,31 @@ void add_failure_options(Command& command, FailureOptions& options) {
 void finish_failure_options(const OptionOrigins& origins, const FailureOptions& options, study::RunSpec& spec) {
   spec.failures.reset();
   if (origins.command().find("--mtbf") == nullptr) return;  // the command has none of these options
-  if (!origins.given("mtbf")) {
-    for (const char* const key : {"checkpoint-every", "checkpoint-bandwidth", "restart-time", "job-time", "job-runs"}) {
+  const bool fails = origins.given("mtbf");
+  for (const char* const key : {"mtbf", "checkpoint-every"}) {
+    if (!spec.parallel.forward_only || !origins.given(key)) continue;
+    bad_input("option", "{} is of training: it does not go with --forward-only", origins.name(key));
+  }
+  if (const auto every = options.spec.checkpoint_every; every.has_value()) {
+    if (!origins.given("checkpoint-bandwidth")) {
+      bad_input("option", "{} needs --checkpoint-bandwidth, too", origins.name("checkpoint-every"));
+    }
+    // Of a job of days the steps that are simulated need not have one.
+    if (!fails || *every <= spec.iterations) {
+      spec.host.checkpoints = {.every = static_cast<std::uint32_t>(*every),
+                               .bandwidth = options.spec.checkpoint_bandwidth};
+    }
+  } else if (origins.given("checkpoint-bandwidth") && !fails) {
+    bad_input("option", "{} needs --checkpoint-every, or --mtbf", origins.name("checkpoint-bandwidth"));
+  }
+  if (!fails) {
+    for (const char* const key : {"restart-time", "job-time", "job-runs"}) {
       if (origins.given(key)) bad_input("option", "{} is of a job with failures: give --mtbf too", origins.name(key));
     }
     return;
   }
   for (const char* const key : {"checkpoint-bandwidth", "restart-time"}) {
     if (!origins.given(key)) bad_input("option", "{} needs --{}, too", origins.name("mtbf"), key);
-  }
-  if (spec.parallel.forward_only) {
-    bad_input("option", "{} is of training: it does not go with --forward-only", origins.name("mtbf"));
   }
   spec.failures = options.spec;
   spec.failures->seed = spec.skew.seed;

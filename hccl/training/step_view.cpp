@@ -92,8 +92,8 @@ StepView StepView::of(const Plan& plan, const sim::Trace& trace, Rank rank) {
   view.bp_end = last.bp_end - view.fp_start;
   view.iteration_end = last.iteration_end - view.fp_start;
   view.add_host_work(plan, trace, rank);
+  view.add_data_waits();
   view.add_last_iteration(plan, trace, rank);
-  view.add_waits();
   return view;
 }
 
@@ -112,18 +112,19 @@ void StepView::add_host_work(const Plan& plan, const sim::Trace& trace, Rank ran
   }
 }
 
-void StepView::add_waits() {
-  const IterationPoints& last = iterations.back();
-  free = std::max(0.0, iteration_end - (computing + exposed));
-  std::optional<Seconds> begin;  // of the iteration
-  if (iterations.size() > 1) {
-    const IterationPoints& before = iterations[iterations.size() - 2];
-    data_aug_bound = last.fp_start - before.iteration_end;
-    begin = before.checkpoint.has_value() ? before.checkpoint->end : before.iteration_end;
-  } else if (last.input.has_value()) {
-    begin = last.input->start;
+void StepView::add_data_waits() {
+  const IterationPoints* before = nullptr;
+  for (IterationPoints& points : iterations) {
+    Seconds begin = points.input.has_value() ? points.input->start : 0;
+    if (before != nullptr) {
+      points.data_aug_bound = points.fp_start - before->iteration_end;
+      begin = before->checkpoint.has_value() ? before->checkpoint->end : before->iteration_end;
+    }
+    if (points.input.has_value()) {
+      points.data_wait = std::max(0.0, std::min(points.input->end, points.fp_start) - begin);
+    }
+    before = &points;
   }
-  if (last.input.has_value()) data_wait = std::max(0.0, std::min(last.input->end, last.fp_start) - *begin);
 }
 
 void StepView::add_points(const Plan& plan, const sim::Trace& trace, Rank rank) {

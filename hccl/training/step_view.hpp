@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct IterationPoints {
   Seconds iteration_end = 0;                     ///< kernels and communication have ended
   std::optional<sim::Interval> input{};          ///< from the first to the last work on its batch on the host
   std::optional<sim::Interval> checkpoint{};     ///< written behind it
+  /// From the end of the iteration before it to fp_start; none of the first one.
+  std::optional<Seconds> data_aug_bound{};
+  Seconds data_wait = 0;  ///< the part of it during which the batch was not there; of the first one since it began
 };
 
 struct SegmentFigures {
@@ -80,11 +84,7 @@ struct StepView {
   Seconds computing = 0;      ///< time during which a compute or update stream is busy
   Seconds communicating = 0;  ///< time during which a collective or a message is under way (message_starts.hpp)
   Seconds exposed = 0;        ///< the part of it during which nothing is computed
-  Seconds free = 0;           ///< the part of the iteration during which neither happens
-  /// From the end of the iteration before it to fp_start; none of the first one.
-  std::optional<Seconds> data_aug_bound{};
-  Seconds data_wait = 0;  ///< the part of it that the batch was not there
-  Seconds update = 0;     ///< time of checks and of the optimizer's kernels after bp_end or beside it
+  Seconds update = 0;         ///< time of checks and of the optimizer's kernels after bp_end or beside it
   std::vector<SegmentFigures> segments;
   std::optional<GradientCheckTimes> checks;
   std::vector<Seconds> gradient_ready;  ///< production order
@@ -92,11 +92,14 @@ struct StepView {
   /// last one is none, at bp_end.
   std::vector<MemoryPoint> activations;
 
+  /// Time of the iteration during which neither anything is computed nor communication is under way.
+  [[nodiscard]] Seconds free() const { return std::max(0.0, iteration_end - (computing + exposed)); }
+
  private:
   void add_points(const Plan& plan, const sim::Trace& trace, Rank rank);
   /// What the host does for an iteration besides issuing it.
   void add_host_work(const Plan& plan, const sim::Trace& trace, Rank rank);
-  void add_waits();
+  void add_data_waits();
   void add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank);
   void add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& busy);
 };

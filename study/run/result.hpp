@@ -13,6 +13,7 @@
 #include "models/program.hpp"
 #include "study/explanation.hpp"
 #include "study/goodput/goodput.hpp"
+#include "study/host_work.hpp"
 #include "study/input_reading.hpp"
 #include "study/link_sources.hpp"
 #include "study/profile/back_test.hpp"
@@ -208,6 +209,7 @@ struct RunResult : Comparison {
 
   std::optional<ParallelResult> parallel;
   std::optional<InputReading> input;     ///< of the data set, where the network is known
+  HostFigures host;                      ///< what the host of the rank did
   std::optional<Throughput> throughput;  ///< of a transformer
   std::optional<GoodputResult> goodput;  ///< of RunSpec::failures
 
