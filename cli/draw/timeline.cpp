@@ -29,6 +29,9 @@ constexpr std::array<ProcessName, 3> processes{{{Process::hardware, "Ascend Hard
                                                 {Process::communication, "Communication", 15},
                                                 {Process::overlap, "Overlap Analysis", 16}}};
 constexpr std::uint32_t sort_indices_per_rank = 100;
+/// What the host of a rank does; behind the processes of all ranks, where a rank has any.
+constexpr std::string_view host_process = "Host";
+constexpr std::uint32_t host_sort_index = 7;  // msprof's of its host, "CANN"
 
 /// Threads of "Communication": the group, then its planes.
 constexpr std::uint32_t group_thread = 0;
@@ -43,6 +46,10 @@ constexpr std::string_view backward_colour = "rail_animation";
 
 std::uint32_t pid(Rank rank, Process process) {
   return rank * static_cast<std::uint32_t>(processes.size()) + static_cast<std::uint32_t>(process);
+}
+
+std::uint32_t host_pid(const hccl::Plan& plan, Rank rank) {
+  return plan.ranks() * static_cast<std::uint32_t>(processes.size()) + rank;
 }
 
 std::string json_string(std::string_view text) { return Json(text).dump(); }
@@ -109,12 +116,11 @@ class Writer {
     if (text_.size() >= piece_bytes) flush();
   }
 
-  void name_process(Rank rank, const ProcessName& process) {
-    const std::uint32_t id = pid(rank, process.process);
-    event(R"("name":"process_name","ph":"M","pid":{},"args":{{"name":"{}"}})", id, process.name);
+  void name_process(std::uint32_t id, Rank rank, std::string_view name, std::uint32_t sort_index) {
+    event(R"("name":"process_name","ph":"M","pid":{},"args":{{"name":"{}"}})", id, name);
     event(R"("name":"process_labels","ph":"M","pid":{},"args":{{"labels":"NPU {}"}})", id, rank);
     event(R"("name":"process_sort_index","ph":"M","pid":{},"args":{{"sort_index":{}}})", id,
-          rank * sort_indices_per_rank + process.sort_index);
+          rank * sort_indices_per_rank + sort_index);
   }
 
   void name_thread(std::uint32_t process, std::uint32_t thread, std::string_view name) {
@@ -219,10 +225,27 @@ void write_span(Writer& writer, const sim::Span& span) {
                             name_of(span.type), span.bytes, span.stream, span.id.iteration + 1));
     return;
   }
-  const std::string_view type = span.kind == sim::SpanKind::host ? "HOST" : "AI_CORE";
+  if (span.kind == sim::SpanKind::host) return;  // write_host()
   writer.span(
       writer.name(span), pid(span.rank, Process::hardware), span.stream, span.start, span.end,
-      fmt::format(R"("Task Type":"{}","Stream Id":{},"iteration":{})", type, span.stream, span.id.iteration + 1));
+      fmt::format(R"("Task Type":"AI_CORE","Stream Id":{},"iteration":{})", span.stream, span.id.iteration + 1));
+}
+
+/// Lanes of the host: kernels and communication that it issues, and each of its streams.
+void write_host(Writer& writer, const hccl::Plan& plan, Rank rank, const std::vector<const sim::Span*>& spans) {
+  const hccl::Role& role = plan.role(rank);
+  const std::uint32_t process = host_pid(plan, rank);
+  std::set<std::uint32_t> lanes;
+  for (const sim::Span* span : spans) {
+    if (span->kind != sim::SpanKind::host) continue;
+    if (lanes.empty()) writer.name_process(process, rank, host_process, host_sort_index);
+    if (lanes.insert(span->stream).second) {
+      const bool issues = span->stream >= role.streams.size();
+      writer.name_thread(process, span->stream, issues ? "launches" : plan.name(role, {span->id.task, span->id.part}));
+    }
+    writer.span(writer.name(*span), process, span->stream, span->start, span->end,
+                fmt::format(R"("Task Type":"HOST","iteration":{})", span->id.iteration + 1));
+  }
 }
 
 /// Names of the processes and threads that a rank's spans use.
@@ -232,11 +255,13 @@ void write_names(Writer& writer, Rank rank, const std::vector<const sim::Span*>&
   for (const sim::Span* span : spans) {
     if (is_task(*span)) {
       planes.insert(span->plane);
-    } else if (span->kind != sim::SpanKind::collective) {
+    } else if (span->kind == sim::SpanKind::kernel) {
       streams.insert(span->stream);
     }
   }
-  for (const ProcessName& process : processes) writer.name_process(rank, process);
+  for (const ProcessName& process : processes) {
+    writer.name_process(pid(rank, process.process), rank, process.name, process.sort_index);
+  }
   for (const std::uint32_t stream : streams) {
     writer.name_thread(pid(rank, Process::hardware), stream, fmt::format("Stream {}", stream));
   }
@@ -318,6 +343,7 @@ void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::
     }
     write_overlap(writer, rank, spans);
     write_cells(writer, rank, hccl::traced_cells(plan, spans));
+    write_host(writer, plan, rank, spans);
   }
   writer.finish();
 }

@@ -1,5 +1,4 @@
 #include "cli/print/run_report.hpp"
-#include "cli/print/host_report.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +8,8 @@
 
 #include <filesystem>
 #include <utility>
+
+#include "cli/print/host_report.hpp"
 
 namespace hcclsim::cli {
 namespace {
