@@ -402,6 +402,7 @@ void Experiment::add_start_up(const RunSpec& spec) {
 
 void Experiment::add_host(const RunSpec& spec) {
   images_per_second = spec.host.images_per_second.value_or(0);
+  launch_is_assumed = spec.host.launch_is_assumed;
   const InputReading unknown{.samples = std::uint64_t{batch.micro_batch} * batch.micro_batches};
   add_host_work(spec.host, input.value_or(unknown), cluster, soc.name, training, notes);
 }

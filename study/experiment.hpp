@@ -59,6 +59,7 @@ struct Experiment : LoadedPlatform {
   std::string fusion;              ///< which tensors travel together, in words; empty: gradients are split as HCCL does
   std::string gradient_rule;       ///< MindSpore's rule for gradients, in words; empty: they are split as HCCL does
   hccl::TrainingOptions training;  ///< without traced ranks
+  bool launch_is_assumed = false;  ///< that of kernels in eager execution
   double images_per_second = 0;    ///< that the data workers of a server prepare; 0: any number
   std::optional<FailureSpec> failures;  ///< of a job of such steps
   std::vector<hccl::StartUp> start_up;  ///< of each stage: what is sent once before the first step

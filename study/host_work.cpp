@@ -103,14 +103,13 @@ HostFigures host_figures(const hccl::TrainingOptions& training, double images_pe
     input.ranks = static_cast<Rank>(images_per_second / training.input->samples_per_second[rank] + 0.5);
     figures.input = input;
   }
-  if (!training.checkpoints.has_value()) return figures;
-  const Bytes bytes = hccl::CheckpointWrites::bytes_of(*role.program);
-  HostFigures::Checkpoints& written = figures.checkpoints.emplace();
-  written.bytes = bytes;
-  written.time = static_cast<double>(bytes) / training.checkpoints->bandwidth;
-  for (std::uint32_t behind = training.checkpoints->every; behind <= view.iterations.size();
-       behind += training.checkpoints->every) {
-    written.behind.push_back(behind);
+  for (std::uint32_t iteration = 0; iteration < view.iterations.size(); ++iteration) {
+    const std::optional<sim::Interval>& written = view.iterations[iteration].checkpoint;
+    if (!written.has_value()) continue;
+    if (!figures.checkpoints.has_value()) figures.checkpoints.emplace();
+    figures.checkpoints->bytes = hccl::CheckpointWrites::bytes_of(*role.program);
+    figures.checkpoints->time = written->length();
+    figures.checkpoints->behind.push_back(iteration + 1);
   }
   return figures;
 }

@@ -75,7 +75,7 @@ void add_checkpoints(Plan& plan, const CheckpointWrites& writes) {
     PlanTask task{.work = HostWork{duration},
                   .purpose = {.phase = StepPhase::checkpoint, .stage = role.stage},
                   .after = last_tasks(role),
-                  .steps = {.begin = writes.every - 1, .every = writes.every}};
+                  .steps = {.begin = writes.every - 1 - writes.steps_done % writes.every, .every = writes.every}};
     task.stream = add_stream(role, StreamKind::host, 0);
     role.tasks.push_back(std::move(task));
   }

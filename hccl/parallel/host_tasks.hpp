@@ -36,6 +36,7 @@ void add_input(Plan& plan, const InputPipeline& input);
 struct CheckpointWrites {
   std::uint32_t every = 0;       ///< steps, at least one: behind step number `every`, 2 · `every`, …
   BytesPerSecond bandwidth = 0;  ///< of each rank
+  std::uint32_t steps_done = 0;  ///< of the training, before the first one of the Plan
 
   /// Weights and optimizer state of a rank that carries out the program.
   [[nodiscard]] static Bytes bytes_of(const models::Program& program) {
