@@ -288,6 +288,11 @@ TEST(HostWork, FoldedStepsAreThoseOfAllRanks) {
       if (rank / of_server + 1 == servers) setting.options.input->samples_per_second[rank] *= 1.5;
     }
     if (random() % 2 == 0) setting.options.host_launch = (1 + random() % 20) * us;
+    if (random() % 4 == 0) {
+      std::vector<double> speeds(npus, 1);
+      speeds[random() % npus] = 0.8;
+      setting.options.skew = device::Skew({.start_skew = random() % 2 * 1e-4, .speeds = speeds}, npus);
+    }
     if (random() % 3 == 0) setting.options.checkpoints = {.every = 2, .bandwidth = 1e9};
     const Figures all = simulate(setting);
     setting.options.fold = Fold::automatic;
