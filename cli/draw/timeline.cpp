@@ -233,11 +233,11 @@ void write_span(Writer& writer, const sim::Span& span) {
 
 /// Lanes of the host: kernels and communication that it issues, and each of its streams.
 void write_host(Writer& writer, const hccl::Plan& plan, Rank rank, const std::vector<const sim::Span*>& spans) {
-  const hccl::Role& role = plan.role(rank);
   const std::uint32_t process = host_pid(plan, rank);
   std::set<std::uint32_t> lanes;
   for (const sim::Span* span : spans) {
     if (span->kind != sim::SpanKind::host) continue;
+    const hccl::Role& role = plan.role(rank);
     if (lanes.empty()) writer.name_process(process, rank, host_process, host_sort_index);
     if (lanes.insert(span->stream).second) {
       const bool issues = span->stream >= role.streams.size();

@@ -122,7 +122,8 @@ TEST(JsonReport, Keys) {
   EXPECT_THAT(keys, ElementsAre("format_version", "model", "platform", "npus", "batch", "rank", "iterations", "amp",
                                 "framework", "hcom_parallel", "launch", "network", "settings", "segment_log",
                                 "segments", "trace", "gradients", "step_time_s", "ranks", "images_per_s", "compute_s",
-                                "exposed_communication_s", "hbm_peak_bytes", "uncertainty", "advice", "notes"));
+                                "exposed_communication_s", "free_s", "data_aug_bound_s", "hbm_peak_bytes",
+                                "uncertainty", "advice", "notes"));
   EXPECT_EQ(json["format_version"], 2);
   report.step.ranks_simulated = 2;
   EXPECT_EQ(Json::parse(json_report(report))["folded"], (Json{{"classes", 2}, {"ranks_simulated", 2}}));
