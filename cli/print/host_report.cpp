@@ -5,41 +5,44 @@
 
 #include <optional>
 
+#include "cli/print/output.hpp"
+
 namespace hcclsim::cli {
 namespace {
 
-double ms(Seconds time) { return time * 1e3; }
-double megabytes(Bytes bytes) { return static_cast<double>(bytes) / 1e6; }
+double as_megabytes(Bytes bytes) { return static_cast<double>(bytes) / 1e6; }
 
 std::string input_text(const study::HostFigures::Input& input, const hccl::IterationPoints& points) {
   const std::string ahead =
       input.prefetch == 0 ? "prepared when the step begins" : fmt::format("up to {} batches ahead", input.prefetch);
-  const std::string copy =
-      input.copied == 0 ? ""
-                        : fmt::format(", {:.3f} ms to copy its {:.2f} MB", ms(input.copy), megabytes(input.copied));
-  const std::string bound = points.data_aug_bound.has_value()
-                                ? fmt::format("Data Aug Bound {:.3f} ms, of it ", ms(*points.data_aug_bound))
-                                : "";
-  return fmt::format(
-      "Input: {:g} images/s for {} NPU{} of the server, {}: {:.3f} ms to prepare the {} of a step{}; "
-      "{}{:.3f} ms without a batch\n",
-      input.images_per_second, input.ranks, input.ranks == 1 ? "" : "s", ahead, ms(input.batch), input.samples, copy,
-      bound, ms(points.data_wait));
+  std::string text = fmt::format(
+      "Input: {:g} images/s for {} NPU{} of the server, {}: {} ms to prepare the {} of a step", input.images_per_second,
+      input.ranks, input.ranks == 1 ? "" : "s", ahead, milliseconds(input.batch), input.samples);
+  if (input.copied > 0) {
+    text += fmt::format(", {} ms to copy their {:.2f} MB", milliseconds(input.copy), as_megabytes(input.copied));
+  }
+  text += "; ";
+  if (points.data_aug_bound.has_value()) {
+    text += fmt::format("Data Aug Bound {} ms, of it ", milliseconds(*points.data_aug_bound));
+  }
+  return text + fmt::format("{} ms without a batch\n", milliseconds(points.data_wait));
 }
 
 std::string issuing_text(const study::HostFigures::Issuing& issuing) {
   return fmt::format(
-      "Eager: the host issues {} kernels and communication operators of the step in {:.3f} ms, {:g} us per kernel\n",
-      issuing.calls, ms(issuing.busy), issuing.launch / microsecond);
+      "Eager: the host issues {} kernels and communication operators of the step in {} ms, {:g} us per kernel\n",
+      issuing.calls, milliseconds(issuing.busy), issuing.launch / microsecond);
 }
 
 std::string checkpoints_text(const study::HostFigures::Checkpoints& written, std::size_t iterations) {
-  std::string mean;
-  if (iterations > 1) {
-    mean = fmt::format("; the step above is the mean of iterations 2 to {}, checkpoints included", iterations);
-  }
-  return fmt::format("Checkpoint of {:.2f} MB behind iteration{} {}: {:.3f} ms each{}\n", megabytes(written.bytes),
-                     written.behind.size() == 1 ? "" : "s", fmt::join(written.behind, ", "), ms(written.time), mean);
+  // The first iteration is not part of the step's mean.
+  const std::string mean =
+      written.behind.back() == 1
+          ? ""
+          : fmt::format("; the step above is the mean of iterations 2 to {}, with them", iterations);
+  return fmt::format("Checkpoint of {:.2f} MB behind iteration{} {}: {} ms each{}\n", as_megabytes(written.bytes),
+                     written.behind.size() == 1 ? "" : "s", fmt::join(written.behind, ", "), milliseconds(written.time),
+                     mean);
 }
 
 }  // namespace
