@@ -5,7 +5,6 @@
 #include <string>
 
 #include "cli/options/parse/origins.hpp"
-#include "hccl/parallel/host_tasks.hpp"
 #include "study/run/spec.hpp"
 
 /// Options of `hcclsim run` that say what hosts do for a step: how they launch it, and how its batches come.
@@ -15,7 +14,7 @@ struct HostOptions {
   std::string exec = "sink";                  ///< or "eager"
   std::optional<double> launch_us{};          ///< to issue a kernel; none: what is assumed
   std::optional<double> images_per_second{};  ///< of the data workers of a server; none: any number
-  std::uint32_t prefetch = hccl::default_prefetch;
+  std::uint32_t prefetch = study::HostSpec{}.prefetch;
 };
 
 void add_host_options(Command& command, HostOptions& options);
