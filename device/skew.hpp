@@ -12,7 +12,8 @@
 namespace hcclsim::device {
 
 struct SkewOptions {
-  Seconds start_skew = 0;        ///< ranks start uniformly in [0, start_skew)
+  Seconds start = 0;             ///< date from which on ranks start
+  Seconds start_skew = 0;        ///< ranks start uniformly in [start, start + start_skew)
   std::vector<double> speeds{};  ///< relative speed of every rank, 1 = nominal; empty: none
   double speed_spread = 0;       ///< ranks' speeds lie uniformly in [1 − spread, 1 + spread); below 1
   double jitter = 0;             ///< relative standard deviation of a kernel's duration, at most 0.16

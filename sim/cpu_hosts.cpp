@@ -1,13 +1,9 @@
 #include "sim/cpu_hosts.hpp"
 
-#include <simgrid/s4u/Host.hpp>
-#include <simgrid/s4u/Link.hpp>
-
 #include <algorithm>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "sim/simgrid_engine.hpp"
 
 namespace hcclsim::sim {
 namespace {
@@ -19,22 +15,11 @@ std::uint32_t number_at_end(std::string_view name) {
 
 }  // namespace
 
-CpuHosts::CpuHosts(Cluster& cluster) : cluster_(cluster) {
-  for (simgrid::s4u::Host* const host : engine().get_all_hosts()) {
-    if (host->get_property("cpu") != nullptr) hosts_.push_back(host);
-  }
-  std::ranges::sort(hosts_, [](const auto* a, const auto* b) {
-    return std::pair(number_at_end(a->get_name()), a->get_name()) <
-           std::pair(number_at_end(b->get_name()), b->get_name());
+CpuHosts::CpuHosts(Cluster& cluster) : cluster_(cluster), cpus_(cluster.cpus().begin(), cluster.cpus().end()) {
+  std::ranges::sort(cpus_, [](const Cpu& a, const Cpu& b) {
+    return std::pair(number_at_end(a.name), a.name) < std::pair(number_at_end(b.name), b.name);
   });
-  if (hosts_.size() > cluster.servers()) hosts_.resize(cluster.servers());
-  for (const auto* const host : hosts_) names_.push_back(host->get_name());
-}
-
-simgrid::s4u::Host& CpuHosts::host_of(Rank npu) const {
-  auto* const host = engine().host_by_name_or_null(cluster_.npu(npu).name);
-  if (host == nullptr) internal_error("NPU '{}' is no host", cluster_.npu(npu).name);
-  return *host;
+  if (cpus_.size() > cluster.servers()) cpus_.resize(cluster.servers());
 }
 
 Rank CpuHosts::gateway(std::uint32_t cpu, Rank of) const {
@@ -44,30 +29,28 @@ Rank CpuHosts::gateway(std::uint32_t cpu, Rank of) const {
     if (cluster_.npu(npu).device == cluster_.npu(of).device) return npu;
     if (!first.has_value()) first = npu;
   }
-  if (!first.has_value()) bad_input("platform", "{}: the server of {} has no NPU", cluster_.path(), names_[cpu]);
+  if (!first.has_value()) bad_input("platform", "{}: the server of {} has no NPU", cluster_.path(), cpus_[cpu].name);
   return *first;
 }
 
 std::vector<LinkId> CpuHosts::local_way(Rank npu, std::uint32_t cpu, bool up) const {
-  std::vector<simgrid::s4u::Link*> way;
-  simgrid::s4u::Host& from = up ? host_of(npu) : *hosts_[cpu];
-  simgrid::s4u::Host& to = up ? *hosts_[cpu] : host_of(npu);
-  try {
-    from.route_to(&to, way, nullptr);
-  } catch (const std::exception&) {
-    way.clear();
-  }
-  if (way.empty()) {
+  const HostId local = cluster_.npu(npu).host;
+  std::vector<LinkId> links = up ? cluster_.way(local, cpus_[cpu].host) : cluster_.way(cpus_[cpu].host, local);
+  if (links.empty()) {
     bad_input("platform", "{}: no route between NPU '{}' and its CPU '{}'", cluster_.path(), cluster_.npu(npu).name,
-              names_[cpu]);
-  }
-  std::vector<LinkId> links;
-  for (const simgrid::s4u::Link* const part : way) {
-    const std::optional<LinkId> known = cluster_.id_of(part);
-    if (!known.has_value()) internal_error("link '{}' is unknown", part->get_name());
-    links.push_back(*known);
+              cpus_[cpu].name);
   }
   return links;
+}
+
+Route CpuHosts::route_of(std::vector<LinkId> links, Rank source, Rank destination) const {
+  Route route{.source = source,
+              .destination = destination,
+              .from = cluster_.npu(source).host,
+              .to = cluster_.npu(destination).host,
+              .links = std::move(links)};
+  cluster_.complete(route);
+  return route;
 }
 
 const Route& CpuHosts::from_npu(Rank npu, std::uint32_t cpu) {
@@ -78,7 +61,7 @@ const Route& CpuHosts::from_npu(Rank npu, std::uint32_t cpu) {
   if (through != npu) links = cluster_.route(npu, through).links;
   const std::vector<LinkId> rest = local_way(through, cpu, true);
   links.insert(links.end(), rest.begin(), rest.end());
-  place->second = cluster_.route_over(std::move(links), npu, through);
+  place->second = route_of(std::move(links), npu, through);
   return place->second;
 }
 
@@ -92,8 +75,8 @@ const Route& CpuHosts::to_npu(std::uint32_t cpu, Rank npu) {
     const std::vector<LinkId>& rest = cluster_.route(through, npu).links;
     links.insert(links.end(), rest.begin(), rest.end());
   }
-  place->second = cluster_.route_over(std::move(links), through, npu);
-  if (is_local) place->second.cpu = hosts_[cpu];
+  place->second = route_of(std::move(links), through, npu);
+  if (is_local) place->second.from = cpus_[cpu].host;
   return place->second;
 }
 
@@ -109,7 +92,7 @@ const Route& CpuHosts::between(std::uint32_t from, std::uint32_t to) {
   std::vector<LinkId> links = local_way(source, from, false);
   const Route& rest = from_npu(source, to);
   links.insert(links.end(), rest.links.begin(), rest.links.end());
-  place->second = cluster_.route_over(std::move(links), source, rest.destination);
+  place->second = route_of(std::move(links), source, rest.destination);
   return place->second;
 }
 

@@ -63,6 +63,9 @@ class Trace {
     tasks_ = tasks;
   }
 
+  /// Spans of this training iteration and later ones are not kept, but for those of the host (end_host_at()).
+  void end_before(std::int32_t iteration) { end_ = iteration; }
+
   [[nodiscard]] bool selected(Rank rank) const { return rank < selected_.size() && selected_[rank]; }
   [[nodiscard]] bool selected_tasks(Rank rank) const { return tasks_ && selected(rank); }
 
@@ -72,9 +75,13 @@ class Trace {
     if (is_new) names_.push_back(name);
     return place->second;
   }
-  void add(const Span& span) { spans_.push_back(span); }
-  /// Drops what the host does from a date on.
-  void end_at(Seconds date) {
+  void add(const Span& span) {
+    const bool keeps = span.kind == SpanKind::host ? span.start < end_of_host_ : span.id.iteration < end_;
+    if (keeps) spans_.push_back(span);
+  }
+  /// Drops what the host does from a date on, which may be for iterations to come.
+  void end_host_at(Seconds date) {
+    end_of_host_ = date;
     std::erase_if(spans_, [date](const Span& span) { return span.kind == SpanKind::host && span.start >= date; });
   }
 
@@ -84,6 +91,8 @@ class Trace {
  private:
   std::vector<bool> selected_;
   bool tasks_ = false;
+  std::int32_t end_ = std::numeric_limits<std::int32_t>::max();  // iterations from this one on are not kept
+  Seconds end_of_host_ = std::numeric_limits<Seconds>::infinity();
   std::vector<Span> spans_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  // of names

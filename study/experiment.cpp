@@ -22,14 +22,6 @@
 namespace hcclsim::study {
 namespace {
 
-sim::NetworkKind network_of(const RunSpec& spec, Rank npus) {
-  if (spec.network.has_value()) return *spec.network;
-  // A mesh that is asked for moves something between all pairs at once, also between servers.
-  const bool mesh =
-      spec.allreduce == hccl::Algorithm::mesh_one_shot || spec.allreduce == hccl::Algorithm::mesh_two_shot;
-  return sim::automatic_network(npus, mesh ? std::uint64_t{npus} * (npus - 1) : npus);
-}
-
 /// Whether two NPUs have the same type and state the same figures of it.
 bool alike(const sim::Npu& a, const sim::Npu& b) {
   if (a.soc != b.soc && sim::soc_of_property(a.soc) != sim::soc_of_property(b.soc)) return false;
@@ -42,10 +34,15 @@ bool alike(const sim::Npu& a, const sim::Npu& b) {
                      [&](const sim::NpuProperty& property) { return value(a, property) == value(b, property); });
 }
 
-/// The number of NPUs that take part, all of one kind: those of the rank table, or as the spec says.
+/// The number of NPUs that take part, all of one kind: those of the rank table or list, or as the spec says.
 Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
   const sim::Cluster& cluster = platform.cluster;
   const Rank npus = platform.placed.value_or(spec.npus.value_or(cluster.size()));
+  if (const std::vector<Rank>& list = spec.platform.rank_table.npus_list;
+      !list.empty() && spec.npus.value_or(npus) != npus) {
+    bad_input("option", "--npus-list {} names {} NPUs, but --npus (or device_num) says {}; they must agree",
+              hccl::rank_ranges(list), npus, *spec.npus);
+  }
   if (npus > cluster.size()) {
     bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),
               cluster.size());
@@ -167,8 +164,9 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.levels = spec.levels;
   training.launch = spec.launch;
   training.iterations = spec.iterations;
-  training.network = network_of(spec, npus);
+  training.network = spec.network;
   training.fold = spec.fold;
+  if (spec.hbm_contention) share_hbm(spec);
   mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
   failures = spec.failures;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
@@ -205,6 +203,28 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   add_host(spec);
   note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                  topology_of(training.replicas(), cluster));
+}
+
+void Experiment::share_hbm(const RunSpec& spec) {
+  if (spec.network == sim::NetworkKind::simgrid) {
+    bad_input("option",
+              "--hbm-contention on does not go with --network simgrid, whose transfers load links alone; give fluid");
+  }
+  training.hbm_contention = true;
+  notes.push_back(
+      fmt::format("HBM contention: kernels, copies and transfers of an NPU share {:g} GB/s of HBM, kernels and AI-core "
+                  "reductions take the AI cores one after the other; the costs of single collectives, where they are "
+                  "given, are those on NPUs that do nothing else",
+                  soc.hbm_bandwidth / giga));
+  if (!spec.gradients_file.empty()) {
+    notes.push_back(
+        fmt::format("HBM contention: {} does not tell what its kernels read and write, so transfers do not "
+                    "slow them down; updates follow the cost model",
+                    spec.gradients_file));
+  } else if (!spec.profiles.empty()) {
+    notes.emplace_back(
+        "HBM contention: of measured kernels, bytes are those of the cost model, where it has the kernel");
+  }
 }
 
 void Experiment::name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule) {

@@ -11,10 +11,12 @@
 
 #include "base/error.hpp"
 #include "base/output_file.hpp"
+#include "cli/commands/run_concurrent.hpp"
 #include "cli/commands/run_ps.hpp"
 #include "cli/draw/svg_chart.hpp"
 #include "cli/draw/timeline.hpp"
 #include "cli/html/pages.hpp"
+#include "cli/options/concurrent_options.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/baseline.hpp"
@@ -42,9 +44,11 @@ constexpr const char* footer =
     "  hcclsim run --gradients profile.csv --format json     a measured profile instead of a model\n"
     "  hcclsim run --numerics --iterations 10                real gradients, loss and accuracy\n"
     "  hcclsim run --explain                                 why these algorithms, and what others cost\n"
+    "  hcclsim run --links 8                                 busiest links, and what for\n"
     "  hcclsim run --format json --advice                    with comparisons and advice\n"
     "  hcclsim run --mode ps --servers 2 --npus 6            parameter servers on NPUs 6 and 7\n"
-    "  hcclsim run --baseline stored.json --junit run.xml    against a run that was stored, for CI";
+    "  hcclsim run --baseline stored.json --junit run.xml    against a run that was stored, for CI\n"
+    "  hcclsim run --concurrent a.toml --concurrent b.toml   jobs side by side, each on its npus-list";
 
 /// The timeline files that --trace asks for: one, or one per rank in a folder.
 struct Timeline {
@@ -183,6 +187,13 @@ void check_traced(const RunOptions& options, Rank npus) {
   }
 }
 
+/// A page shows some links in any case, and their loads in intervals: about as many as a screen can show.
+study::LinkWishes link_wishes(const RunOptions& options) {
+  constexpr std::size_t usual = 16;
+  if (options.html.path.empty()) return {.most = options.links};
+  return {.most = options.links > 0 ? options.links : usual, .intervals = 400};
+}
+
 /// Simulates, prints and writes. Runs in a child. `session` is there with --numerics.
 void run_and_print(const RunOptions& options, const BaselineOptions& regression_options, study::Experiment& experiment,
                    Session* session) {
@@ -202,7 +213,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
                           .explained_uncertainty = options.explain_uncertainty,
                           .compared = options.format == OutputFormat::text || options.advice || !html.empty(),
                           .explained = options.explain,
-                          .links = !html.empty(),
+                          .links = link_wishes(options),
                           .by_rank = options.format == OutputFormat::json || !html.empty() ||
                                      !regression_options.file.empty() || !regression_options.junit.empty()};
   if (!timelines.empty()) wishes.traced = traced_ranks(options, npus);
@@ -255,11 +266,18 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
   const auto regression = std::make_shared<BaselineOptions>();
   add_run_options(command, *options);
   add_baseline_options(command, *regression);
-  command.on_run([&command, options, regression, html] {
+  const auto concurrent = std::make_shared<ConcurrentOptions>();
+  add_concurrent_options(command, *options, *concurrent);
+  command.on_run([&command, options, regression, concurrent, html] {
     if (html != nullptr) options->html = *html;
     std::optional<Session> session;
     with_junit(command, *regression, "run", [&] {
+      if (concurrent->enabled()) {
+        run_concurrent(command, *options, *concurrent);
+        return;
+      }
       finish_run_options(command, *options);
+      require_no_job(command);
       check_baseline_options(command, *regression);
       options->spec.platform.file = options->platform;
       if (options->ps.enabled) {

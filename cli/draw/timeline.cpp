@@ -44,14 +44,6 @@ constexpr std::array<std::string_view, 4> overlap_threads{"Computing", "Communic
 constexpr std::string_view forward_colour = "rail_response";
 constexpr std::string_view backward_colour = "rail_animation";
 
-std::uint32_t pid(Rank rank, Process process) {
-  return rank * static_cast<std::uint32_t>(processes.size()) + static_cast<std::uint32_t>(process);
-}
-
-std::uint32_t host_pid(const hccl::Plan& plan, Rank rank) {
-  return plan.ranks() * static_cast<std::uint32_t>(processes.size()) + rank;
-}
-
 std::string json_string(std::string_view text) { return Json(text).dump(); }
 
 bool is_task(const sim::Span& span) {
@@ -101,10 +93,34 @@ std::string operator_name(std::uint32_t call, std::int32_t iteration) {
 double rounded(Seconds date) { return std::round(date * 1e9) / 1e9; }
 std::string timestamp(Seconds date) { return fmt::format("{:.3f}", date * microseconds_per_second); }
 
+/// How many NPUs the platform has at least, if these jobs run on it.
+Rank npus_of(std::span<const TimelineJob> jobs) {
+  Rank npus = 0;
+  for (const TimelineJob& job : jobs) {
+    npus = std::max(npus, job.npus.empty() ? job.plan.ranks() : *std::ranges::max_element(job.npus) + 1);
+  }
+  return npus;
+}
+
 /// Collects the events and hands them on in pieces.
 class Writer {
  public:
-  Writer(const sim::Trace& trace, const Sink& sink) : trace_(trace), sink_(sink) {}
+  /// `npus` of all jobs.
+  Writer(const Sink& sink, Rank npus) : sink_(sink), npus_(npus) {}
+
+  /// What follows is of this job.
+  void begin(const TimelineJob& job) {
+    job_ = &job;
+    calls_.clear();
+  }
+
+  [[nodiscard]] std::uint32_t pid(Rank rank, Process process) const {
+    return npu(rank) * static_cast<std::uint32_t>(processes.size()) + static_cast<std::uint32_t>(process);
+  }
+
+  [[nodiscard]] std::uint32_t host_pid(Rank rank) const {
+    return npus_ * static_cast<std::uint32_t>(processes.size()) + npu(rank);
+  }
 
   /// An event's fields after the opening brace, without the closing one.
   template <typename... Args>
@@ -116,11 +132,12 @@ class Writer {
     if (text_.size() >= piece_bytes) flush();
   }
 
-  void name_process(std::uint32_t id, Rank rank, std::string_view name, std::uint32_t sort_index) {
-    event(R"("name":"process_name","ph":"M","pid":{},"args":{{"name":"{}"}})", id, name);
-    event(R"("name":"process_labels","ph":"M","pid":{},"args":{{"labels":"NPU {}"}})", id, rank);
+  void name_process(std::uint32_t id, Rank rank, std::string_view process, std::uint32_t sort_index) {
+    const std::string name = job_->name.empty() ? std::string(process) : fmt::format("{}: {}", job_->name, process);
+    event(R"("name":"process_name","ph":"M","pid":{},"args":{{"name":{}}})", id, json_string(name));
+    event(R"("name":"process_labels","ph":"M","pid":{},"args":{{"labels":"NPU {}"}})", id, npu(rank));
     event(R"("name":"process_sort_index","ph":"M","pid":{},"args":{{"sort_index":{}}})", id,
-          rank * sort_indices_per_rank + sort_index);
+          npu(rank) * sort_indices_per_rank + sort_index);
   }
 
   void name_thread(std::uint32_t process, std::uint32_t thread, std::string_view name) {
@@ -145,8 +162,9 @@ class Writer {
 
   /// One end of an arrow: "s" where a notify is posted, "f" where the wait that consumes it ends.
   void flow_end(char phase, std::uint64_t flow, std::uint32_t process, std::uint32_t thread, Seconds date) {
-    event(R"("name":"notify","cat":"notify","ph":"{}","bp":"e","id":{},"pid":{},"tid":{},"ts":{})", phase, flow,
-          process, thread, timestamp(date));
+    const std::string category = job_->name.empty() ? "notify" : "notify of " + job_->name;
+    event(R"("name":"notify","cat":{},"ph":"{}","bp":"e","id":{},"pid":{},"tid":{},"ts":{})", json_string(category),
+          phase, flow, process, thread, timestamp(date));
   }
 
   /// Number of a collective among those of its rank and iteration, in the order in which they are asked for.
@@ -159,7 +177,7 @@ class Writer {
 
   [[nodiscard]] std::string name(const sim::Span& span) const { return quoted_name(span.name); }
   /// A name of the trace as a JSON string.
-  [[nodiscard]] std::string quoted_name(std::uint32_t index) const { return json_string(trace_.name(index)); }
+  [[nodiscard]] std::string quoted_name(std::uint32_t index) const { return json_string(job_->trace.name(index)); }
 
  private:
   void flush() {
@@ -167,8 +185,12 @@ class Writer {
     text_.clear();
   }
 
-  const sim::Trace& trace_;
+  /// Of the platform.
+  [[nodiscard]] Rank npu(Rank rank) const { return job_->npus.empty() ? rank : job_->npus[rank]; }
+
+  const TimelineJob* job_ = nullptr;
   const Sink& sink_;
+  Rank npus_;
   std::string text_;
   bool empty_ = true;
   std::map<std::pair<Rank, std::int32_t>, std::uint32_t> calls_;
@@ -207,18 +229,19 @@ using Flows = std::set<std::uint64_t>;
 void write_flow(Writer& writer, const sim::Span& span, const Flows& flows) {
   if (span.flow == 0 || !flows.contains(span.flow)) return;
   const char phase = span.kind == sim::SpanKind::notify_post ? 's' : 'f';
-  writer.flow_end(phase, span.flow, pid(span.rank, Process::communication), first_plane_thread + span.plane, span.end);
+  writer.flow_end(phase, span.flow, writer.pid(span.rank, Process::communication), first_plane_thread + span.plane,
+                  span.end);
 }
 
 void write_span(Writer& writer, const sim::Span& span) {
   if (is_task(span)) {
-    writer.span(json_string(task_name(span)), pid(span.rank, Process::communication), first_plane_thread + span.plane,
-                span.start, span.end, task_args(span));
+    writer.span(json_string(task_name(span)), writer.pid(span.rank, Process::communication),
+                first_plane_thread + span.plane, span.start, span.end, task_args(span));
     return;
   }
   if (span.kind == sim::SpanKind::collective) {
     writer.span(json_string(operator_name(writer.next_call(span), span.id.iteration)),
-                pid(span.rank, Process::communication), group_thread, span.start, span.end,
+                writer.pid(span.rank, Process::communication), group_thread, span.start, span.end,
                 fmt::format("\"trace point\":{},\"alg_type\":{},\"count\":{},\"data_type\":\"{}\",\"size(Byte)\":{},"
                             "\"stream id\":{},\"iteration\":{}",
                             writer.name(span), writer.quoted_name(span.algorithm), span.bytes / size_of(span.type),
@@ -227,13 +250,13 @@ void write_span(Writer& writer, const sim::Span& span) {
   }
   if (span.kind == sim::SpanKind::host) return;  // write_host()
   writer.span(
-      writer.name(span), pid(span.rank, Process::hardware), span.stream, span.start, span.end,
+      writer.name(span), writer.pid(span.rank, Process::hardware), span.stream, span.start, span.end,
       fmt::format(R"("Task Type":"AI_CORE","Stream Id":{},"iteration":{})", span.stream, span.id.iteration + 1));
 }
 
 /// Lanes of the host: kernels and communication that it issues, and each of its streams.
 void write_host(Writer& writer, const hccl::Plan& plan, Rank rank, const std::vector<const sim::Span*>& spans) {
-  const std::uint32_t process = host_pid(plan, rank);
+  const std::uint32_t process = writer.host_pid(rank);
   std::set<std::uint32_t> lanes;
   for (const sim::Span* span : spans) {
     if (span->kind != sim::SpanKind::host) continue;
@@ -260,17 +283,18 @@ void write_names(Writer& writer, Rank rank, const std::vector<const sim::Span*>&
     }
   }
   for (const ProcessName& process : processes) {
-    writer.name_process(pid(rank, process.process), rank, process.name, process.sort_index);
+    writer.name_process(writer.pid(rank, process.process), rank, process.name, process.sort_index);
   }
   for (const std::uint32_t stream : streams) {
-    writer.name_thread(pid(rank, Process::hardware), stream, fmt::format("Stream {}", stream));
+    writer.name_thread(writer.pid(rank, Process::hardware), stream, fmt::format("Stream {}", stream));
   }
-  writer.name_thread(pid(rank, Process::communication), group_thread, "Group hccl_world_group Communication");
+  writer.name_thread(writer.pid(rank, Process::communication), group_thread, "Group hccl_world_group Communication");
   for (const std::uint32_t plane : planes) {
-    writer.name_thread(pid(rank, Process::communication), first_plane_thread + plane, fmt::format("Plane {}", plane));
+    writer.name_thread(writer.pid(rank, Process::communication), first_plane_thread + plane,
+                       fmt::format("Plane {}", plane));
   }
   for (std::uint32_t i = 0; i < overlap_threads.size(); ++i) {
-    writer.name_thread(pid(rank, Process::overlap), i, overlap_threads.at(i));
+    writer.name_thread(writer.pid(rank, Process::overlap), i, overlap_threads.at(i));
   }
 }
 
@@ -293,7 +317,8 @@ void write_overlap(Writer& writer, Rank rank, const std::vector<const sim::Span*
                                                           sim::subtract(communicating, computing), std::move(free)};
   for (std::uint32_t i = 0; i < threads.size(); ++i) {
     for (const sim::Interval& interval : threads.at(i)) {
-      writer.span(json_string(overlap_threads.at(i)), pid(rank, Process::overlap), i, interval.start, interval.end, "");
+      writer.span(json_string(overlap_threads.at(i)), writer.pid(rank, Process::overlap), i, interval.start,
+                  interval.end, "");
     }
   }
 }
@@ -302,7 +327,7 @@ void write_overlap(Writer& writer, Rank rank, const std::vector<const sim::Span*
 void write_cells(Writer& writer, Rank rank, const std::vector<hccl::TracedCell>& cells) {
   if (cells.empty()) return;
   const auto thread = static_cast<std::uint32_t>(overlap_threads.size());
-  const std::uint32_t process = pid(rank, Process::overlap);
+  const std::uint32_t process = writer.pid(rank, Process::overlap);
   writer.name_thread(process, thread, fmt::format("Stage {}", cells.front().stage));
   for (const hccl::TracedCell& cell : cells) {
     const bool forward = cell.phase == hccl::StepPhase::forward;
@@ -313,12 +338,10 @@ void write_cells(Writer& writer, Rank rank, const std::vector<hccl::TracedCell>&
   }
 }
 
-}  // namespace
-
-void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink) {
+void write_job(Writer& writer, const TimelineJob& job) {
   std::map<Rank, std::vector<const sim::Span*>> spans_of;
-  for (const Rank rank : ranks) spans_of[rank];
-  for (const sim::Span& span : trace.spans()) {
+  for (const Rank rank : job.ranks) spans_of[rank];
+  for (const sim::Span& span : job.trace.spans()) {
     const auto found = spans_of.find(span.rank);
     if (found != spans_of.end()) found->second.push_back(&span);
   }
@@ -334,7 +357,7 @@ void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::
       if (span->kind == sim::SpanKind::notify_wait && posts.contains(span->flow)) flows.insert(span->flow);
     }
   }
-  Writer writer(trace, sink);
+  writer.begin(job);
   for (const auto& [rank, spans] : spans_of) {
     write_names(writer, rank, spans);
     for (const sim::Span* span : spans) {
@@ -342,10 +365,22 @@ void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::
       write_flow(writer, *span, flows);
     }
     write_overlap(writer, rank, spans);
-    write_cells(writer, rank, hccl::traced_cells(plan, spans));
-    write_host(writer, plan, rank, spans);
+    write_cells(writer, rank, hccl::traced_cells(job.plan, spans));
+    write_host(writer, job.plan, rank, spans);
   }
+}
+
+}  // namespace
+
+void write_timeline(std::span<const TimelineJob> jobs, const Sink& sink) {
+  Writer writer(sink, npus_of(jobs));
+  for (const TimelineJob& job : jobs) write_job(writer, job);
   writer.finish();
+}
+
+void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink) {
+  const TimelineJob job{.plan = plan, .trace = trace, .ranks = ranks};
+  write_timeline({&job, 1}, sink);
 }
 
 }  // namespace hcclsim::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,18 @@ namespace hcclsim::cli {
 
 /// Takes the next piece of the text.
 using Sink = std::function<void(std::string_view)>;
+
+/// What the timeline shows of one of several jobs. Its processes are named by the job and numbered by its NPUs.
+struct TimelineJob {
+  const hccl::Plan& plan;
+  const sim::Trace& trace;
+  std::vector<Rank> ranks{};
+  std::string name{};            ///< empty: the only job
+  std::span<const Rank> npus{};  ///< of the platform, by rank; empty: the same numbers
+};
+
+/// Writes the timeline of jobs that were simulated together.
+void write_timeline(std::span<const TimelineJob> jobs, const Sink& sink);
 
 /// Writes the timeline of these ranks, piece by piece, so that a large trace is never held as text.
 void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink);

@@ -80,6 +80,13 @@ void add_model_options(Command& command, RunOptions& options) {
       .value_name("NORM");
 }
 
+std::vector<Rank> parse_npus_list(const std::string& text) {
+  std::vector<Rank> npus = parse_ranks_in_order(text);
+  if (npus.size() > max_npus)
+    bad_input("option", "'{}' names {} NPUs; accepted: up to {}", text, npus.size(), max_npus);
+  return npus;
+}
+
 void add_cluster_options(Command& command, RunOptions& options) {
   command.begin_group("Where");
   command.add("--platform", read_file(options.platform), "Platform file, or name of one of 'hcclsim platform list'")
@@ -87,6 +94,10 @@ void add_cluster_options(Command& command, RunOptions& options) {
   add_platform_edits(command, options.spec.platform.edits);
   command.add("--npus", whole_number(options.spec.npus, 1, max_npus), "Number of NPUs, the first ones (default: all)");
   add_rank_table_option(command, options.spec.platform.rank_table);
+  command
+      .add("--npus-list", parsed(parse_npus_list, options.spec.platform.rank_table.npus_list),
+           "NPUs of the platform that the ranks are on, in their order, such as 8-15 or 0-3,16-19")
+      .value_name("LIST");
   add_group_option(command,
                    "Ranks that reduce their gradients among themselves, such as dp0=0,4,8,12; all groups train at once",
                    options.spec.groups);
@@ -122,7 +133,8 @@ void add_communication_options(Command& command, RunOptions& options) {
       .add("--compress", parsed(hccl::parse_compression, options.spec.compression),
            "Hook in place of the allreduces: batched-powersgd, powersgd, fp16, bf16 or topk, with keys such as "
            "powersgd:rank=2,start=1000")
-      .value_name("HOOK[:KEY=VALUE,...]");
+      .value_name("HOOK[:KEY=VALUE,...]")
+      .with_commas();
   command
       .add("--split", one_of({"default", "none", "each"}, options.split),
            "Split of what no list splits: 96.54/3.46 %, one segment, one per gradient")
@@ -169,10 +181,7 @@ Seconds parse_skew(const std::string& text) {
 void add_simulation_options(Command& command, RunOptions& options) {
   command.begin_group("How it is simulated");
   command.add("--iterations", whole_number(options.spec.iterations, 1, 10000), "Training steps").with_default();
-  command
-      .add("--network", one_of({"auto", "simgrid", "fluid"}, options.network),
-           "Network model; auto: simgrid up to 64 NPUs (mesh: 32), then fluid")
-      .with_default();
+  add_network_option(command, options.spec.network);
   command
       .add(
           "--fold",
@@ -185,6 +194,12 @@ void add_simulation_options(Command& command, RunOptions& options) {
           "Of ranks that provably do the same at the same dates, one is simulated: auto (where there are any, with the "
           "network fluid), off, require (an error if there are none)")
       .with_default("auto");
+  command
+      .add("--hbm-contention", on_off(options.spec.hbm_contention),
+           "Kernels, copies, SDMA and RDMA of an NPU share its HBM, and AI-core reductions queue with kernels; needs "
+           "the "
+           "network fluid")
+      .with_default("off");
   command
       .add("--start-skew", parsed(parse_skew, options.spec.skew.start_skew),
            "Ranks start within this time, such as 100us")
@@ -237,6 +252,7 @@ void add_output_options(Command& command, RunOptions& options) {
               "Why each allreduce uses its algorithm; what the others cost, by formula and simulated");
   command.add("--explain-memory", flag(options.explain_memory),
               "Tensors that are alive when the activations of the rank take most memory");
+  add_links_option(command, options.links);
   add_uncertainty_options(command, options.uncertainty, options.explain_uncertainty);
   command
       .add("--config", read_file(options.config),
@@ -245,7 +261,7 @@ void add_output_options(Command& command, RunOptions& options) {
 }
 
 /// Options that cannot be given together.
-constexpr std::array<OptionPair, 25> exclusive{{{"gradients", "model"},           {"gradients", "explain-memory"},
+constexpr std::array<OptionPair, 26> exclusive{{{"gradients", "model"},           {"gradients", "explain-memory"},
                                                 {"gradients", "input"},           {"gradients", "classes"},
                                                 {"gradients", "fc-bias"},         {"gradients", "sequence"},
                                                 {"gradients", "layers"},          {"gradients", "hidden"},
@@ -257,7 +273,7 @@ constexpr std::array<OptionPair, 25> exclusive{{{"gradients", "model"},         
                                                 {"fusion", "fusion-index"},       {"fusion", "split"},
                                                 {"fusion", "split-by-size"},      {"fusion", "split-by-idx"},
                                                 {"fusion", "split-group"},        {"rank-table", "npus"},
-                                                {"speed-factors", "speed-spread"}}};
+                                                {"rank-table", "npus-list"},      {"speed-factors", "speed-spread"}}};
 /// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
 constexpr std::array<OptionPair, 3> either{
     {{"split-by-size", "split-by-idx"}, {"split", "split-by-size"}, {"split", "split-by-idx"}}};
@@ -302,6 +318,10 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
     bad_input("option", "{} has no place in the rows of --format csv; give --format json or text",
               origins.name(option));
   }
+  if (options.links > 0 && options.numerics.enabled && options.format == OutputFormat::csv) {
+    bad_input("option", "{}: with {} the rows of --format csv are training steps; give --format json or text",
+              origins.name("links"), origins.name("numerics"));
+  }
   const std::array<std::pair<const char*, const std::string*>, 3> files{
       {{"trace", &options.trace}, {"step-trace", &options.step_trace}, {"gradients-out", &options.gradients_out}}};
   for (const auto& [option, file] : files) {
@@ -344,8 +364,7 @@ void add_run_options(Command& command, RunOptions& options) {
   add_hccl_options(command, options.hccl_options);
   add_host_options(command, options.host);
   add_simulation_options(command, options);
-  // An MSJob has failures and checkpoints of its own.
-  if (command.find("--checkpoint-every") == nullptr) add_failure_options(command, options.failures);
+  add_failure_options(command, options.failures);
   add_output_options(command, options);
   add_numerics_options(command, options.numerics);
 }
@@ -367,7 +386,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   options.spec.fallback_split = options.split == "none"   ? FallbackSplit::none
                                 : options.split == "each" ? FallbackSplit::each
                                                           : FallbackSplit::vendor_default;
-  finish_rank_table_option(origins, {"npus"}, options.spec.platform.rank_table);
+  finish_rank_table_option(origins, {"npus", "npus-list"}, options.spec.platform.rank_table);
   options.spec.platform.hccl_settings = hccl_settings(origins, options.hccl_options);
   require_one_algorithm(origins, options.hccl_options, "allreduce", options.spec.allreduce);
   check_against_each_other(origins, options);
@@ -376,10 +395,6 @@ void finish_run_options(Command& command, RunOptions& options) {
   options.spec.loss_scale = device::LossScaler::parse(options.loss_scale);
   options.spec.levels.clear();
   if (!options.levels.empty()) options.spec.levels = hccl::parse_levels(options.levels);
-  options.spec.network.reset();
-  if (options.network != "auto") {
-    options.spec.network = options.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
-  }
   options.spec.numerics.reset();
   if (options.numerics.enabled) options.spec.numerics = options.numerics.spec;
   finish_host_options(origins, options.host, options.spec);

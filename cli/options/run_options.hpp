@@ -40,8 +40,7 @@ struct RunOptions {
   std::string loss_scale = "none";
   std::string split = "default";  ///< default, none, each
   std::string levels{};           ///< of a hierarchy; empty: HCCL's
-  std::string network = "auto";
-  HcclOptions hccl_options{};  ///< what counts are the spec's settings
+  HcclOptions hccl_options{};     ///< what counts are the spec's settings
 
   // What is written
   std::string trace{};              ///< file or folder of the timeline; empty: none
@@ -50,10 +49,11 @@ struct RunOptions {
   std::string step_trace{};     ///< file of the iteration trace; empty: none
   std::string gradients_out{};  ///< file of the gradients' dates; empty: none
   OutputFormat format = OutputFormat::text;
-  std::string config{};  ///< file of options; empty: none
-  HtmlReport html{};     ///< of `hcclsim report run`; without a path: none
-  bool advice = false;   ///< the comparisons of the text form in JSON too
-  bool explain = false;  ///< why each algorithm was chosen
+  std::string config{};     ///< file of options; empty: none
+  HtmlReport html{};        ///< of `hcclsim report run`; without a path: none
+  bool advice = false;      ///< the comparisons of the text form in JSON too
+  bool explain = false;     ///< why each algorithm was chosen
+  std::uint32_t links = 0;  ///< the busiest ones that are listed; 0: none
   bool uncertainty = true;
   bool explain_memory = false;       ///< the tensors that are alive at the peak
   bool explain_uncertainty = false;  ///< what each assumption alone does to the step

@@ -11,6 +11,7 @@
 #include "cli/print/folded.hpp"
 #include "cli/print/goodput_report.hpp"
 #include "cli/print/host_report.hpp"
+#include "cli/print/link_report.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
@@ -204,6 +205,7 @@ std::string json_report(const RunReport& report) {
             {"hcom_parallel", report.hcom_parallel},
             {"launch", report.launch},
             {"network", report.network},
+            {"hbm_contention", report.shared_hbm > 0 ? "on" : "off"},
             {"settings", settings_json(report)},
             {"segment_log", segment_log(report)},
             {"segments", segments_json(report)},
@@ -222,6 +224,7 @@ std::string json_report(const RunReport& report) {
             {"notes", report.notes}};
   if (report.step.ranks_simulated > 0) json["folded"] = folded_json(report.step.ranks_simulated);
   add_host_json(json, report);
+  if (report.lists_links && report.links.has_value()) add_links_json(json, *report.links);
   if (report.goodput.has_value()) json["goodput"] = goodput_json(*report.goodput);
   if (report.compression.has_value()) json["compression"] = compression_json(*report.compression);
   if (report.start_up.has_value()) {
@@ -255,6 +258,7 @@ std::string json_report(const RunReport& report) {
 
 std::string csv_report(const RunReport& report) {
   if (report.numerics.has_value()) return numerics_csv(*report.numerics);
+  if (report.lists_links && report.links.has_value()) return link_csv_titles() + link_csv_rows(*report.links);
   std::string text =
       "segment,first,last,tensors,bytes,share,ready_s,start_s,end_s,hidden,algbw_Bps,busbw_Bps,algorithm,limited_by,"
       "parameters\n";

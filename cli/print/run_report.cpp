@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/print/host_report.hpp"
+#include "hccl/comm/communicator.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -63,8 +64,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"jitter", fmt::format("{}", skew.jitter)},
       {"seed", fmt::format("{}", skew.seed)}};
   const auto& fused = options.spec.fused_attention;
-  const std::array<std::pair<const char*, std::string>, 10> where_given{
-      {{"sequence", number(options.spec.model.sequence)},
+  const std::array<std::pair<const char*, std::string>, 12> where_given{
+      {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
+       {"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
        {"hidden", number(options.spec.model.hidden)},
        {"heads", number(options.spec.model.heads)},
@@ -73,7 +75,8 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"compress", options.spec.compression.has_value() ? to_string(*options.spec.compression) : ""},
        {"profile-model", options.spec.profile_model},
        {"group", fmt::format("{}", fmt::join(groups, " "))},
-       {"split-group", options.spec.split_group}}};
+       {"split-group", options.spec.split_group},
+       {"hbm-contention", options.spec.hbm_contention ? "on" : ""}}};
   for (const auto& [name, value] : where_given) {
     if (!value.empty()) settings.emplace_back(name, value);
   }
@@ -117,6 +120,7 @@ RunReport::RunReport(study::RunResult result, const RunOptions& options)
       split(split_name(*this, options)),
       explain_uncertainty(options.explain_uncertainty),
       explain_memory(options.explain_memory),
+      lists_links(options.links > 0),
       loss_scale(options.loss_scale),
       clip_norm(options.spec.clip_norm),
       settings(settings_of(options)),

@@ -12,6 +12,7 @@
 #include "cli/print/goodput_report.hpp"
 #include "cli/print/host_report.hpp"
 #include "cli/print/iteration.hpp"
+#include "cli/print/link_report.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
@@ -301,11 +302,20 @@ std::string links_text(const RunReport& report) {
   return text;
 }
 
+std::string busiest_links(const RunReport& report) {
+  if (!report.lists_links || !report.links.has_value()) return {};
+  return link_report_text(*report.links, fmt::format("Busiest links of the last step of rank {}", report.rank));
+}
+
+std::string contention_text(BytesPerSecond shared_hbm) {
+  return shared_hbm > 0 ? fmt::format("contention on ({:g} GB/s shared)", shared_hbm / giga) : "contention off";
+}
+
 std::string foot(const RunReport& report) {
   constexpr double gibibyte = 0x1p30;
   std::string text =
-      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU.", static_cast<double>(report.hbm.peak()) / gibibyte,
-                  static_cast<double>(report.hbm_capacity) / gibibyte);
+      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU, {}.", static_cast<double>(report.hbm.peak()) / gibibyte,
+                  static_cast<double>(report.hbm_capacity) / gibibyte, contention_text(report.shared_hbm));
   text += links_text(report);
   text +=
       fmt::format("\nNetwork: {}, all {} transfers completed.", report.network, with_thousands(report.step.transfers));
@@ -340,7 +350,7 @@ std::string timed_text(const RunReport& report) {
   if (report.parallel.has_value() && !report.parallel->plain) {
     return parallel_head(report) + settings_line(report) + step_line(report) + start_up_line(report) +
            input_line(report) + busy_line(report) + host_lines(report) + parallel_text(report) + checks_lines(report) +
-           compression_text(report) + foot(report);
+           compression_text(report) + busiest_links(report) + foot(report);
   }
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
   text += head(report) + settings_line(report) + step_line(report) + parallel_line(report) + start_up_line(report) +
@@ -350,7 +360,7 @@ std::string timed_text(const RunReport& report) {
   text += checks_lines(report) + compression_text(report);
   if (report.npus > 1) text += advice_line(report);
   text += explanation_text(report.explanation);
-  text += memory_text(report);
+  text += memory_text(report) + busiest_links(report);
   return text + foot(report);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/runtime/shared_npus.hpp"
 
 namespace hcclsim::hccl {
 CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communicator, const Seats& seats,
@@ -46,13 +47,13 @@ void CollectiveRun::arrive(Rank place, Seconds date, std::uint32_t caller, std::
   ++arrived_;
   // What the end of another rank sets free may bring this call while the run is at work.
   const bool at_work = std::exchange(draining_, true);
-  start_stage(place, date + machine_.costs.launch, {.start = date});
+  start_stage(place, date + machine_.costs.launch, paths_.add({.start = date}));
   draining_ = at_work;
   drain();
 }
 
 /// Forks queue 0 into the queues of the stage. Stages in which the rank does nothing are skipped.
-void CollectiveRun::start_stage(Rank place, Seconds date, PathTime path) {
+void CollectiveRun::start_stage(Rank place, Seconds date, PathPool::Id path) {
   Member& member = members_[place];
   const device::TaskCosts& costs = machine_.costs;
   for (; member.stage < stages_; ++member.stage) {
@@ -62,7 +63,7 @@ void CollectiveRun::start_stage(Rank place, Seconds date, PathTime path) {
       queue.active = queue.walk.enter(*schedule_, member.stage, member.rank, number);
       if (!queue.active) continue;
       ++member.running;
-      queue.path = path;
+      paths_.replace(queue.path, paths_.share(path));
       if (member.pace.task > 0) {
         queue.number = member.issued;
         member.issued += queue.walk.count();
@@ -75,15 +76,17 @@ void CollectiveRun::start_stage(Rank place, Seconds date, PathTime path) {
     }
     if (member.running > 0) {
       queue_of(place, 0).date = main_date;
+      paths_.drop(path);
       return;
     }
   }
   if (finished_++ == 0 || date > last_end_ || (date == last_end_ && place < last_place_)) {
     last_end_ = date;
     last_place_ = place;
-    path.end = date;
-    path_ = path;
+    path_ = paths_[path];
+    path_.end = date;
   }
+  paths_.drop(path);
   done_(*this, member.caller, date);
 }
 
@@ -92,19 +95,19 @@ void CollectiveRun::end_queue(Rank place) {
   Member& member = members_[place];
   if (--member.running > 0) return;
   Seconds date = queue_of(place, 0).date;
-  const PathTime* path = &queue_of(place, 0).path;
+  PathPool::Id path = queue_of(place, 0).path;
   for (std::uint32_t number = 1; number < schedule_->queues; ++number) {
     const Queue& queue = queue_of(place, number);
     if (!queue.active) continue;
     const Seconds recorded = queue.date + machine_.costs.notify_record_local;
     if (recorded > date) {
       date = recorded;
-      path = &queue.path;
+      path = queue.path;
     }
     date += machine_.costs.notify_wait;
   }
   ++member.stage;
-  start_stage(place, date, *path);
+  start_stage(place, date, paths_.share(path));
 }
 
 void CollectiveRun::drain() {
@@ -133,15 +136,15 @@ void CollectiveRun::advance(Rank place, std::uint32_t number) {
         break;
       case TaskKind::copy:
       case TaskKind::reduce:
-        reduce_or_copy(place, number);
+        if (!reduce_or_copy(place, number)) return;
         break;
       case TaskKind::write:
       case TaskKind::read:
       case TaskKind::write_reduce:
       case TaskKind::read_reduce: {
-        const Bytes bytes = queue.walk.bytes(*schedule_, members_[place].rank);
-        if (bytes == 0) break;  // an empty slice needs no task
-        if (!start_transfer(place, number, bytes)) return;
+        queue.bytes = queue.walk.bytes(*schedule_, members_[place].rank);
+        if (queue.bytes == 0) break;  // an empty slice needs no task
+        if (!start_transfer(place, number)) return;
         break;
       }
     }
@@ -151,10 +154,10 @@ void CollectiveRun::advance(Rank place, std::uint32_t number) {
   end_queue(place);
 }
 
-void CollectiveRun::wait_for_issue(const Member& member, Queue& queue) const {
+void CollectiveRun::wait_for_issue(const Member& member, Queue& queue) {
   const Seconds issued = member.pace.begin + static_cast<double>(queue.number + 1) * member.pace.task;
   if (issued <= queue.date) return;
-  queue.path.issuing += issued - queue.date;
+  paths_.own(queue.path).issuing += issued - queue.date;
   queue.date = issued;
 }
 
@@ -173,8 +176,11 @@ bool CollectiveRun::try_wait(Rank place, std::uint32_t number) {
   }
   if (slot.date > queue.date) {
     queue.date = slot.date;
-    queue.path = slot.path;
+    paths_.replace(queue.path, slot.path);
+  } else {
+    paths_.drop(slot.path);
   }
+  slot.path = PathPool::none;
   queue.date += machine_.costs.notify_wait;
   slot.date = unset;
   if (members_[place].traced) {
@@ -202,7 +208,7 @@ void CollectiveRun::post(Rank place, std::uint32_t number) {
                       name(), rank, queue.walk.notify(), peer);
   }
   slot.date = queue.date;
-  slot.path = queue.path;
+  slot.path = paths_.share(queue.path);
   slot.poster = rank;
   slot.post = ++posts_;
   if (members_[place].traced) {
@@ -218,7 +224,7 @@ void CollectiveRun::post(Rank place, std::uint32_t number) {
   slot.waiter = -1;
 }
 
-bool CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes) {
+bool CollectiveRun::start_transfer(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
   const Task& task = *queue.walk.task();
   const bool reads = hccl::reads(task.kind);
@@ -229,7 +235,10 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes
   if (queue.route == nullptr || queue.route->source != source || queue.route->destination != destination) {
     queue.route = &machine_.cluster.route(source, destination);
     queue.rate = machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*queue.route);
+    if (!queue.route->links.empty()) queue.slowest = slowest_of(*queue.route);
+    queue.capacity = machine_.cluster.capacity(queue.route->slowest);
   }
+  const Bytes bytes = queue.bytes;
   const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
   for (const sim::LinkId link : queue.route->links) loads_.add(link, load);
   ++transfers_;
@@ -238,33 +247,54 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes
   queue.first_byte = queue.date + setup + queue.route->latency;
   if (queue.rate > 0 && !machine_.moves_all) {
     queue.date = queue.first_byte + load / queue.rate;
-    end_transfer(place, number, bytes);
-    return true;
+    return end_transfer(place, number);
   }
-  const sim::EventOrder order = event_order(here, members_[place].stream, number);
-  machine_.network.transfer(*queue.route, reads ? sim::Access::read : sim::Access::write, bytes, queue.date + setup,
-                            order, *this, index_of(place, number));
+  const sim::Access access = reads ? sim::Access::read : sim::Access::write;
+  const sim::EventOrder order = order_of(place, number);
+  const std::uint64_t tag = tag_of(place, number, Ending::transfer);
+  if (machine_.shared != nullptr) {
+    const bool reduces_inline = reduces(task.kind) && !leaves_reduction(queue);
+    machine_.shared->transfer(*queue.route, access, queue.bytes, reduces_inline, queue.date + setup, order, *this, tag);
+  } else {
+    machine_.network.transfer(*queue.route, access, queue.bytes, queue.date + setup, order, *this, tag);
+  }
   return false;
 }
 
 void CollectiveRun::on_event(std::uint64_t tag) {
-  const auto place = static_cast<Rank>(tag / schedule_->queues);
-  const auto number = static_cast<std::uint32_t>(tag % schedule_->queues);
+  const std::uint64_t index = tag >> 2;
+  const auto place = static_cast<Rank>(index / schedule_->queues);
+  const auto number = static_cast<std::uint32_t>(index % schedule_->queues);
   Queue& queue = queue_of(place, number);
   queue.date = machine_.loop.now();
-  end_transfer(place, number, queue.walk.bytes(*schedule_, members_[place].rank));
+  switch (static_cast<Ending>(tag & 3)) {
+    case Ending::transfer:
+      if (!end_transfer(place, number)) return;
+      break;
+    case Ending::copy:
+      end_copy(place, number);
+      break;
+    case Ending::reduction:
+      end_reduction(place, number);
+      break;
+  }
   queue.walk.next();
   ++queue.number;
   woken_.push_back({place, number});
   drain();
 }
 
-void CollectiveRun::end_transfer(Rank place, std::uint32_t number, Bytes bytes) {
+bool CollectiveRun::leaves_reduction(const Queue& queue) const {
+  return reduces(queue.walk.task()->kind) && !reduces_on_the_way_.at(static_cast<std::size_t>(queue.route->transport));
+}
+
+bool CollectiveRun::end_transfer(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
+  const Bytes bytes = queue.bytes;
   const Task& task = *queue.walk.task();
-  add_to_path(queue, bytes);
-  if (machine_.flows != nullptr) log_flow(members_[place], queue, bytes);
-  const bool by_core = reduces(task.kind) && !reduces_on_the_way_.at(static_cast<std::size_t>(queue.route->transport));
+  add_to_path(queue);
+  if (machine_.flows != nullptr) log_flow(members_[place], queue);
+  const bool by_core = leaves_reduction(queue);
   if (members_[place].traced) {
     record(place, number,
            {.kind = reduces(task.kind) && !by_core ? sim::SpanKind::reduce : sim::SpanKind::copy,
@@ -275,31 +305,28 @@ void CollectiveRun::end_transfer(Rank place, std::uint32_t number, Bytes bytes) 
             .transport = queue.route->transport,
             .link = machine_.cluster.links()[queue.route->slowest].kind});
   }
-  if (by_core) reduce_by_core(place, number, bytes);  // from scratch memory, at the destination
+  return !by_core || reduce_by_core(place, number);  // from scratch memory, at the destination
 }
 
-void CollectiveRun::add_to_path(Queue& queue, Bytes bytes) const {
+void CollectiveRun::add_to_path(Queue& queue) {
   const sim::Route& route = *queue.route;
   if (route.links.empty()) return;
-  const sim::LinkId most = queue.rate > 0 ? slowest_of(route) : busiest_of(route);
+  const sim::LinkId most = queue.rate > 0 ? queue.slowest : busiest_of(route);
   const auto kind = static_cast<std::size_t>(machine_.cluster.links()[most].kind);
-  PathTime& path = queue.path;
+  PathTime& path = paths_.own(queue.path);
   Seconds& time = path.on_links.at(kind);
   sim::LinkId& named = path.links.at(kind);
-  if (time == 0 || limits_more(most, named)) named = most;
+  if (time == 0 || (most != named && limits_more(most, named))) named = most;
   const Seconds taken = std::max(queue.date - queue.first_byte, 0.0);
   const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
-  const Seconds idle = static_cast<double>(bytes) * factor / machine_.cluster.capacity(route.slowest);
+  const Seconds idle = static_cast<double>(queue.bytes) * factor / queue.capacity;
   time += taken;
   path.sharing += std::max(taken - idle, 0.0);
 }
 
 sim::LinkId CollectiveRun::slowest_of(const sim::Route& route) const {
-  sim::LinkId slowest = route.links.front();
-  for (const sim::LinkId link : route.links) {
-    if (machine_.cluster.capacity(link) < machine_.cluster.capacity(slowest)) slowest = link;
-  }
-  return slowest;
+  return *std::ranges::min_element(route.links, {},
+                                   [this](sim::LinkId link) { return machine_.cluster.capacity(link); });
 }
 
 sim::LinkId CollectiveRun::busiest_of(const sim::Route& route) const {
@@ -330,40 +357,73 @@ bool CollectiveRun::limits_more(sim::LinkId link, sim::LinkId named) const {
   return load > load_of_named * (1 + rounding) || (as_much && link < named);
 }
 
-/// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for.
-void CollectiveRun::log_flow(const Member& member, const Queue& queue, Bytes bytes) const {
-  if (member.id.iteration != machine_.flows->iteration) return;
-  const sim::Route& route = *queue.route;
-  const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
-  machine_.flows->flows.push_back({&route, static_cast<double>(bytes) * factor, queue.first_byte, queue.date});
+/// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for or the one before.
+void CollectiveRun::log_flow(const Member& member, const Queue& queue) const {
+  const std::int32_t wanted = machine_.flows->iteration;
+  if (member.id.iteration != wanted && member.id.iteration + 1 != wanted) return;
+  machine_.flows->flows.push_back({.source = queue.route->source,
+                                   .destination = queue.route->destination,
+                                   .task = member.id.task,
+                                   .access = reads(queue.walk.task()->kind) ? sim::Access::read : sim::Access::write,
+                                   .counts = member.id.iteration == wanted,
+                                   .bytes = queue.bytes,
+                                   .start = queue.first_byte,
+                                   .end = queue.date});
 }
 
-void CollectiveRun::reduce_or_copy(Rank place, std::uint32_t number) {
+bool CollectiveRun::reduce_or_copy(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
   const Task& task = *queue.walk.task();
-  const Bytes bytes = queue.walk.bytes(*schedule_, members_[place].rank);
-  if (bytes == 0) return;
-  const Seconds start = queue.date;
-  if (task.kind == TaskKind::copy) {
-    // Every byte is read from and written to HBM.
-    queue.date += machine_.costs.transfer_setup(sim::Transport::sdma, bytes) +
-                  2 * static_cast<double>(bytes) / machine_.soc.hbm_bandwidth;
-    queue.path.copying += queue.date - start;
-    if (queue.date > start && members_[place].traced) {
-      record(place, number, {.kind = sim::SpanKind::copy, .start = start, .bytes = bytes});
-    }
-  } else if (task.by_core) {
-    reduce_by_core(place, number, bytes);
+  queue.bytes = queue.walk.bytes(*schedule_, members_[place].rank);
+  if (queue.bytes == 0) return true;
+  if (task.kind == TaskKind::copy) return copy(place, number);
+  return !task.by_core || reduce_by_core(place, number);
+}
+
+bool CollectiveRun::copy(Rank place, std::uint32_t number) {
+  Queue& queue = queue_of(place, number);
+  queue.task_start = queue.date;
+  const Seconds setup = machine_.costs.transfer_setup(sim::Transport::sdma, queue.bytes);
+  if (machine_.shared != nullptr) {
+    machine_.shared->copy(npu_of(place), queue.bytes, queue.date + setup, order_of(place, number), *this,
+                          tag_of(place, number, Ending::copy));
+    return false;
+  }
+  // Every byte is read from and written to HBM.
+  queue.date += setup + 2 * static_cast<double>(queue.bytes) / machine_.soc.hbm_bandwidth;
+  end_copy(place, number);
+  return true;
+}
+
+void CollectiveRun::end_copy(Rank place, std::uint32_t number) {
+  Queue& queue = queue_of(place, number);
+  paths_.own(queue.path).copying += queue.date - queue.task_start;
+  if (queue.date > queue.task_start && members_[place].traced) {
+    record(place, number, {.kind = sim::SpanKind::copy, .start = queue.task_start, .bytes = queue.bytes});
   }
 }
 
-void CollectiveRun::reduce_by_core(Rank place, std::uint32_t number, Bytes bytes) {
+bool CollectiveRun::reduce_by_core(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
-  const Seconds start = queue.date;
-  queue.date += machine_.costs.local_reduce(bytes);
-  queue.path.reducing += queue.date - start;
+  queue.task_start = queue.date;
+  if (machine_.shared != nullptr) {
+    machine_.shared->reduce(reducer_of(place, queue), queue.bytes, queue.date, order_of(place, number), *this,
+                            tag_of(place, number, Ending::reduction));
+    return false;
+  }
+  queue.date += machine_.costs.local_reduce(queue.bytes);
+  end_reduction(place, number);
+  return true;
+}
+
+/// The time of a reduction includes that in which it waits for the AI cores; its span does not.
+void CollectiveRun::end_reduction(Rank place, std::uint32_t number) {
+  Queue& queue = queue_of(place, number);
+  paths_.own(queue.path).reducing += queue.date - queue.task_start;
+  const Seconds start =
+      machine_.shared == nullptr ? queue.task_start : machine_.shared->began(reducer_of(place, queue));
   if (queue.date > start && members_[place].traced) {
-    record(place, number, {.kind = sim::SpanKind::local_reduce, .start = start, .bytes = bytes});
+    record(place, number, {.kind = sim::SpanKind::local_reduce, .start = start, .bytes = queue.bytes});
   }
 }
 
@@ -383,11 +443,21 @@ void CollectiveRun::record(Rank place, std::uint32_t queue, sim::Span span) {
 CollectiveStats CollectiveRun::stats() const {
   CollectiveStats stats{communicator_.ranks.front(), members_.front().id, schedule_->payload(), last_arrival_,
                         last_end_};
-  loads_.for_each([&](double bytes) { stats.on_links += bytes * static_cast<double>(copies()); });
+  loads_.for_each([&](sim::LinkId, double bytes) { stats.on_links += bytes * static_cast<double>(copies()); });
   stats.path = path_;
   stats.transfers = transfers_ * copies();
   stats.groups = seats_.groups;
   return stats;
+}
+
+void CollectiveRun::add_to(CarriedBytes& carried) const {
+  if (members_.front().id.iteration != carried.iteration) return;
+  loads_.for_each([&](sim::LinkId link, double bytes) { carried.of_links[link] += bytes; });
+}
+
+std::string CollectiveRun::name() const {
+  const std::string& name = machine_.trace.name(name_);
+  return machine_.job.empty() ? name : fmt::format("{}: {}", machine_.job, name);
 }
 
 std::string CollectiveRun::waiting_for(Rank place) const {

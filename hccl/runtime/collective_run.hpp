@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
@@ -13,6 +14,7 @@
 #include "device/task_cost.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/link_loads.hpp"
+#include "hccl/runtime/path_pool.hpp"
 #include "hccl/runtime/path_time.hpp"
 #include "hccl/runtime/private_links.hpp"
 #include "hccl/runtime/rank_orbits.hpp"
@@ -30,8 +32,17 @@
 /// A queue knows its own date: tasks of known duration (posts, set-ups, local reductions) only move that date forward,
 /// and a post reaches its peer with the date at which it was made. Only transfers whose end depends on what else the
 /// links carry go through the event loop: two events each, whatever the number of other tasks. Those over private links
-/// (private_links.hpp) have a known duration, too.
+/// (private_links.hpp) have a known duration, too. On shared NPUs (shared_npus.hpp) copies and reductions go through
+/// the event loop as well.
 namespace hcclsim::hccl {
+
+class SharedNpus;
+
+/// Takes what links carry in one training iteration, while it is simulated: bytes as they load the links' capacity.
+struct CarriedBytes {
+  std::int32_t iteration = 0;
+  std::vector<double> of_links{};  ///< by LinkId
+};
 
 /// What a simulation gives to its collectives; must outlive them.
 struct Machine {
@@ -46,8 +57,12 @@ struct Machine {
   const RankOrbits* orbits = nullptr;                               ///< null: every rank is simulated
   /// Of the links, if it is known beforehand what all streams do and capacities stay what they are; null: none.
   const PrivateLinks* private_links = nullptr;
-  sim::CpuHosts* cpus = nullptr;  ///< between which and NPUs bytes are copied; null: the platform has none
-  bool moves_all = true;          ///< the network moves what goes over private links, too: with events, like all others
+  sim::CpuHosts* cpus = nullptr;    ///< between which and NPUs bytes are copied; null: the platform has none
+  std::string_view job{};           ///< of several on one clock: its name, for messages
+  CarriedBytes* carried = nullptr;  ///< null: nobody asks for it
+  bool moves_all = true;  ///< the network moves what goes over private links, too: with events, like all others
+  /// NPUs whose HBM and AI cores are shared; then `network` is theirs, and no links are private. Null: they are not.
+  SharedNpus* shared = nullptr;
 };
 
 /// The tasks of a rank as its host issues them: number k of them, counted from 0 in the order of the walk, does not
@@ -94,21 +109,26 @@ class CollectiveRun final : public sim::EventHandler {
   /// It is working at the moment, that is, below in the stack of calls.
   [[nodiscard]] bool busy() const { return draining_; }
   [[nodiscard]] CollectiveStats stats() const;
+  /// Adds what the links have carried, if it is of the iteration that is asked for.
+  void add_to(CarriedBytes& carried) const;
   /// What a member that has not finished waits for, for people.
   [[nodiscard]] std::string waiting_for(Rank place) const;
 
-  void on_event(std::uint64_t tag) override;  // a transfer has ended
+  void on_event(std::uint64_t tag) override;  // a transfer has ended; on shared NPUs a copy or reduction, too
 
  private:
   struct Queue {
     QueueWalk walk;
-    Seconds date = 0;                   // where the queue stands in time
-    PathTime path{};                    // that led there
-    Seconds task_start = 0;             // of the transfer under way, for the trace
-    Seconds first_byte = 0;             // of it, behind set-up and latency
-    const sim::Route* route = nullptr;  // of the last transfer: rounds mostly use the same
-    BytesPerSecond rate = 0;            // of it, if its links are private
-    std::uint64_t number = 0;           // of its task, in the order in which the host issues the rank's tasks
+    Seconds date = 0;                    // where the queue stands in time
+    PathPool::Id path = PathPool::none;  // that led there
+    Seconds task_start = 0;              // of the transfer, copy or reduction under way, for the trace
+    Seconds first_byte = 0;              // of it, behind set-up and latency
+    const sim::Route* route = nullptr;   // of the last transfer: rounds mostly use the same
+    BytesPerSecond rate = 0;             // of it, if its links are private
+    sim::LinkId slowest = 0;             // of its links
+    BytesPerSecond capacity = 0;         // of its slowest link
+    Bytes bytes = 0;                     // of what is under way
+    std::uint64_t number = 0;            // of its task, in the order in which the host issues the rank's tasks
     bool active = false;
   };
   struct Member {
@@ -126,7 +146,7 @@ class CollectiveRun final : public sim::EventHandler {
   /// A notify slot: the date at which it was set, by whom and as which post, and the queue that waits for it.
   struct Slot {
     Seconds date = unset;
-    PathTime path{};  // that led to the post
+    PathPool::Id path = PathPool::none;  // that led to the post
     std::int32_t waiter = -1;
     Rank poster = 0;  // of the communicator
     std::uint32_t post = 0;
@@ -135,11 +155,11 @@ class CollectiveRun final : public sim::EventHandler {
 
   /// How many ranks each member stands for.
   [[nodiscard]] std::uint64_t copies() const { return schedule_->ranks / members_.size(); }
-  /// By value: the path may be that of a queue which the stage uses again.
-  void start_stage(Rank place, Seconds date, PathTime path);
+  /// Takes over the path from its holder.
+  void start_stage(Rank place, Seconds date, PathPool::Id path);
   void end_queue(Rank place);
   /// Waits until the host has issued the task of the queue.
-  void wait_for_issue(const Member& member, Queue& queue) const;
+  void wait_for_issue(const Member& member, Queue& queue);
   /// Goes on with a queue until it waits, starts a transfer or ends.
   void advance(Rank place, std::uint32_t number);
   /// Goes on with all queues that were woken.
@@ -147,24 +167,44 @@ class CollectiveRun final : public sim::EventHandler {
   [[nodiscard]] bool try_wait(Rank place, std::uint32_t number);
   void post(Rank place, std::uint32_t number);
   /// True if the transfer has ended at the queue's new date, false if an event will end it.
-  [[nodiscard]] bool start_transfer(Rank place, std::uint32_t number, Bytes bytes);
-  /// The transfer has ended at the queue's date.
-  void end_transfer(Rank place, std::uint32_t number, Bytes bytes);
+  [[nodiscard]] bool start_transfer(Rank place, std::uint32_t number);
+  /// What an event of a queue ends.
+  enum class Ending : std::uint8_t { transfer, copy, reduction };
+  [[nodiscard]] std::uint64_t tag_of(Rank place, std::uint32_t number, Ending what) const {
+    return std::uint64_t{index_of(place, number)} << 2 | static_cast<std::uint64_t>(what);
+  }
+  /// The transfer has ended at the queue's date. All of these are true if the task has, too, at the new one, and false
+  /// if an event will end it.
+  [[nodiscard]] bool end_transfer(Rank place, std::uint32_t number);
   /// Adds the transfer that has just ended to the path of its queue.
-  void add_to_path(Queue& queue, Bytes bytes) const;
+  void add_to_path(Queue& queue);
   /// The link that limits a transfer over private links: the slowest one.
   [[nodiscard]] sim::LinkId slowest_of(const sim::Route& route) const;
-  /// The link that limits another transfer: the one that has carried most so far.
+  /// The link that limits a transfer over links that are not private: the one that has carried most so far.
   [[nodiscard]] sim::LinkId busiest_of(const sim::Route& route) const;
   /// Whether a link limits the path more than the one that is named so far.
   [[nodiscard]] bool limits_more(sim::LinkId link, sim::LinkId named) const;
-  void log_flow(const Member& member, const Queue& queue, Bytes bytes) const;
-  void reduce_or_copy(Rank place, std::uint32_t number);
-  void reduce_by_core(Rank place, std::uint32_t number, Bytes bytes);
+  void log_flow(const Member& member, const Queue& queue) const;
+  [[nodiscard]] bool reduce_or_copy(Rank place, std::uint32_t number);
+  [[nodiscard]] bool copy(Rank place, std::uint32_t number);
+  void end_copy(Rank place, std::uint32_t number);
+  [[nodiscard]] bool reduce_by_core(Rank place, std::uint32_t number);
+  void end_reduction(Rank place, std::uint32_t number);
+  /// Whether the reduction of a transfer is left to an AI core.
+  [[nodiscard]] bool leaves_reduction(const Queue& queue) const;
+  [[nodiscard]] sim::EventOrder order_of(Rank place, std::uint32_t number) const {
+    return event_order(npu_of(place), members_[place].stream, number);
+  }
+  [[nodiscard]] Rank npu_of(Rank place) const { return communicator_.ranks[members_[place].rank]; }
+  /// That whose AI cores do the reduction of a queue's task.
+  [[nodiscard]] Rank reducer_of(Rank place, const Queue& queue) const {
+    return queue.walk.task()->kind == TaskKind::reduce ? npu_of(place) : queue.route->destination;
+  }
   void record(Rank place, std::uint32_t queue, sim::Span span);
   /// Number of a post for the trace, unique among the collectives of the communicator.
   [[nodiscard]] std::uint64_t flow_of(std::uint32_t post) const { return (sequence_ << 32) + post; }
-  [[nodiscard]] const std::string& name() const { return machine_.trace.name(name_); }
+  /// For messages.
+  [[nodiscard]] std::string name() const;
   [[nodiscard]] std::size_t index_of(Rank place, std::uint32_t queue) const {
     return std::size_t{place} * schedule_->queues + queue;
   }
@@ -181,6 +221,7 @@ class CollectiveRun final : public sim::EventHandler {
   std::uint32_t stages_;         // of all windows
   std::vector<Queue> queues_;
   std::vector<Slot> slots_;
+  PathPool paths_;
   struct Woken {
     Rank place;
     std::uint32_t queue;

@@ -27,6 +27,9 @@ class PrivateLinks {
   /// The NPU's stream of this number moves bytes over a route.
   void add(const sim::Route& route, Rank npu, std::uint32_t stream);
 
+  /// Another job on the cluster uses links at the same time: those that both use are private to neither.
+  void meet(PrivateLinks& other);
+
   /// Rate of the transfers over a route if its links are private, else 0. FATPIPE links are: a flow on them has the
   /// whole capacity in any case.
   [[nodiscard]] BytesPerSecond rate(const sim::Route& route) const;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/runtime/shared_npus.hpp"
 #include "sim/platform/catalog.hpp"
 
 namespace hcclsim::hccl {
@@ -164,6 +165,10 @@ void Runtime::host_function(StreamId stream, std::function<void()> function) {
 
 void Runtime::run() {
   machine_.loop.run();
+  require_finished();
+}
+
+void Runtime::require_finished() const {
   for (const Stream& stream : streams_) {
     if (!stream.tasks.empty()) report_deadlock();
   }
@@ -172,7 +177,7 @@ void Runtime::run() {
 void Runtime::enqueue(StreamId id, const Task& task) {
   Stream& stream = streams_.at(id.index);
   const bool idle = stream.tasks.empty();
-  stream.tasks.push_back(task);
+  stream.tasks.push(task);
   if (!idle) return;
   stream.date = std::max(stream.date, machine_.loop.now());
   ready_.push_back(id.index);
@@ -184,7 +189,7 @@ void Runtime::wake(std::uint32_t index, Seconds date) {
   Stream& stream = streams_[index];
   stream.date = std::max(stream.date, date);
   stream.blocked = false;
-  stream.tasks.pop_front();
+  stream.tasks.pop();
   ready_.push_back(index);
 }
 
@@ -203,7 +208,7 @@ void Runtime::advance(std::uint32_t index) {
   while (!streams_[index].blocked && !streams_[index].tasks.empty()) {
     const Task task = streams_[index].tasks.front();
     if (perform(index, task)) {
-      streams_[index].tasks.pop_front();
+      streams_[index].tasks.pop();
     } else {
       return;
     }
@@ -213,17 +218,31 @@ void Runtime::advance(std::uint32_t index) {
 bool Runtime::perform(std::uint32_t index, const Task& task) {
   Stream& stream = streams_[index];
   switch (task.kind) {
-    case Kind::kernel:
+    case Kind::kernel: {
+      if (machine_.shared != nullptr) {
+        start_kernel(index);
+        return false;
+      }
+      const Seconds start = stream.date;
+      stream.date += task.duration;
+      if (machine_.trace.selected(stream.rank)) {
+        trace_task(stream, sim::SpanKind::kernel, start, task.name, task.id);
+      }
+      return true;
+    }
     case Kind::work: {
       const Seconds start = stream.date;
       stream.date += task.duration;
-      const auto kind = task.kind == Kind::kernel ? sim::SpanKind::kernel : sim::SpanKind::host;
-      if (machine_.trace.selected(stream.rank)) trace_task(stream, kind, start, task.name, task.id);
+      if (machine_.trace.selected(stream.rank)) trace_task(stream, sim::SpanKind::host, start, task.name, task.id);
       return true;
     }
     case Kind::copy:
       return start_copy(index, task);
     case Kind::block:
+      if (machine_.shared != nullptr && blocks_[task.index].count > 0) {
+        start_kernel(index);
+        return false;
+      }
       run_block(stream, task);
       return true;
     case Kind::delay:
@@ -288,13 +307,51 @@ void Runtime::run_block(Stream& stream, const Task& task) {
   const KernelRun& block = blocks_[task.index];
   const bool traced = machine_.trace.selected(stream.rank);
   sim::TaskId id = task.id;
-  for (id.part = 0; id.part < block.durations.size(); ++id.part) {
-    if (block.pace.task > 0) stream.date = std::max(stream.date, block.pace.begin + (id.part + 1) * block.pace.task);
+  for (std::uint32_t kernel = 0; kernel < block.count; ++kernel, ++id.part) {
+    stream.date = std::max(stream.date, block.issued(kernel));
     const Seconds start = stream.date;
-    stream.date += block.durations[id.part] * block.factor;
-    if (traced) trace_task(stream, sim::SpanKind::kernel, start, block.names[id.part], id);
+    stream.date += block.table->durations[block.first + kernel] * block.factor;
+    if (traced) trace_task(stream, sim::SpanKind::kernel, start, block.table->names[block.first + kernel], id);
   }
-  free_blocks_.push_back(task.index);
+  free_block(task);
+}
+
+void Runtime::start_kernel(std::uint32_t index) {
+  Stream& stream = streams_[index];
+  const Task& task = stream.tasks.front();
+  stream.blocked = true;
+  CoreWork work{.time = task.duration};
+  if (task.kind == Kind::block) {
+    const KernelRun& block = blocks_[task.index];
+    const std::uint32_t kernel = block.first + task.generation;
+    const device::MemoryDemand demand =
+        block.table->demands.empty() ? device::MemoryDemand{} : block.table->demands[kernel];
+    work = {.launch = demand.launch * block.factor,
+            .time = (block.table->durations[kernel] - demand.launch) * block.factor,
+            .bytes = demand.bytes};
+    stream.date = std::max(stream.date, block.issued(task.generation));
+  }
+  const sim::EventOrder order = event_order(stream.rank, stream.number);
+  machine_.shared->compute(stream.rank, work, stream.date, order, *this, index);
+}
+
+void Runtime::end_kernel(std::uint32_t index) {
+  Stream& stream = streams_[index];
+  Task& task = stream.tasks.front();
+  const KernelRun* block = task.kind == Kind::block ? &blocks_[task.index] : nullptr;
+  if (machine_.trace.selected(stream.rank)) {
+    sim::TaskId id = task.id;
+    if (block != nullptr) id.part += task.generation;
+    const std::uint32_t name = block == nullptr ? task.name : block->table->names[block->first + task.generation];
+    trace_task(stream, sim::SpanKind::kernel, machine_.shared->began(stream.rank), name, id);
+  }
+  if (block != nullptr && ++task.generation < block->count) {
+    start_kernel(index);
+    return;
+  }
+  if (block != nullptr) free_block(task);
+  wake(index, stream.date);
+  drain();
 }
 
 bool Runtime::start_copy(std::uint32_t index, const Task& task) {
@@ -302,9 +359,22 @@ bool Runtime::start_copy(std::uint32_t index, const Task& task) {
   const Bytes bytes = copies_[task.index];
   const Seconds start = stream.date;
   const Seconds setup = machine_.costs.transfer_setup(sim::Transport::sdma, bytes);
+  const sim::EventOrder order = event_order(stream.rank, stream.number);
   const sim::Route* const way = machine_.cpus == nullptr ? nullptr : machine_.cpus->way_to(stream.rank);
+  stream.blocked_since = start;
+  if (way != nullptr && machine_.carried != nullptr && task.id.iteration == machine_.carried->iteration) {
+    for (const sim::LinkId link : way->links) {
+      machine_.carried->of_links[link] += static_cast<double>(bytes) * way->write_factor;
+    }
+  }
   if (way == nullptr) {
-    stream.date += setup + static_cast<double>(bytes) / sim::host_bandwidth(machine_.soc.name);
+    const BytesPerSecond speed = sim::host_bandwidth(machine_.soc.name);
+    if (machine_.shared != nullptr) {
+      stream.blocked = true;
+      machine_.shared->write(stream.rank, bytes, speed, start + setup, order, *this, index);
+      return false;
+    }
+    stream.date += setup + static_cast<double>(bytes) / speed;
     end_copy(stream, task, start);
     return true;
   }
@@ -315,9 +385,11 @@ bool Runtime::start_copy(std::uint32_t index, const Task& task) {
     return true;
   }
   stream.blocked = true;
-  stream.blocked_since = start;
-  machine_.network.transfer(*way, sim::Access::write, bytes, start + setup, event_order(stream.rank, stream.number),
-                            *this, index);
+  if (machine_.shared != nullptr) {
+    machine_.shared->write(*way, bytes, start + setup, order, *this, index);
+  } else {
+    machine_.network.transfer(*way, sim::Access::write, bytes, start + setup, order, *this, index);
+  }
   return false;
 }
 
@@ -326,10 +398,14 @@ void Runtime::end_copy(Stream& stream, const Task& task, Seconds start) {
   if (machine_.trace.selected(stream.rank)) trace_task(stream, sim::SpanKind::host, start, task.name, task.id);
 }
 
-void Runtime::on_event(std::uint64_t tag) {
-  const auto index = static_cast<std::uint32_t>(tag);
+void Runtime::on_event(std::uint64_t stream_index) {
+  const auto index = static_cast<std::uint32_t>(stream_index);
   Stream& stream = streams_[index];
   stream.date = machine_.loop.now();
+  if (stream.tasks.front().kind != Kind::copy) {
+    end_kernel(index);
+    return;
+  }
   end_copy(stream, stream.tasks.front(), stream.blocked_since);
   wake(index, stream.date);
   drain();
@@ -384,7 +460,10 @@ void Runtime::end_collective(const CollectiveRun& run, std::uint32_t index, Seco
                         .type = run.schedule().type,
                         .algorithm = machine_.trace.intern(run.schedule().algorithm)});
   }
-  if (run.finished()) finished_.push_back(run.stats());
+  if (run.finished()) {
+    finished_.push_back(run.stats());
+    if (machine_.carried != nullptr) run.add_to(*machine_.carried);
+  }
   calls_[task.index] = {};
   free_calls_.push_back(task.index);
   wake(index, date);
@@ -401,7 +480,8 @@ void Runtime::forget_finished_runs(CommunicatorState& state) {
 
 void Runtime::report_deadlock() const {
   constexpr std::size_t most_lines = 8;
-  std::string message = "the simulation stopped before all streams had finished:";
+  std::string message = fmt::format("{}{}the simulation stopped before all streams had finished:", machine_.job,
+                                    machine_.job.empty() ? "" : ": ");
   std::size_t unfinished = 0;
   for (const Stream& stream : streams_) {
     if (stream.tasks.empty() || ++unfinished > most_lines) continue;

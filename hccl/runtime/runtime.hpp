@@ -5,16 +5,19 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/units.hpp"
+#include "device/kernel_cost.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/collective_run.hpp"
+#include "hccl/runtime/fifo.hpp"
 #include "hccl/schedule/schedule.hpp"
+#include "sim/event_loop.hpp"
+#include "sim/trace.hpp"
 
 /// The runtime of the simulated NPUs, as programs on a device see it: in-order streams that take kernels, event records
 /// and waits, host functions and collectives, at any date, also from callbacks while the simulation runs. A collective
@@ -22,7 +25,9 @@
 /// send and its receive, in the order in which either side issues them per tag.
 ///
 /// A stream knows its own date, like the queues of a collective: kernels only move it forward. So a stream runs ahead
-/// of the simulated clock until it has to wait for something whose date is not known yet.
+/// of the simulated clock until it has to wait for something whose date is not known yet. On NPUs that are shared
+/// (shared_npus.hpp) kernels are such things, too: they come to the AI cores at the simulated date, and an event ends
+/// them.
 namespace hcclsim::hccl {
 
 struct StreamId {
@@ -35,15 +40,28 @@ struct CommunicatorId {
   std::uint32_t index = 0;
 };
 
-/// Kernels as they follow each other in a stream. What the spans refer to must outlive their execution.
-struct KernelRun {
-  std::span<const Seconds> durations;
-  std::span<const std::uint32_t> names;
-  double factor = 1;  ///< on the durations
-  Pace pace{};        ///< at which the host issues them
+/// The kernels of a program.
+struct KernelTable {
+  std::vector<Seconds> durations;
+  std::vector<std::uint32_t> names;           ///< in the trace
+  std::vector<device::MemoryDemand> demands;  ///< on an NPU whose HBM is shared; empty: it is not
 };
 
-class Runtime : private sim::EventHandler {
+/// Some of them as they follow each other in a stream. The table must outlive their execution.
+struct KernelRun {
+  const KernelTable* table = nullptr;
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  double factor = 1;  ///< on the durations
+  Pace pace{};        ///< at which the host issues them
+
+  /// When the host has issued a kernel, counted from the first of these.
+  [[nodiscard]] Seconds issued(std::uint32_t kernel) const {
+    return pace.task > 0 ? pace.begin + (kernel + 1) * pace.task : 0;
+  }
+};
+
+class Runtime final : private sim::EventHandler {
  public:
   explicit Runtime(const Machine& machine);
   Runtime(const Runtime&) = delete;
@@ -63,7 +81,7 @@ class Runtime : private sim::EventHandler {
   // All of these enqueue a task at the simulated date and return. Names are numbers of the trace's names.
   /// A kernel of fixed duration.
   void launch(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
-  /// Kernels that follow each other without a gap.
+  /// Kernels that follow each other without a gap; the first of them has the part of `id`.
   void launch(StreamId stream, const KernelRun& block, const sim::TaskId& id = {});
   /// Work of the host, of fixed duration.
   void host_work(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
@@ -92,13 +110,17 @@ class Runtime : private sim::EventHandler {
   /// Calls the function when everything before it in the stream has ended; the stream waits for it to return.
   void host_function(StreamId stream, std::function<void()> function);
 
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+
   /// Simulated date of what is happening. Streams that nobody waits for run ahead of it, also when run() returns: a
   /// host function sees the date at which its stream has come to it.
   [[nodiscard]] Seconds now() const { return machine_.loop.now(); }
 
-  /// Simulates until nothing is left to do. Throws Error(simulated_failure, "deadlock") that names the streams which
-  /// could not finish.
+  /// Simulates until nothing is left to do; throws as require_finished() does.
   void run();
+  /// When nothing is left to do: throws Error(simulated_failure, "deadlock") that names the streams which could not
+  /// finish.
+  void require_finished() const;
 
   /// Statistics of the collectives that have ended, in the order of their ends.
   [[nodiscard]] const std::vector<CollectiveStats>& collectives() const { return finished_; }
@@ -111,7 +133,7 @@ class Runtime : private sim::EventHandler {
     Kind kind = Kind::kernel;
     std::uint32_t index = 0;  // block, copy, event, collective call or host function
     std::uint32_t name = 0;
-    std::uint32_t generation = 0;  // record or wait: which record of the event, counted from 1
+    std::uint32_t generation = 0;  // record or wait: which record of the event, counted from 1; block: kernels so far
     sim::TaskId id{};
     Seconds duration = 0;  // until: a date
   };
@@ -121,7 +143,7 @@ class Runtime : private sim::EventHandler {
     Seconds date = 0;
     Seconds blocked_since = 0;
     bool blocked = false;  // its first task has begun and waits for something
-    std::deque<Task> tasks;
+    Fifo<Task> tasks;
   };
   /// The records of an event that a wait may still ask for: those from number `forgotten` + 1 on.
   struct Event {
@@ -157,12 +179,16 @@ class Runtime : private sim::EventHandler {
   /// Begins the stream's first task; true if it has ended at the stream's new date.
   bool perform(std::uint32_t index, const Task& task);
   void run_block(Stream& stream, const Task& task);
+  void free_block(const Task& task) { free_blocks_.push_back(task.index); }
   /// What has ended at the stream's date.
   void trace_task(const Stream& stream, sim::SpanKind kind, Seconds start, std::uint32_t name, const sim::TaskId& id);
+  /// On shared NPUs: brings the next kernel of the stream's first task to the AI cores.
+  void start_kernel(std::uint32_t index);
+  void end_kernel(std::uint32_t index);
   /// True if the copy has ended at the stream's new date, false if an event will end it.
   [[nodiscard]] bool start_copy(std::uint32_t index, const Task& task);
   void end_copy(Stream& stream, const Task& task, Seconds start);
-  void on_event(std::uint64_t tag) override;  // the copy of a stream has ended
+  void on_event(std::uint64_t index) override;  // the kernel or copy of a stream has ended
   CommunicatorId add_communicator(Communicator communicator, Seats seats);
   void call(StreamId stream, CommunicatorId communicator, Rank place, std::shared_ptr<const Schedule> schedule,
             std::uint32_t name, const sim::TaskId& id, const Pace& pace);

@@ -281,20 +281,6 @@ void add_equal_iterations(SimulatedCollectives& result, Seconds start, const Sim
 
 }  // namespace
 
-sim::NetworkKind automatic_network(const std::vector<CollectiveCall>& calls) {
-  std::map<std::uint32_t, std::uint64_t> transfers;  // of each stream, at once
-  std::set<Rank> npus;
-  for (const CollectiveCall& call : calls) {
-    std::uint64_t& most = transfers[call.stream];
-    most = std::max(most, std::uint64_t{call.schedule->ranks} * call.schedule->queues);
-    const std::vector<Rank> ranks = ranks_of(call);
-    npus.insert(ranks.begin(), ranks.end());
-  }
-  const auto sum = [](std::uint64_t all, const auto& stream) { return all + stream.second; };
-  return sim::automatic_network(static_cast<Rank>(npus.size()),
-                                std::accumulate(transfers.begin(), transfers.end(), std::uint64_t{0}, sum));
-}
-
 SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
                                           const SimulateOptions& options, const std::vector<CollectiveCall>& calls) {
   check(cluster, options, calls);
@@ -314,6 +300,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
   const PrivateLinks private_links = links_of(cluster, calls, orbits);
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
+  sim::FlowLog log;
   const Machine machine{.loop = loop,
                         .network = *network,
                         .cluster = cluster,
@@ -321,6 +308,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
                         .soc = soc,
                         .trace = result.trace,
                         .exec_timeout = options.exec_timeout,
+                        .flows = options.record_flows ? &log : nullptr,
                         .orbits = orbits.has_value() ? &*orbits : nullptr,
                         .private_links = &private_links,
                         .moves_all = options.network != sim::NetworkKind::fluid};
@@ -333,11 +321,13 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
                       network->started());
   }
   if (orbits.has_value()) result.ranks_simulated = hosts.ranks();
+  result.flows = std::move(log.flows);
   for (const CollectiveStats& stats : runtime.collectives()) result.transfers += stats.transfers * stats.groups;
   result.simulated = hosts.all_equal() ? 1 : hosts.iterations();
   for (const CollectiveStats& stats : runtime.collectives()) result.calls[stats.id.task].stats = stats;
   read_dates(result, hosts, options, calls);
   if (hosts.all_equal()) add_equal_iterations(result, calls.front().start, options);
+  if (options.record_flows) result.orbits = std::move(orbits);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,11 @@
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/runtime/collective_run.hpp"
+#include "hccl/runtime/rank_orbits.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "hccl/settings/launch_mode.hpp"
 #include "sim/cluster.hpp"
+#include "sim/network/link_utilisation.hpp"
 #include "sim/network/network.hpp"
 #include "sim/trace.hpp"
 
@@ -49,7 +52,8 @@ struct SimulateOptions {
   std::uint32_t warmups = 0;                                        ///< iterations before them
   bool trace = false;                                               ///< the result's trace has the tasks of all ranks
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< as in Machine
-  bool fold = false;  ///< of ranks that do the same one is simulated (rank_orbits.hpp)
+  bool fold = false;          ///< of ranks that do the same one is simulated (rank_orbits.hpp)
+  bool record_flows = false;  ///< the result has the transfers of the first iteration
 };
 
 /// A call in the last iteration that was simulated.
@@ -68,11 +72,10 @@ struct SimulatedCollectives {
   std::uint32_t simulated = 0;        ///< iterations; 1 also where the others are proved equal to it
   std::uint64_t transfers = 0;        ///< in these iterations, all completed
   Rank ranks_simulated = 0;           ///< in place of all
+  std::vector<sim::Flow> flows;       ///< of the ranks that were simulated; empty unless asked for
+  std::optional<RankOrbits> orbits;   ///< with these flows, if some ranks stand for all
   sim::Trace trace;
 };
-
-/// The network that `auto` stands for: SimGrid's own up to 64 NPUs and 1024 queues of theirs, then `fluid`.
-[[nodiscard]] sim::NetworkKind automatic_network(const std::vector<CollectiveCall>& calls);
 
 /// One simulation. With the network `fluid` any number of them can follow each other in a process; with `simgrid` only
 /// one, so run it in a child (base/child_process.hpp). Throws Error(bad_input, "collective") for a schedule with more

@@ -61,8 +61,7 @@ class PlanExecutor {
   struct RoleState {
     // Of each task; −1 if no other stream waits for it. Of one that runs ahead the first of several, used in turn.
     std::vector<std::int32_t> event_of;
-    std::vector<Seconds> durations;           // of the program's kernels
-    std::vector<std::uint32_t> kernel_names;  // in the trace
+    KernelTable kernels;  // of the program
     std::uint32_t events = 0;
     std::vector<bool> stream_used;
 

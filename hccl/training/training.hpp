@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/units.hpp"
@@ -18,6 +20,7 @@
 #include "hccl/parallel/start_up.hpp"
 #include "hccl/runtime/bottleneck.hpp"
 #include "hccl/runtime/fold.hpp"
+#include "hccl/runtime/rank_orbits.hpp"
 #include "hccl/settings/config.hpp"
 #include "hccl/training/executor.hpp"
 #include "sim/cluster.hpp"
@@ -73,9 +76,10 @@ struct TrainingOptions {
   Rank rank = 0;               ///< whose figures are reported
   std::vector<Rank> traced{};  ///< ranks in the trace, besides `rank`
   bool trace_tasks = false;    ///< the trace holds the tasks inside collectives too
-  bool record_flows = false;   ///< the result has the transfers of the last iteration
+  bool record_flows = false;   ///< the result has the transfers of the last iteration, and what reaches into it
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   Fold fold = Fold::off;
+  bool hbm_contention = false;  ///< NPUs are shared (runtime/shared_npus.hpp); the network is `fluid`
   device::Skew skew{};
 
   /// Of the results of all micro-batches, which every stage holds until they are summed up: the last one what the
@@ -102,9 +106,11 @@ struct TimedStep {
   std::vector<std::vector<Seconds>> pipeline_ends;
   std::vector<Seconds> step_times;      ///< of every rank: mean distance of successive pipeline ends but the first
   std::vector<Bottleneck> bottlenecks;  ///< of the Plan's collectives in the last iteration, as `rank` sees them
-  std::vector<sim::Flow> flows;         ///< in the trace's clock, in the order of their ends; empty unless asked for
-  std::uint64_t transfers = 0;          ///< all of them completed
-  Rank ranks_simulated = 0;             ///< in place of all; 0: all were
+  /// In the trace's clock, of the ranks that were simulated; empty unless asked for.
+  std::vector<sim::Flow> flows;
+  std::optional<RankOrbits> orbits;  ///< with these flows, if some ranks stand for all
+  std::uint64_t transfers = 0;       ///< all of them completed
+  Rank ranks_simulated = 0;          ///< in place of all; 0: all were
 };
 
 /// The Plan that is carried out, without a simulation.
@@ -115,6 +121,29 @@ struct TimedStep {
 [[nodiscard]] TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                                           const device::Soc& soc, const device::TaskCosts& costs,
                                           const TrainingOptions& options);
+
+/// One of several jobs on a platform. Its cluster has the NPUs of the job first (sim::Cluster::of_another_job).
+struct TrainingJob {
+  std::string name;
+  sim::Cluster& cluster;
+  std::shared_ptr<const models::Program> program;
+  const device::Soc& soc;
+  const device::TaskCosts& costs;
+  TrainingOptions options{};
+};
+
+/// A step beside other jobs. Its figures are those of the job's own iterations: it repeats its step until all jobs have
+/// done theirs, so that none is ever alone.
+struct ConcurrentStep {
+  TimedStep step;
+  std::uint32_t steps = 0;  ///< that were done, the repeated ones too
+  std::vector<double>
+      carried;  ///< by LinkId: bytes of the last of its own iterations, as they load the links' capacity
+};
+
+/// The jobs at the same time on the network of the first one's options; no ranks are folded. Every job must be able to
+/// finish when it is alone, or the others repeat their steps for ever.
+[[nodiscard]] std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs);
 
 /// What ranks send each other once before the first step.
 [[nodiscard]] Plan plan_start_up(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options,

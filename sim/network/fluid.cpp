@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <span>
 #include <vector>
 
+#include "base/error.hpp"
 #include "sim/network/max_min.hpp"
+#include "sim/network/memory_network.hpp"
 #include "sim/network/network.hpp"
 
 /// The network `fluid`: bytes flow at the rates of MaxMin, which are updated once per date at which flows start or end.
@@ -14,19 +17,31 @@ enum class What : std::uint8_t { start, end, update_rates, empty_arrives };
 
 std::uint64_t tag_of(What what, FlowId flow) { return std::uint64_t{flow} << 2 | static_cast<std::uint64_t>(what); }
 
-class FluidNetwork final : public Network, private EventHandler {
+class FluidNetwork final : public MemoryNetwork, private EventHandler {
  public:
-  /// Takes the links' capacities under the cluster's values in use.
-  FluidNetwork(const Cluster& cluster, EventLoop& loop) : loop_(loop), rates_(cluster) {}
+  /// Takes the links' capacities under the cluster's values in use; `memories` as in MaxMin.
+  FluidNetwork(const Cluster& cluster, EventLoop& loop, std::span<const BytesPerSecond> memories)
+      : loop_(loop), rates_(cluster, memories) {}
 
   void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
                 std::uint64_t tag) override {
-    ++started_;
-    const FlowId flow = rates_.add(bytes == 0 ? std::span<const LinkId>{} : route.links);
-    if (flow >= transfers_.size()) transfers_.resize(flow + 1);
+    transfer(route, access, bytes, {}, date, order, handler, tag);
+  }
+
+  void transfer(const Route& route, Access access, Bytes bytes, std::span<const MemoryUse> memories, Seconds date,
+                EventOrder order, EventHandler& handler, std::uint64_t tag) override {
     const double factor = access == Access::write ? route.write_factor : route.read_factor;
-    transfers_[flow] = {static_cast<double>(bytes) * factor, 0, 0, {}, order, &handler, tag};
-    loop_.at(date + route.latency, order, *this, tag_of(bytes == 0 ? What::empty_arrives : What::start, flow));
+    const bool empty = bytes == 0;
+    const FlowId flow = empty ? rates_.add({}) : rates_.add(route.links, loads(memories, factor));
+    add(flow, static_cast<double>(bytes) * factor, order, handler, tag);
+    loop_.at(date + route.latency, order, *this, tag_of(empty ? What::empty_arrives : What::start, flow));
+  }
+
+  void move(double bytes, BytesPerSecond most, const MemoryUse& memory, Seconds date, EventOrder order,
+            EventHandler& handler, std::uint64_t tag) override {
+    const FlowId flow = rates_.add({}, {&memory, 1}, most);
+    add(flow, bytes, order, handler, tag);
+    loop_.at(date, order, *this, tag_of(What::start, flow));
   }
 
  private:
@@ -40,6 +55,19 @@ class FluidNetwork final : public Network, private EventHandler {
     EventHandler* handler = nullptr;
     std::uint64_t tag = 0;
   };
+
+  void add(FlowId flow, double bytes, EventOrder order, EventHandler& handler, std::uint64_t tag) {
+    ++started_;
+    if (flow >= transfers_.size()) transfers_.resize(flow + 1);
+    transfers_[flow] = {bytes, 0, 0, {}, order, &handler, tag};
+  }
+
+  /// Of a flow whose bytes are `factor` times those of the payload; good until the next call.
+  std::span<const MemoryUse> loads(std::span<const MemoryUse> memories, double factor) {
+    loads_.assign(memories.begin(), memories.end());
+    for (MemoryUse& use : loads_) use.times /= factor;
+    return loads_;
+  }
 
   void on_event(std::uint64_t tag) override {
     const auto flow = static_cast<FlowId>(tag >> 2);
@@ -92,13 +120,22 @@ class FluidNetwork final : public Network, private EventHandler {
   EventLoop& loop_;
   MaxMin rates_;
   std::vector<Transfer> transfers_;  // by flow
+  std::vector<MemoryUse> loads_;     // scratch of loads()
   bool update_requested_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop) {
-  return std::make_unique<FluidNetwork>(cluster, loop);
+  return std::make_unique<FluidNetwork>(cluster, loop, std::span<const BytesPerSecond>{});
+}
+
+std::unique_ptr<MemoryNetwork> make_memory_network(const Cluster& cluster, EventLoop& loop,
+                                                   std::span<const BytesPerSecond> memories) {
+  for (const BytesPerSecond memory : memories) {
+    if (!(memory > 0)) internal_error("a memory of {} B/s", memory);
+  }
+  return std::make_unique<FluidNetwork>(cluster, loop, memories);
 }
 
 }  // namespace hcclsim::sim

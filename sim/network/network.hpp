@@ -6,16 +6,13 @@
 #include "base/units.hpp"
 #include "sim/cluster.hpp"
 #include "sim/event_loop.hpp"
+#include "sim/network_kind.hpp"
 
 /// Moves bytes between NPUs. A transfer of n bytes over an idle route takes exactly route.latency + n / B; transfers
 /// that meet on a link share its capacity by max-min fairness. There are two implementations, which agree to 1e-9:
 /// `simgrid` uses SimGrid's own Comm on its own network model and is the reference; `fluid` is our solver, for
 /// thousands of NPUs.
 namespace hcclsim::sim {
-
-enum class NetworkKind : std::uint8_t { simgrid, fluid };
-
-[[nodiscard]] std::string_view name_of(NetworkKind kind);
 
 class Network {
  public:
@@ -35,13 +32,8 @@ class Network {
   std::uint64_t completed_ = 0;
 };
 
-/// The kind for a simulation of `npus` NPUs with at most `transfers_at_once` transfers under way at the same time:
-/// SimGrid's network as long as it takes a fraction of a second.
-[[nodiscard]] NetworkKind automatic_network(Rank npus, std::uint64_t transfers_at_once);
-
 /// With `simgrid`, only before anything else has been simulated in this process.
 [[nodiscard]] std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop);
-[[nodiscard]] std::unique_ptr<Network> make_simgrid_network(const Cluster& cluster, EventLoop& loop);
 [[nodiscard]] std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop);
 
 }  // namespace hcclsim::sim

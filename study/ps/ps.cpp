@@ -272,13 +272,13 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
   if (!skew.speeds.empty()) skew.speeds.resize(workers + added_by(spec).workers, 1);  // new ones are as they should be
   options.skew = device::Skew(skew, workers + added_by(spec).workers);
   options.keep_log = run.numerics.has_value();
+  if (run.numerics.has_value()) require_numbers(*this);
   if (spec.hosts.cpu) {
     if (run.network == sim::NetworkKind::simgrid) {
       bad_input("option", "--network simgrid has no routes to CPUs of other servers; give fluid");
     }
   } else {
-    network =
-        run.network.value_or(sim::automatic_network(workers + spec.servers, std::uint64_t{2} * workers * spec.servers));
+    network = run.network;
   }
   check_memory(*this);
   add_hybrid(*this);
@@ -339,9 +339,13 @@ PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
   return result;
 }
 
+Seconds ps_step_time(const RunSpec& run, const PsSpec& spec, sim::Cluster& cluster) {
+  PsExperiment experiment(run, spec, cluster);
+  return simulate_ps(experiment, spec, false).step_time();
+}
+
 Seconds ps_step_time(const RunSpec& run, const PsSpec& spec) {
-  return on_ps_experiment(run, spec,
-                          [&](PsExperiment& experiment) { return simulate_ps(experiment, spec, false).step_time(); });
+  return on_cluster(run.platform, [&](sim::Cluster& cluster) { return ps_step_time(run, spec, cluster); });
 }
 
 }  // namespace hcclsim::study

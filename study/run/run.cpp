@@ -8,7 +8,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "sim/network/link_utilisation.hpp"
+#include "study/link_report.hpp"
 #include "study/run/comparisons.hpp"
 #include "study/run/compression.hpp"
 #include "study/run/explanation.hpp"
@@ -18,26 +18,15 @@
 namespace hcclsim::study {
 namespace {
 
-/// How busy the links were in the last iteration, from the transfers that were recorded. The routes of the simulation
-/// must still be good.
-LinkReport link_report(const sim::Cluster& cluster, const hccl::TimedStep& step, const hccl::StepView& view) {
-  constexpr std::size_t intervals = 400;  // of the step: about what a screen can show
-  constexpr std::size_t most_links = 8;   // of a kind that are shown by name
-  const sim::LinkUtilisation found = sim::link_utilisation(
-      cluster, step.flows, {view.fp_start, view.fp_start + view.iteration_end, intervals}, most_links);
-  LinkReport report{view.iteration_end / intervals, {}, {}};
-  for (const sim::LinkUtilisation::OfLink& one : found.links) {
-    const sim::Link& link = cluster.links()[one.link];
-    report.links.push_back(
-        {link.name, std::string(title_of(link.kind)), cluster.capacity(one.link), one.bytes, one.load});
-  }
-  for (const sim::LinkUtilisation::OfKind& one : found.kinds) {
-    const std::string kind(title_of(one.kind));
-    const auto busiest = std::find_if(report.links.begin(), report.links.end(),
-                                      [&](const LinkReport::OfLink& link) { return link.kind == kind; });
-    report.kinds.push_back({kind, busiest->capacity, one.links, one.bytes, one.busiest, one.mean});
-  }
-  return report;
+/// Of the last iteration on the printed rank.
+LinkReport links_of(sim::Cluster& cluster, const hccl::TimedStep& step, const hccl::StepView& view,
+                    const LinkWishes& wishes) {
+  LinkQuestion question{.intervals = {view.fp_start, view.fp_start + view.iteration_end, wishes.intervals},
+                        .most_links = wishes.most,
+                        .owner_of = {},
+                        .share_of = {}};
+  ask_for_shares(question, step.plan);
+  return link_report(cluster, step.flows, step.orbits, question);
 }
 
 RankPhases rank_phases(const hccl::StepView& view) {
@@ -88,7 +77,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   hccl::TrainingOptions training = experiment.training;
   training.trace_tasks = !wishes.traced.empty();
   training.traced = std::move(wishes.traced);
-  training.record_flows = wishes.links;
+  training.record_flows = wishes.links.most > 0;
   const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
   if (wishes.compared && !parallel && experiment.runs_of_parameters) comparisons.emplace(experiment);
@@ -164,11 +153,20 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.micro_batches = experiment.batch.micro_batches;
   result.hbm = experiment.hbm;
   result.hbm_capacity = experiment.soc.hbm_bytes;
-  if (wishes.links) result.links = link_report(experiment.cluster, result.step, result.view);
+  if (wishes.links.most > 0) {
+    result.links = links_of(experiment.cluster, result.step, result.view, wishes.links);
+    result.step.flows = {};
+  }
+  if (training.hbm_contention) result.shared_hbm = experiment.soc.hbm_bandwidth;
   result.link_sources = link_sources(experiment.cluster, hccl::world_communicator(experiment.npus).ranks);
   result.unmodelled = experiment.unmodelled;
   for (std::string& note : experiment.notes) {
     if (std::ranges::find(result.notes, note) == result.notes.end()) result.notes.push_back(std::move(note));
+  }
+  if (wishes.links.most > 0 && training.hbm_contention) {
+    result.notes.emplace_back(
+        "HBM contention: the loads of links over time are those of transfers that links alone slow down; what links "
+        "carry in all is exact");
   }
   return result;
 }

@@ -145,8 +145,9 @@ struct RunSpec {
 
   // How it is simulated
   std::uint32_t iterations = 3;
-  std::optional<sim::NetworkKind> network{};  ///< none: by the number of NPUs
+  sim::NetworkKind network = sim::NetworkKind::fluid;
   hccl::Fold fold = hccl::Fold::automatic;
+  bool hbm_contention = false;  ///< kernels, copies and transfers of an NPU share its HBM, reductions its AI cores
   device::SkewOptions skew{};
   Rank rank = 0;  ///< whose figures are wanted
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "hccl/runtime/bandwidth.hpp"
 #include "hccl/settings/launch_mode.hpp"
 #include "sim/network/network.hpp"
+#include "study/link_report.hpp"
 #include "study/platform.hpp"
 
 /// How long schedules take on a platform, each alone and, if asked for, all at the same time, and what limits them.
@@ -23,11 +25,12 @@ struct TimedFile {
 struct TimeSpec {
   PlatformSpec platform{};
   std::vector<TimedFile> files{};
-  std::optional<sim::NetworkKind> network{};  ///< none: simgrid for few NPUs, else fluid
+  sim::NetworkKind network = sim::NetworkKind::fluid;
   hccl::LaunchMode launch = hccl::LaunchMode::graph;
   std::uint32_t iterations = 1;
   std::uint32_t warmups = 0;
   bool together = false;
+  std::size_t links = 0;  ///< that are reported, of one iteration; 0: none
 };
 
 /// What one simulation says of one schedule.
@@ -51,6 +54,7 @@ struct TimedSchedule {
   ScheduleTiming alone{};
   hccl::Bandwidth speed{};  ///< alone
   std::optional<ScheduleTiming> together{};
+  std::optional<LinkReport> links{};  ///< alone
 
   [[nodiscard]] double slow_down() const { return alone.time > 0 ? together->time / alone.time : 1; }
 };
@@ -59,7 +63,8 @@ struct ScheduleTimes {
   PlatformFacts on;
   sim::NetworkKind network = sim::NetworkKind::fluid;
   std::vector<TimedSchedule> schedules;
-  Seconds makespan = 0;  ///< of all together
+  Seconds makespan = 0;               ///< of all together
+  std::optional<LinkReport> links{};  ///< of all together
 };
 
 /// Throws Error(bad_input) for files that are no schedules, of more ranks than the platform has, or of more or fewer

@@ -1,7 +1,10 @@
+#include "sim/simgrid/network.hpp"
+
 #include <simgrid/s4u/Comm.hpp>
 #include <simgrid/s4u/Engine.hpp>
 #include <simgrid/s4u/Host.hpp>
 #include <simgrid/s4u/Link.hpp>
+#include <simgrid/s4u/NetZone.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +14,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "sim/network/network.hpp"
+#include "sim/flat_map.hpp"
+#include "sim/simgrid/engine.hpp"
+#include "sim/simgrid/source.hpp"
 
 /// The network `simgrid`: every transfer is a Comm of SimGrid on SimGrid's own network model. Only the latency is paid
 /// by us, before the Comm starts: SimGrid's sharing is max-min fair when no link has a latency.
@@ -36,8 +41,11 @@ class SimgridNetwork final : public Network, private EventHandler {
     }();
     static_cast<void>(connected);
     for (LinkId link = 0; link < cluster.links().size(); ++link) {
-      cluster.simgrid_link(link).set_bandwidth(cluster.capacity(link) * payload_scale);
+      links_.push_back(engine().link_by_name(cluster.links()[link].name));
+      links_.back()->set_bandwidth(cluster.capacity(link) * payload_scale);
     }
+    for (Rank rank = 0; rank < cluster.size(); ++rank) add_host(cluster.npu(rank).host, cluster.npu(rank).name);
+    for (const Cpu& cpu : cluster.cpus()) add_host(cpu.host, cpu.name);
   }
 
   ~SimgridNetwork() override { receiver = nullptr; }
@@ -50,6 +58,7 @@ class SimgridNetwork final : public Network, private EventHandler {
       bad_input("network", "a transfer of {} bytes is too large for the network simgrid (about 3e10); use fluid",
                 bytes);
     }
+    require_same_way(route);
     ++started_;
     auto slot = static_cast<std::uint32_t>(transfers_.size());
     if (free_.empty()) {
@@ -58,8 +67,8 @@ class SimgridNetwork final : public Network, private EventHandler {
       slot = free_.back();
       free_.pop_back();
     }
-    transfers_[slot] = {&cluster_.simgrid_source(route),
-                        &cluster_.simgrid_destination(route),
+    transfers_[slot] = {ends(route)[route.from],
+                        ends(route)[route.to],
                         static_cast<std::uint64_t>(std::llround(payload)),
                         order,
                         &handler,
@@ -69,6 +78,48 @@ class SimgridNetwork final : public Network, private EventHandler {
   }
 
  private:
+  void add_host(HostId host, const std::string& name) {
+    if (host >= hosts_.size()) {
+      hosts_.resize(host + 1);
+      ports_.resize(host + 1);
+    }
+    hosts_[host] = engine().host_by_name(name);
+    ports_[host] = engine().host_by_name_or_null(port_host_of(name));
+  }
+
+  /// By HostId: the hosts between which SimGrid has the route.
+  [[nodiscard]] const std::vector<simgrid::s4u::Host*>& ends(const Route& route) const {
+    return route.between_ports ? ports_ : hosts_;
+  }
+
+  /// Sees to it that SimGrid leads a transfer over the links of the route: it is told of ways that its zones do not
+  /// lead.
+  void require_same_way(const Route& route) {
+    const std::uint64_t key = std::uint64_t{route.from} << 32 | route.to;
+    if (known_.find(key) != FlatMap::none) return;
+    known_.insert(key, 1);
+    simgrid::s4u::Host& from = *ends(route)[route.from];
+    simgrid::s4u::Host& to = *ends(route)[route.to];
+    if (route.between_ports || route.by_property) {
+      auto* const zone = from.get_englobing_zone();
+      if (zone != to.get_englobing_zone()) {
+        bad_input("platform",
+                  "{}: property route:{}:{} joins NPUs of different zones; only NPUs of one zone can be joined",
+                  cluster_.path(), from.get_name(), to.get_name());
+      }
+      std::vector<simgrid::s4u::LinkInRoute> links;
+      for (const LinkId link : route.links) links.emplace_back(links_[link]);
+      zone->add_bypass_route(from.get_netpoint(), to.get_netpoint(), nullptr, nullptr, links);
+    }
+    std::vector<simgrid::s4u::Link*> way;
+    from.route_to(&to, way, nullptr);
+    const auto same = [this](LinkId link, const simgrid::s4u::Link* other) { return links_[link] == other; };
+    if (!std::ranges::equal(route.links, way, same)) {
+      internal_error("{}: SimGrid leads from '{}' to '{}' over other links", cluster_.path(), from.get_name(),
+                     to.get_name());
+    }
+  }
+
   struct Transfer {
     simgrid::s4u::Host* source = nullptr;
     simgrid::s4u::Host* destination = nullptr;
@@ -114,6 +165,10 @@ class SimgridNetwork final : public Network, private EventHandler {
   static inline SimgridNetwork* receiver = nullptr;
   const Cluster& cluster_;
   EventLoop& loop_;
+  std::vector<simgrid::s4u::Link*> links_;  // by LinkId
+  std::vector<simgrid::s4u::Host*> hosts_;  // by HostId
+  std::vector<simgrid::s4u::Host*> ports_;  // by HostId; null without a port
+  FlatMap known_;                           // pairs of hosts whose way is known to be the same
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
   std::unordered_map<const simgrid::s4u::Activity*, std::uint32_t> under_way_;
@@ -121,7 +176,7 @@ class SimgridNetwork final : public Network, private EventHandler {
 
 }  // namespace
 
-std::unique_ptr<Network> make_simgrid_network(const Cluster& cluster, EventLoop& loop) {
+std::unique_ptr<Network> make_simgrid_comms(const Cluster& cluster, EventLoop& loop) {
   return std::make_unique<SimgridNetwork>(cluster, loop);
 }
 

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "sim/network/network.hpp"
+
+namespace hcclsim::sim {
+
+/// The network `simgrid` of a cluster whose file this process has loaded into SimGrid.
+[[nodiscard]] std::unique_ptr<Network> make_simgrid_comms(const Cluster& cluster, EventLoop& loop);
+
+}  // namespace hcclsim::sim
