@@ -181,10 +181,9 @@ void Cluster::complete(Route& route) const {
   }
   route.write_factor = least / slowest_write;
   route.read_factor = least / slowest_read;
-  if (fold_.has_value()) {
-    for (LinkId& link : route.links) link = fold_->representative[link];
-    route.slowest = fold_->representative[route.slowest];
-  }
+  if (!fold_.has_value()) return;
+  for (LinkId& link : route.links) link = fold_->representative[link];
+  route.slowest = fold_->representative[route.slowest];
 }
 
 /// The way of a route, with what kind of way it is.

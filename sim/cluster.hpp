@@ -194,6 +194,8 @@ class Cluster {
   /// The route from one NPU to another, kept once found: the reference is good until use(), adjust(), use_routing(),
   /// fold() or unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
   [[nodiscard]] const Route& route(Rank source, Rank destination);
+  /// Adds what follows from the links of a route.
+  void complete(Route& route) const;
 
   /// The links from one host to another, as the zones of the file lead; empty if there is no way.
   [[nodiscard]] std::vector<LinkId> way(HostId from, HostId to) { return source_->way(from, to); }
@@ -212,8 +214,6 @@ class Cluster {
   [[nodiscard]] Route find_route(Rank source, Rank destination);
   [[nodiscard]] Route find_route(Rank source, Rank destination, bool between_ports);
   [[nodiscard]] std::vector<LinkId> way_of(Route& route);
-  /// Fills in what follows from the links.
-  void complete(Route& route) const;
   [[nodiscard]] std::vector<LinkId> fabric_way(Rank source, Rank destination, std::uint32_t queue_pair) const;
   void add_queue_pairs(Route& route);
   [[nodiscard]] std::vector<LinkId> way_between_ports(Rank source, Rank destination) const;

@@ -1,7 +1,6 @@
 #include "sim/cpu_hosts.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -44,31 +43,13 @@ std::vector<LinkId> CpuHosts::local_way(Rank npu, std::uint32_t cpu, bool up) co
   return links;
 }
 
-/// As Cluster makes it of the links between two NPUs.
 Route CpuHosts::route_of(std::vector<LinkId> links, Rank source, Rank destination) const {
   Route route{.source = source,
               .destination = destination,
               .from = cluster_.npu(source).host,
               .to = cluster_.npu(destination).host,
               .links = std::move(links)};
-  double least = std::numeric_limits<double>::infinity();
-  double slowest_write = least;
-  double slowest_read = least;
-  for (const LinkId id : route.links) {
-    const Link& link = cluster_.links()[id];
-    const BytesPerSecond capacity = cluster_.capacity(id);
-    const double scale = capacity / link.bandwidth;
-    route.latency += link.latency;
-    if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
-    slowest_write = std::min(slowest_write, link.write * scale);
-    slowest_read = std::min(slowest_read, link.read * scale);
-    if (capacity < least) {
-      least = capacity;
-      route.slowest = id;
-    }
-  }
-  route.write_factor = least / slowest_write;
-  route.read_factor = least / slowest_read;
+  cluster_.complete(route);
   return route;
 }
 
@@ -89,12 +70,19 @@ const Route& CpuHosts::to_npu(std::uint32_t cpu, Rank npu) {
   if (!is_new) return place->second;
   const Rank through = cluster_.npu(npu).server == cpu ? npu : gateway(cpu, npu);
   std::vector<LinkId> links = local_way(through, cpu, false);
-  if (through != npu) {
+  const bool is_local = through == npu;
+  if (!is_local) {
     const std::vector<LinkId>& rest = cluster_.route(through, npu).links;
     links.insert(links.end(), rest.begin(), rest.end());
   }
   place->second = route_of(std::move(links), through, npu);
+  if (is_local) place->second.from = cpus_[cpu].host;
   return place->second;
+}
+
+const Route* CpuHosts::way_to(Rank npu) {
+  const std::uint32_t server = cluster_.npu(npu).server;
+  return server < size() ? &to_npu(server, npu) : nullptr;
 }
 
 const Route& CpuHosts::between(std::uint32_t from, std::uint32_t to) {

@@ -12,7 +12,8 @@
 /// The CPUs of a platform as ends of transfers: the hosts with property `cpu`, one per server, in the order of the
 /// numbers in their names. An NPU reaches the CPU of its own server on the way that the file has, its PCIe link. It is
 /// assumed that it reaches the CPU of another server through the NPU with its own device number there: over RoCE to
-/// that NPU, then over that NPU's way to the CPU. Such a route is ours: of the networks, only `fluid` knows it.
+/// that NPU, then over that NPU's way to the CPU. Such a route is ours: of the networks, only `fluid` knows it, while
+/// both know the way from a CPU to an NPU of its own server.
 namespace hcclsim::sim {
 
 class CpuHosts {
@@ -28,6 +29,8 @@ class CpuHosts {
   /// file has no way between a CPU and an NPU of its server.
   [[nodiscard]] const Route& from_npu(Rank npu, std::uint32_t cpu);
   [[nodiscard]] const Route& to_npu(std::uint32_t cpu, Rank npu);
+  /// From the CPU of its own server; null if that has none.
+  [[nodiscard]] const Route* way_to(Rank npu);
   /// Between the CPUs of two servers: through the first NPU of each.
   [[nodiscard]] const Route& between(std::uint32_t from, std::uint32_t to);
 

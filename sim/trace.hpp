@@ -63,7 +63,7 @@ class Trace {
     tasks_ = tasks;
   }
 
-  /// Spans of this training iteration and later ones are not kept.
+  /// Spans of this training iteration and later ones are not kept, but for those of the host (end_host_at()).
   void end_before(std::int32_t iteration) { end_ = iteration; }
 
   [[nodiscard]] bool selected(Rank rank) const { return rank < selected_.size() && selected_[rank]; }
@@ -76,7 +76,13 @@ class Trace {
     return place->second;
   }
   void add(const Span& span) {
-    if (span.id.iteration < end_) spans_.push_back(span);
+    const bool keeps = span.kind == SpanKind::host ? span.start < end_of_host_ : span.id.iteration < end_;
+    if (keeps) spans_.push_back(span);
+  }
+  /// Drops what the host does from a date on, which may be for iterations to come.
+  void end_host_at(Seconds date) {
+    end_of_host_ = date;
+    std::erase_if(spans_, [date](const Span& span) { return span.kind == SpanKind::host && span.start >= date; });
   }
 
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
@@ -86,6 +92,7 @@ class Trace {
   std::vector<bool> selected_;
   bool tasks_ = false;
   std::int32_t end_ = std::numeric_limits<std::int32_t>::max();  // iterations from this one on are not kept
+  Seconds end_of_host_ = std::numeric_limits<Seconds>::infinity();
   std::vector<Span> spans_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  // of names

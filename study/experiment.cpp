@@ -16,6 +16,7 @@
 #include "sim/platform/catalog.hpp"
 #include "study/context/compile_checks.hpp"
 #include "study/hbm_advice.hpp"
+#include "study/host_work.hpp"
 #include "study/link_times.hpp"
 
 namespace hcclsim::study {
@@ -202,6 +203,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   split_gradients(spec, fused);
   if (spec.compression.has_value()) add_compression(spec);
   add_start_up(spec);
+  add_host(spec);
   note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                  topology_of(training.replicas(), cluster));
 }
@@ -374,6 +376,7 @@ void Experiment::load_stages(const RunSpec& spec) {
   hbm = stages->hbm[stage];
   check_memory(spec, stages->hbm);
   add_start_up(spec);
+  add_host(spec);
   if (stages->replicas > 1 && !spec.parallel.forward_only) {
     note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                    topology_of(training.replicas(), cluster));
@@ -418,6 +421,13 @@ void Experiment::add_start_up(const RunSpec& spec) {
       if (share.shards == 1) start_up[stage].broadcast_elements += share.elements;
     }
   }
+}
+
+void Experiment::add_host(const RunSpec& spec) {
+  images_per_second = spec.host.images_per_second.value_or(0);
+  launch_is_assumed = spec.host.launch_is_assumed;
+  const InputReading unknown{.samples = std::uint64_t{batch.micro_batch} * batch.micro_batches};
+  add_host_work(spec.host, input.value_or(unknown), cluster, soc.name, training, notes);
 }
 
 models::Program Experiment::load_program(const RunSpec& spec) {

@@ -59,6 +59,8 @@ struct Experiment : LoadedPlatform {
   std::string fusion;              ///< which tensors travel together, in words; empty: gradients are split as HCCL does
   std::string gradient_rule;       ///< MindSpore's rule for gradients, in words; empty: they are split as HCCL does
   hccl::TrainingOptions training;  ///< without traced ranks
+  bool launch_is_assumed = false;  ///< that of kernels in eager execution
+  double images_per_second = 0;    ///< that the data workers of a server prepare; 0: any number
   std::optional<FailureSpec> failures;  ///< of a job of such steps
   std::vector<hccl::StartUp> start_up;  ///< of each stage: what is sent once before the first step
 
@@ -73,6 +75,7 @@ struct Experiment : LoadedPlatform {
   /// Of an NPU of each stage.
   void check_memory(const RunSpec& spec, std::span<const device::HbmAccount> accounts);
   void add_start_up(const RunSpec& spec);
+  void add_host(const RunSpec& spec);
   /// Numbers the gradients so that those of a collective follow each other; the segments are these collectives.
   [[nodiscard]] std::vector<hccl::Segment> fuse(const hccl::FusionRule& rule, models::Program& loaded);
   /// The same for gradients of several types, which do not travel together.

@@ -34,8 +34,14 @@ InputReading input_reading(const RunSpec& spec, const models::Graph& network, co
   for (std::size_t input = 0; input < elements.size(); ++input) {
     const std::uint64_t slices = slices_of(spec, input, replicas);
     reading.whole = reading.whole && slices == 1;
-    reading.bytes += elements[input] * batch.micro_batches * replicas / slices * bytes_of_number;
+    const Bytes bytes = elements[input] * batch.micro_batches * replicas / slices * bytes_of_number;
+    (input == 0 ? reading.sample_bytes : reading.label_bytes) += bytes;
   }
+  reading.bytes = reading.sample_bytes + reading.label_bytes;
+  // Cuts along other dimensions than the first one are of every sample.
+  const bool cut = !spec.full_batch && spec.dataset_cuts.has_value();
+  const std::uint64_t parts = cut ? spec.dataset_cuts->front().front() : slices_of(spec, 0, replicas);
+  reading.samples = std::uint64_t{batch.micro_batch} * batch.micro_batches * replicas / parts;
   reading.all_ranks = reading.bytes * npus;
   return reading;
 }

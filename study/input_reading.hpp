@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "base/units.hpp"
 #include "models/graph.hpp"
 #include "study/run/spec.hpp"
@@ -8,10 +10,13 @@
 namespace hcclsim::study {
 
 struct InputReading {
-  Bytes bytes = 0;           ///< by each rank
-  Bytes all_ranks = 0;       ///< what storage delivers
-  bool by_strategy = false;  ///< a dataset strategy was given; else every replica reads its own samples
-  bool whole = false;        ///< every rank reads the samples of all replicas
+  std::uint64_t samples = 0;  ///< by each rank
+  Bytes sample_bytes = 0;     ///< of them
+  Bytes label_bytes = 0;      ///< that belong to them
+  Bytes bytes = 0;            ///< both
+  Bytes all_ranks = 0;        ///< what storage delivers
+  bool by_strategy = false;   ///< a dataset strategy was given; else every replica reads its own samples
+  bool whole = false;         ///< every rank reads the samples of all replicas
 };
 
 /// A rank reads its slice of every input: of samples and, in training, of labels. Numbers have 4 bytes: fp32 of images

@@ -29,6 +29,9 @@ constexpr std::array<ProcessName, 3> processes{{{Process::hardware, "Ascend Hard
                                                 {Process::communication, "Communication", 15},
                                                 {Process::overlap, "Overlap Analysis", 16}}};
 constexpr std::uint32_t sort_indices_per_rank = 100;
+/// What the host of a rank does; behind the processes of all ranks, where a rank has any.
+constexpr std::string_view host_process = "Host";
+constexpr std::uint32_t host_sort_index = 7;  // msprof's of its host, "CANN"
 
 /// Threads of "Communication": the group, then its planes.
 constexpr std::uint32_t group_thread = 0;
@@ -90,10 +93,20 @@ std::string operator_name(std::uint32_t call, std::int32_t iteration) {
 double rounded(Seconds date) { return std::round(date * 1e9) / 1e9; }
 std::string timestamp(Seconds date) { return fmt::format("{:.3f}", date * microseconds_per_second); }
 
+/// How many NPUs the platform has at least, if these jobs run on it.
+Rank npus_of(std::span<const TimelineJob> jobs) {
+  Rank npus = 0;
+  for (const TimelineJob& job : jobs) {
+    npus = std::max(npus, job.npus.empty() ? job.plan.ranks() : *std::ranges::max_element(job.npus) + 1);
+  }
+  return npus;
+}
+
 /// Collects the events and hands them on in pieces.
 class Writer {
  public:
-  explicit Writer(const Sink& sink) : sink_(sink) {}
+  /// `npus` of all jobs.
+  Writer(const Sink& sink, Rank npus) : sink_(sink), npus_(npus) {}
 
   /// What follows is of this job.
   void begin(const TimelineJob& job) {
@@ -103,6 +116,10 @@ class Writer {
 
   [[nodiscard]] std::uint32_t pid(Rank rank, Process process) const {
     return npu(rank) * static_cast<std::uint32_t>(processes.size()) + static_cast<std::uint32_t>(process);
+  }
+
+  [[nodiscard]] std::uint32_t host_pid(Rank rank) const {
+    return npus_ * static_cast<std::uint32_t>(processes.size()) + npu(rank);
   }
 
   /// An event's fields after the opening brace, without the closing one.
@@ -115,14 +132,12 @@ class Writer {
     if (text_.size() >= piece_bytes) flush();
   }
 
-  void name_process(Rank rank, const ProcessName& process) {
-    const std::uint32_t id = pid(rank, process.process);
-    const std::string name =
-        job_->name.empty() ? std::string(process.name) : fmt::format("{}: {}", job_->name, process.name);
+  void name_process(std::uint32_t id, Rank rank, std::string_view process, std::uint32_t sort_index) {
+    const std::string name = job_->name.empty() ? std::string(process) : fmt::format("{}: {}", job_->name, process);
     event(R"("name":"process_name","ph":"M","pid":{},"args":{{"name":{}}})", id, json_string(name));
     event(R"("name":"process_labels","ph":"M","pid":{},"args":{{"labels":"NPU {}"}})", id, npu(rank));
     event(R"("name":"process_sort_index","ph":"M","pid":{},"args":{{"sort_index":{}}})", id,
-          npu(rank) * sort_indices_per_rank + process.sort_index);
+          npu(rank) * sort_indices_per_rank + sort_index);
   }
 
   void name_thread(std::uint32_t process, std::uint32_t thread, std::string_view name) {
@@ -175,6 +190,7 @@ class Writer {
 
   const TimelineJob* job_ = nullptr;
   const Sink& sink_;
+  Rank npus_;
   std::string text_;
   bool empty_ = true;
   std::map<std::pair<Rank, std::int32_t>, std::uint32_t> calls_;
@@ -232,10 +248,27 @@ void write_span(Writer& writer, const sim::Span& span) {
                             name_of(span.type), span.bytes, span.stream, span.id.iteration + 1));
     return;
   }
-  const std::string_view type = span.kind == sim::SpanKind::host ? "HOST" : "AI_CORE";
+  if (span.kind == sim::SpanKind::host) return;  // write_host()
   writer.span(
       writer.name(span), writer.pid(span.rank, Process::hardware), span.stream, span.start, span.end,
-      fmt::format(R"("Task Type":"{}","Stream Id":{},"iteration":{})", type, span.stream, span.id.iteration + 1));
+      fmt::format(R"("Task Type":"AI_CORE","Stream Id":{},"iteration":{})", span.stream, span.id.iteration + 1));
+}
+
+/// Lanes of the host: kernels and communication that it issues, and each of its streams.
+void write_host(Writer& writer, const hccl::Plan& plan, Rank rank, const std::vector<const sim::Span*>& spans) {
+  const std::uint32_t process = writer.host_pid(rank);
+  std::set<std::uint32_t> lanes;
+  for (const sim::Span* span : spans) {
+    if (span->kind != sim::SpanKind::host) continue;
+    const hccl::Role& role = plan.role(rank);
+    if (lanes.empty()) writer.name_process(process, rank, host_process, host_sort_index);
+    if (lanes.insert(span->stream).second) {
+      const bool issues = span->stream >= role.streams.size();
+      writer.name_thread(process, span->stream, issues ? "launches" : plan.name(role, {span->id.task, span->id.part}));
+    }
+    writer.span(writer.name(*span), process, span->stream, span->start, span->end,
+                fmt::format(R"("Task Type":"HOST","iteration":{})", span->id.iteration + 1));
+  }
 }
 
 /// Names of the processes and threads that a rank's spans use.
@@ -245,11 +278,13 @@ void write_names(Writer& writer, Rank rank, const std::vector<const sim::Span*>&
   for (const sim::Span* span : spans) {
     if (is_task(*span)) {
       planes.insert(span->plane);
-    } else if (span->kind != sim::SpanKind::collective) {
+    } else if (span->kind == sim::SpanKind::kernel) {
       streams.insert(span->stream);
     }
   }
-  for (const ProcessName& process : processes) writer.name_process(rank, process);
+  for (const ProcessName& process : processes) {
+    writer.name_process(writer.pid(rank, process.process), rank, process.name, process.sort_index);
+  }
   for (const std::uint32_t stream : streams) {
     writer.name_thread(writer.pid(rank, Process::hardware), stream, fmt::format("Stream {}", stream));
   }
@@ -331,13 +366,14 @@ void write_job(Writer& writer, const TimelineJob& job) {
     }
     write_overlap(writer, rank, spans);
     write_cells(writer, rank, hccl::traced_cells(job.plan, spans));
+    write_host(writer, job.plan, rank, spans);
   }
 }
 
 }  // namespace
 
 void write_timeline(std::span<const TimelineJob> jobs, const Sink& sink) {
-  Writer writer(sink);
+  Writer writer(sink, npus_of(jobs));
   for (const TimelineJob& job : jobs) write_job(writer, job);
   writer.finish();
 }

@@ -14,7 +14,8 @@
 /// chrome://tracing and MindStudio Insight. Each rank has three processes: "Ascend Hardware" with a thread per stream,
 /// "Communication" with the collectives of the group and a thread per plane of their tasks, and "Overlap Analysis" with
 /// Computing, Communication, Communication(Not Overlapped) and Free; and, of a step in stages or of several
-/// micro-batches, what the rank computes of each of them as one coloured span. Times are microseconds with three
+/// micro-batches, what the rank computes of each of them as one coloured span. Where the host does anything, a process
+/// "Host" shows it. Times are microseconds with three
 /// decimals.
 namespace hcclsim::cli {
 

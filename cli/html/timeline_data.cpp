@@ -136,6 +136,9 @@ class TimelineBuilder {
         return kernel ? Kind::check : Kind::flag;
       case hccl::StepPhase::update:
         return Kind::update;
+      case hccl::StepPhase::input:
+      case hccl::StepPhase::checkpoint:
+        break;  // the host's
     }
     internal_error("span of an unknown phase");
   }

@@ -15,6 +15,23 @@ namespace {
 constexpr Seconds default_length = 30. * 86400;
 constexpr std::uint32_t default_runs = 20;
 
+/// Those that the steps write which are simulated. Of a job of days these need not have one.
+void add_checkpoints(const OptionOrigins& origins, const FailureOptions& options, study::RunSpec& spec) {
+  const bool fails = options.npu_mtbf.has_value();
+  if (!options.checkpoint_every.has_value()) {
+    if (options.checkpoint_bandwidth.has_value() && !fails) {
+      bad_input("option", "{} needs --checkpoint-every, or --mtbf", origins.name("checkpoint-bandwidth"));
+    }
+    return;
+  }
+  if (!options.checkpoint_bandwidth.has_value()) {
+    bad_input("option", "{} needs --checkpoint-bandwidth, too", origins.name("checkpoint-every"));
+  }
+  if (fails && *options.checkpoint_every > spec.iterations) return;
+  spec.host.checkpoints = {.every = static_cast<std::uint32_t>(*options.checkpoint_every),
+                           .bandwidth = *options.checkpoint_bandwidth};
+}
+
 }  // namespace
 
 void add_failure_options(Command& command, FailureOptions& options) {
@@ -26,7 +43,8 @@ void add_failure_options(Command& command, FailureOptions& options) {
       .value_name("TIME");
   command
       .add("--checkpoint-every", whole_number(options.checkpoint_every, 1, 1'000'000'000),
-           "Steps between checkpoints, for which all ranks wait (default: Daly's interval)")
+           "Steps between checkpoints, for which all ranks wait: shown where they fall within --iterations, and of the "
+           "job of --mtbf (default there: Daly's interval)")
       .value_name("N");
   command
       .add("--checkpoint-bandwidth", parsed(positive_bandwidth, options.checkpoint_bandwidth),
@@ -48,13 +66,17 @@ void add_failure_options(Command& command, FailureOptions& options) {
 
 void finish_failure_options(const OptionOrigins& origins, const FailureOptions& options, study::RunSpec& spec) {
   spec.failures.reset();
-  if (!options.npu_mtbf.has_value()) {
-    const std::array<std::pair<const char*, bool>, 5> others{
-        {{"checkpoint-every", options.checkpoint_every.has_value()},
-         {"checkpoint-bandwidth", options.checkpoint_bandwidth.has_value()},
-         {"restart-time", options.restart.has_value()},
-         {"job-time", options.length.has_value()},
-         {"job-runs", options.runs.has_value()}}};
+  const bool fails = options.npu_mtbf.has_value();
+  for (const auto& [key, given] :
+       {std::pair{"mtbf", fails}, std::pair{"checkpoint-every", options.checkpoint_every.has_value()}}) {
+    if (!spec.parallel.forward_only || !given) continue;
+    bad_input("option", "{} is of training: it does not go with --forward-only", origins.name(key));
+  }
+  add_checkpoints(origins, options, spec);
+  if (!fails) {
+    const std::array<std::pair<const char*, bool>, 3> others{{{"restart-time", options.restart.has_value()},
+                                                              {"job-time", options.length.has_value()},
+                                                              {"job-runs", options.runs.has_value()}}};
     for (const auto& [key, given] : others) {
       if (given) bad_input("option", "{} is of a job with failures: give --mtbf too", origins.name(key));
     }
@@ -65,9 +87,6 @@ void finish_failure_options(const OptionOrigins& origins, const FailureOptions& 
   };
   require(options.checkpoint_bandwidth.has_value(), "checkpoint-bandwidth");
   require(options.restart.has_value(), "restart-time");
-  if (spec.parallel.forward_only) {
-    bad_input("option", "{} is of training: it does not go with --forward-only", origins.name("mtbf"));
-  }
   spec.failures = {.npu_mtbf = *options.npu_mtbf,
                    .checkpoint_every = options.checkpoint_every,
                    .checkpoint_bandwidth = *options.checkpoint_bandwidth,

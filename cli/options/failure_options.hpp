@@ -6,7 +6,8 @@
 #include "cli/options/parse/origins.hpp"
 #include "study/run/spec.hpp"
 
-/// Options of `hcclsim run` that have to do with a job that runs for days. All of them are refused without --mtbf.
+/// Options of `hcclsim run` that have to do with a job that runs for days. All of them are refused without
+/// --mtbf, but those of checkpoints, which a step has without failures too.
 namespace hcclsim::cli {
 
 /// Their group in help.

@@ -363,6 +363,7 @@ void add_run_options(Command& command, RunOptions& options) {
   add_ps_options(command, options.ps);
   add_communication_options(command, options);
   add_hccl_options(command, options.hccl_options);
+  add_host_options(command, options.host);
   add_simulation_options(command, options);
   add_failure_options(command, options.failures);
   add_output_options(command, options);
@@ -397,6 +398,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   if (!options.levels.empty()) options.spec.levels = hccl::parse_levels(options.levels);
   options.spec.numerics.reset();
   if (options.numerics.enabled) options.spec.numerics = options.numerics.spec;
+  finish_host_options(origins, options.host, options.spec);
   finish_failure_options(origins, options.failures, options.spec);
   options.spec.notes.clear();
   finish_context_options(origins, options.context, options.spec);

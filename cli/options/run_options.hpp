@@ -9,6 +9,7 @@
 #include "cli/options/context_options.hpp"
 #include "cli/options/failure_options.hpp"
 #include "cli/options/hccl_options.hpp"
+#include "cli/options/host_options.hpp"
 #include "cli/options/numerics_options.hpp"
 #include "cli/options/parallel_options.hpp"
 #include "cli/options/platform_options.hpp"
@@ -31,6 +32,7 @@ struct RunOptions {
   ContextOptions context{};
   PrecisionOptions precision{};
   PsOptions ps{};
+  HostOptions host{};
   FailureOptions failures{};
 
   // As they were given

@@ -10,6 +10,7 @@
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
 #include "cli/print/goodput_report.hpp"
+#include "cli/print/host_report.hpp"
 #include "cli/print/link_report.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
@@ -192,6 +193,7 @@ std::string gradients_csv(const RunReport& report) {
 
 std::string json_report(const RunReport& report) {
   const hccl::StepView& view = report.view;
+  const std::optional<Seconds>& data_aug_bound = view.iterations.back().data_aug_bound;
   Json json{{"format_version", format_version},
             {"model", report.model},
             {"platform", report.platform},
@@ -215,12 +217,15 @@ std::string json_report(const RunReport& report) {
             {"images_per_s", report.images_per_second()},
             {"compute_s", view.computing},
             {"exposed_communication_s", view.exposed},
+            {"free_s", view.free()},
+            {"data_aug_bound_s", data_aug_bound.has_value() ? Json(*data_aug_bound) : Json(nullptr)},
             {"hbm_peak_bytes", report.hbm.peak()},
             {"uncertainty", report.uncertainty.has_value() ? uncertainty_json(*report.uncertainty) : Json(nullptr)},
             {"advice", advice_json(report)},
             {"notes", report.notes}};
   if (report.step.ranks_simulated > 0) json["folded"] = folded_json(report.step.ranks_simulated);
   if (report.routing.has_value()) json["routing"] = routing_json(*report.routing);
+  add_host_json(json, report);
   if (report.lists_links && report.links.has_value()) add_links_json(json, *report.links);
   if (report.goodput.has_value()) json["goodput"] = goodput_json(*report.goodput);
   if (report.compression.has_value()) json["compression"] = compression_json(*report.compression);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "cli/print/host_report.hpp"
 #include "hccl/comm/communicator.hpp"
 
 namespace hcclsim::cli {
@@ -81,6 +82,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
   for (const auto& [name, value] : where_given) {
     if (!value.empty()) settings.emplace_back(name, value);
   }
+  add_host_settings(options.spec.host, settings);
   for (const hccl::HcclSetting& setting : options.spec.platform.hccl_settings) {
     settings.emplace_back(setting.variable, setting.value);
   }

@@ -10,6 +10,7 @@
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
 #include "cli/print/goodput_report.hpp"
+#include "cli/print/host_report.hpp"
 #include "cli/print/iteration.hpp"
 #include "cli/print/link_report.hpp"
 #include "cli/print/numerics_report.hpp"
@@ -118,7 +119,6 @@ std::string parallel_line(const RunReport& report) {
 
 std::string busy_line(const RunReport& report) {
   const hccl::StepView& view = report.view;
-  const Seconds busy = view.computing + view.exposed;
   const std::string phases =
       view.fp_end > 0 ? fmt::format("FP {:.3f} | BP {:.3f} | ", ms(view.fp_end), ms(view.bp_end - view.bp_start)) : "";
   return phases +
@@ -126,7 +126,7 @@ std::string busy_line(const RunReport& report) {
              "Computing {:.3f} | Communication {:.3f} | Overlapped {:.3f} | Communication(Not Overlapped) {:.3f} | "
              "Free {:.3f} ms\n",
              ms(view.computing), ms(view.communicating), ms(view.communicating - view.exposed), ms(view.exposed),
-             ms(std::max(0.0, view.iteration_end - busy)));
+             ms(view.free()));
 }
 
 /// All trace points in the order of their dates.
@@ -354,12 +354,12 @@ std::string RunReport::segment_list() const {
 std::string timed_text(const RunReport& report) {
   if (report.parallel.has_value() && !report.parallel->plain) {
     return parallel_head(report) + settings_line(report) + step_line(report) + start_up_line(report) +
-           input_line(report) + busy_line(report) + parallel_text(report) + checks_lines(report) +
+           input_line(report) + busy_line(report) + host_lines(report) + parallel_text(report) + checks_lines(report) +
            compression_text(report) + busiest_links(report) + foot(report);
   }
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
   text += head(report) + settings_line(report) + step_line(report) + parallel_line(report) + start_up_line(report) +
-          input_line(report) + busy_line(report) + trace_line(report);
+          input_line(report) + busy_line(report) + host_lines(report) + trace_line(report);
   for (const std::string& line : iteration_bar(report.view.iterations.back())) text += "  " + line + '\n';
   if (report.npus > 1) text += segment_table(report) + tail_line(report);
   text += checks_lines(report) + compression_text(report);

@@ -13,8 +13,8 @@ std::string_view name_of(StreamKind kind) {
 }
 
 std::string_view name_of(StepPhase phase) {
-  constexpr std::array<std::string_view, 7> names{"forward", "backward", "reduction", "check",
-                                                  "update",  "gather",   "result"};
+  constexpr std::array<std::string_view, 9> names{"forward", "backward", "reduction", "check",     "update",
+                                                  "gather",  "result",   "input",     "checkpoint"};
   return names.at(static_cast<std::size_t>(phase));
 }
 
@@ -35,19 +35,26 @@ StepPhase phase_of(models::Phase phase) {
 }
 
 std::string_view Role::stream_title(std::uint32_t stream) const {
+  const StreamKind kind = streams.at(stream);
+  if (kind == StreamKind::host || kind == StreamKind::data) return name_of(kind);
   if (stream == role_stream::messages) return "messages";
   if (stream >= role_stream::compression) return "compression";
-  return stream == role_stream::gathers ? "gathers" : name_of(streams.at(stream));
+  return stream == role_stream::gathers ? "gathers" : name_of(kind);
 }
 
 const std::string& Plan::name(const Role& role, TaskPart at) const {
   static const std::string host = "host";
+  static const std::string batch = "batch";
+  static const std::string copy = "host to device";
+  static const std::string checkpoint = "checkpoint";
   const auto& work = role.tasks[at.task].work;
   if (const auto* block = std::get_if<KernelBlock>(&work)) return role.program->kernels[block->first + at.part].name;
   if (const auto* collective = std::get_if<CollectiveTask>(&work)) return collectives[collective->collective].name;
   if (const auto* send = std::get_if<SendTask>(&work)) return messages[send->message].name;
   if (const auto* receive = std::get_if<ReceiveTask>(&work)) return messages[receive->message].name;
-  return host;
+  if (std::holds_alternative<HostCopy>(work)) return copy;
+  if (std::holds_alternative<InputWork>(work)) return batch;
+  return role.tasks[at.task].purpose.phase == StepPhase::checkpoint ? checkpoint : host;
 }
 
 Plan plan_of_step(const Plan& plan, std::uint32_t step) {

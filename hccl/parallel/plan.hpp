@@ -25,8 +25,9 @@ enum class StreamKind : std::uint8_t { compute, communication, update, host, dat
 [[nodiscard]] std::string_view name_of(StreamKind kind);
 
 /// The part of a step that a task belongs to; `reduction` is the communication of gradients, `gather` that of weights,
-/// `result` that of what a network gives that is not trained.
-enum class StepPhase : std::uint8_t { forward, backward, reduction, check, update, gather, result };
+/// `result` that of what a network gives that is not trained; `input` is what prepares and brings the batch,
+/// `checkpoint` what writes the weights away.
+enum class StepPhase : std::uint8_t { forward, backward, reduction, check, update, gather, result, input, checkpoint };
 
 [[nodiscard]] std::string_view name_of(StepPhase phase);
 [[nodiscard]] StepPhase phase_of(models::Phase phase);
@@ -43,14 +44,17 @@ struct Purpose {
   std::optional<HookAction> action{};  ///< of a compression hook; of a block of kernels that of the first one
 };
 
-/// Steps that carry a task out: begin … end − 1, counted from the first one that is simulated.
+/// Steps that carry a task out: begin, begin + every, … before `end`, counted from the first one that is simulated.
 struct StepRange {
   static constexpr std::uint32_t no_end = ~0U;
 
   std::uint32_t begin = 0;
   std::uint32_t end = no_end;
+  std::uint32_t every = 1;
 
-  [[nodiscard]] bool contains(std::uint32_t step) const { return step >= begin && step < end; }
+  [[nodiscard]] bool contains(std::uint32_t step) const {
+    return step >= begin && step < end && (step - begin) % every == 0;
+  }
 };
 
 /// Kernels first … first + count − 1 of the role's Program, one behind the other. Other tasks wait for all of them or
@@ -77,9 +81,17 @@ struct ReceiveTask {
 struct HostWork {
   Seconds duration = 0;
 };
+/// Samples that the data workers of the rank prepare, as fast as they are.
+struct InputWork {
+  std::uint64_t samples = 0;
+};
+/// Bytes from the memory of the server's CPU to that of the rank, on the way that the platform has between them.
+struct HostCopy {
+  Bytes bytes = 0;
+};
 
 struct PlanTask {
-  std::variant<KernelBlock, CollectiveTask, SendTask, ReceiveTask, HostWork> work;
+  std::variant<KernelBlock, CollectiveTask, SendTask, ReceiveTask, HostWork, InputWork, HostCopy> work;
   Purpose purpose{};
   std::uint32_t stream = 0;            ///< index into Role::streams
   std::vector<std::uint32_t> after{};  ///< tasks of this role, in other streams, that must have ended
@@ -123,7 +135,12 @@ struct Role {
   std::vector<Segment> segments{};  ///< of the gradients
   std::vector<WeightGather> gathers{};
   std::uint32_t stage = 0;
+  /// Of each stream, steps by which it may be ahead of the others; behind the end: 0. A step begins to use what such
+  /// streams bring when the first task that waits for it begins; then each of them may go on with the step that is so
+  /// many further. The end of a step does not wait for them.
+  std::vector<std::uint32_t> ahead{};
 
+  [[nodiscard]] std::uint32_t lead(std::uint32_t stream) const { return stream < ahead.size() ? ahead[stream] : 0; }
   /// "compute", "communication", "messages", …
   [[nodiscard]] std::string_view stream_title(std::uint32_t stream) const;
 };

@@ -31,7 +31,8 @@ std::vector<Fact> facts_of(PlanWords& words, std::size_t number, const PlanTask&
   const Plan& plan = words.plan();
   std::vector<Fact> facts{{"chunk", fmt::format("{}", task.purpose.chunk)}};
   if (task.purpose.segment != Purpose::none) facts.push_back({"segment", fmt::format("{}", task.purpose.segment)});
-  facts.push_back({"steps", fmt::format("{}-{}", task.steps.begin, task.steps.end)});
+  const std::string every = task.steps.every == 1 ? "" : fmt::format(", every {}", task.steps.every);
+  facts.push_back({"steps", fmt::format("{}-{}{}", task.steps.begin, task.steps.end, every)});
   if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
     facts.push_back({"time", fmt::format("{} s", duration_of(plan.roles[number], *block))});
   } else if (const auto* call = std::get_if<CollectiveTask>(&task.work)) {

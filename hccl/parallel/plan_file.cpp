@@ -26,6 +26,7 @@ Json task_json(const Role& role, const PlanTask& task) {
   if (task.purpose.segment != Purpose::none) json["segment"] = task.purpose.segment;
   if (task.steps.begin > 0) json["first_step"] = task.steps.begin;
   if (task.steps.end != StepRange::no_end) json["end_step"] = task.steps.end;
+  if (task.steps.every != 1) json["every_steps"] = task.steps.every;
   if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
     const std::vector<models::Kernel>& kernels = role.program->kernels;
     Seconds duration = 0;
@@ -40,6 +41,10 @@ Json task_json(const Role& role, const PlanTask& task) {
     json["send"] = {{"message", send->message}, {"offset", send->offset}, {"tag", send->tag}};
   } else if (const auto* receive = std::get_if<ReceiveTask>(&task.work)) {
     json["receive"] = {{"message", receive->message}, {"offset", receive->offset}, {"tag", receive->tag}};
+  } else if (const auto* input = std::get_if<InputWork>(&task.work)) {
+    json["input"] = {{"samples", input->samples}};
+  } else if (const auto* copy = std::get_if<HostCopy>(&task.work)) {
+    json["host_copy"] = {{"bytes", copy->bytes}};
   } else {
     json["host_s"] = std::get<HostWork>(task.work).duration;
   }
@@ -173,7 +178,7 @@ class PlanReader {
   [[nodiscard]] Role read_role(const Plan& plan, const Json& json) const {
     Role role;
     models::Program program;
-    only(json, {"stage", "streams", "tasks"}, "a role");
+    only(json, {"stage", "streams", "tasks", "ahead"}, "a role");
     role.stage = small(json, "stage", "a role");
     const Json& streams = list(json, "streams", "a role");
     for (const Json& stream : streams) {
@@ -186,6 +191,13 @@ class PlanReader {
       }
       if (!known) fail("a role: a stream is of no known kind");
     }
+    if (json.contains("ahead")) {
+      for (const Json& steps : list(json, "ahead", "a role")) {
+        const bool fits = steps.is_number_unsigned() && steps.get<std::uint64_t>() <= UINT32_MAX;
+        if (!fits || role.ahead.size() == role.streams.size()) fail("a role: 'ahead' has no number for each stream");
+        role.ahead.push_back(steps.get<std::uint32_t>());
+      }
+    }
     for (const Json& task : list(json, "tasks", "a role")) role.tasks.push_back(read_task(plan, role, program, task));
     role.program = std::make_shared<const models::Program>(std::move(program));
     return role;
@@ -194,10 +206,10 @@ class PlanReader {
   [[nodiscard]] PlanTask read_task(const Plan& plan, const Role& role, models::Program& program,
                                    const Json& json) const {
     const std::string where = fmt::format("stage {}, task {}", role.stage, role.tasks.size());
-    constexpr std::array works{"kernels", "collective", "send", "receive", "host_s"};
+    constexpr std::array works{"kernels", "collective", "send", "receive", "host_s", "input", "host_copy"};
     only(json,
-         {"stream", "phase", "chunk", "micro_batch", "after", "segment", "first_step", "end_step", works[0], works[1],
-          works[2], works[3], works[4]},
+         {"stream", "phase", "chunk", "micro_batch", "after", "segment", "first_step", "end_step", "every_steps",
+          works[0], works[1], works[2], works[3], works[4], works[5], works[6]},
          where);
     if (std::ranges::count_if(works, [&](const char* work) { return json.contains(work); }) != 1) {
       fail(fmt::format("{} must have one of {}", where, fmt::join(works, ", ")));
@@ -211,6 +223,8 @@ class PlanReader {
     if (json.contains("segment")) task.purpose.segment = small(json, "segment", where);
     if (json.contains("first_step")) task.steps.begin = small(json, "first_step", where);
     if (json.contains("end_step")) task.steps.end = small(json, "end_step", where);
+    if (json.contains("every_steps")) task.steps.every = small(json, "every_steps", where);
+    if (task.steps.every == 0) fail(fmt::format("{}: 'every_steps' is 0", where));
     for (const Json& before : list(json, "after", where)) {
       if (!before.is_number_unsigned() || before.get<std::uint64_t>() >= role.tasks.size()) {
         fail(fmt::format("{}: it waits for a task that does not come before it", where));
@@ -229,6 +243,12 @@ class PlanReader {
       only(*receive, {"message", "offset", "tag"}, where);
       task.work = ReceiveTask{small(*receive, "message", where, plan.messages.size()), offset(*receive, where),
                               small(*receive, "tag", where)};
+    } else if (const Json* input = json.find("input")) {
+      only(*input, {"samples"}, where);
+      task.work = InputWork{number(*input, "samples", where)};
+    } else if (const Json* copy = json.find("host_copy")) {
+      only(*copy, {"bytes"}, where);
+      task.work = HostCopy{number(*copy, "bytes", where)};
     } else {
       task.work = HostWork{duration(json, "host_s", where)};
     }
@@ -259,8 +279,9 @@ class PlanReader {
   }
 
   [[nodiscard]] StepPhase phase(const std::string& name) const {
-    for (const StepPhase phase : {StepPhase::forward, StepPhase::backward, StepPhase::reduction, StepPhase::check,
-                                  StepPhase::update, StepPhase::gather, StepPhase::result}) {
+    for (const StepPhase phase :
+         {StepPhase::forward, StepPhase::backward, StepPhase::reduction, StepPhase::check, StepPhase::update,
+          StepPhase::gather, StepPhase::result, StepPhase::input, StepPhase::checkpoint}) {
       if (name_of(phase) == name) return phase;
     }
     fail(fmt::format("'{}' is no phase of a step", name));
@@ -300,6 +321,7 @@ Json plan_json(const Plan& plan) {
     Json tasks = Json::array();
     for (const PlanTask& task : role.tasks) tasks.push_back(task_json(role, task));
     roles.push_back({{"stage", role.stage}, {"streams", std::move(streams)}, {"tasks", std::move(tasks)}});
+    if (!role.ahead.empty()) roles.back()["ahead"] = role.ahead;
   }
   return {{"format_version", plan_format_version},
           {"families", std::move(families)},

@@ -42,6 +42,7 @@ bool has_chunks(const Plan& plan) {
 }
 
 std::string steps_text(const StepRange& steps) {
+  if (steps.every != 1) return fmt::format("; in step {} and every {} behind it", steps.begin + 1, steps.every);
   if (steps.end != StepRange::no_end) return fmt::format("; in the first {} steps", steps.end);
   return steps.begin > 0 ? fmt::format("; behind the first {} steps", steps.begin) : "";
 }
@@ -114,6 +115,12 @@ std::string PlanWords::work(std::size_t role, const PlanTask& task) {
   if (const auto* receive = std::get_if<ReceiveTask>(&task.work)) {
     return fmt::format("{}: receive {} bytes from rank {:+}, tag {}", plan_.messages[receive->message].name,
                        plan_.messages[receive->message].bytes, receive->offset, receive->tag);
+  }
+  if (const auto* input = std::get_if<InputWork>(&task.work)) {
+    return fmt::format("data workers prepare {} samples", input->samples);
+  }
+  if (const auto* copy = std::get_if<HostCopy>(&task.work)) {
+    return fmt::format("copy of {} bytes from the host to the device", copy->bytes);
   }
   return fmt::format("host {} s", std::get<HostWork>(task.work).duration);
 }

@@ -109,6 +109,11 @@ class Walker {
   }
 
   [[nodiscard]] const Role& role_of(std::uint32_t number) const { return plan_.role(classes_.first[number]); }
+  /// Whether a task is of the step itself, not of what brings its batch or writes its weights away.
+  [[nodiscard]] bool is_of_step(const Node& node) const {
+    const StepPhase phase = task(node).purpose.phase;
+    return phase != StepPhase::input && phase != StepPhase::checkpoint;
+  }
   [[nodiscard]] const PlanTask& task(const Node& node) const { return role_of(node.of_class).tasks[node.task]; }
 
   /// Tasks that the task waits for: the one before it in its stream, and those in other streams.
@@ -235,7 +240,7 @@ class Walker {
       const std::vector<models::Kernel>& kernels = role_of(node.of_class).program->kernels;
       for (std::uint32_t k = block->first; k < block->first + block->count; ++k) duration += kernels[k].duration;
     } else if (const auto* host = std::get_if<HostWork>(&task(node).work)) {
-      duration = host->duration;
+      if (is_of_step(node)) duration = host->duration;
     }
     end(number, node.ready + duration);
   }
@@ -333,6 +338,7 @@ PlanWalk walk_kinds(const Plan& plan, std::uint32_t steps, const MeetingTime& ti
   for (const Role& role : plan.roles) {
     for (const PlanTask& task : role.tasks) {
       changes.insert(task.steps.begin);
+      if (task.steps.every > 1) changes.insert(task.steps.begin + 1);
       if (task.steps.end != StepRange::no_end) changes.insert(task.steps.end);
     }
   }

@@ -10,8 +10,9 @@
 /// time. Ranks of a class (plan_classes.hpp) do the same, so one walks for all of them.
 ///
 /// The proof: streams carry out their tasks in order; a task begins when those that it waits for have ended; a
-/// collective or a message ends when all its ranks have come to it. If every task ends in this way, no dates, and so no
-/// links, can keep the step from ending. If not, there is a circle of tasks that wait for each other, which is named.
+/// collective or a message ends when all its ranks have come to it. What brings the input, and checkpoints, take no
+/// time either. If every task ends in this way, no dates, and so no links, can keep the step from ending. If not, there
+/// is a circle of tasks that wait for each other, which is named.
 namespace hcclsim::hccl {
 
 struct PlanWalk {

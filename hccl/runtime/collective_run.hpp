@@ -20,6 +20,7 @@
 #include "hccl/runtime/rank_orbits.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "sim/cluster.hpp"
+#include "sim/cpu_hosts.hpp"
 #include "sim/event_loop.hpp"
 #include "sim/network/link_utilisation.hpp"
 #include "sim/network/network.hpp"
@@ -56,6 +57,7 @@ struct Machine {
   const RankOrbits* orbits = nullptr;                               ///< null: every rank is simulated
   /// Of the links, if it is known beforehand what all streams do and capacities stay what they are; null: none.
   const PrivateLinks* private_links = nullptr;
+  sim::CpuHosts* cpus = nullptr;    ///< between which and NPUs bytes are copied; null: the platform has none
   std::string_view job{};           ///< of several on one clock: its name, for messages
   CarriedBytes* carried = nullptr;  ///< null: nobody asks for it
   bool moves_all = true;  ///< the network moves what goes over private links, too: with events, like all others

@@ -27,6 +27,11 @@ void PrivateLinks::add(const Communicator& group, const Seats& seats, const Sche
   next_stage_ += schedule.stage_count();
 }
 
+void PrivateLinks::add(const sim::Route& route, Rank npu, std::uint32_t stream) {
+  const Use use{.stream = std::uint64_t{npu} << 32 | stream, .stage = next_stage_++};
+  for (const sim::LinkId link : route.links) add_way(link, use);
+}
+
 void PrivateLinks::add_way(sim::LinkId link, const Use& use) {
   if (!cluster_.links()[link].shared) return;
   Use& known = uses_[link];

@@ -24,6 +24,9 @@ class PrivateLinks {
   /// The NPUs of the seats carry out the schedule in their streams of this number.
   void add(const Communicator& group, const Seats& seats, const Schedule& schedule, std::uint32_t stream);
 
+  /// The NPU's stream of this number moves bytes over a route.
+  void add(const sim::Route& route, Rank npu, std::uint32_t stream);
+
   /// Another job on the cluster uses links at the same time: those that both use are private to neither.
   void meet(PrivateLinks& other);
 

@@ -22,7 +22,8 @@
 ///   - a message from r to r + d goes from s(r) to s(r + d);
 ///   - for every pair of ranks between which bytes go, the route of the images has as many links, the same latency,
 ///     transport and factors, and s maps link i of the one to link i of the other, one to one over all routes, to a
-///     link of the same capacity, shared or not.
+///     link of the same capacity, shared or not; and likewise for the way from the CPU of a server to its NPU, where a
+///     rank has bytes copied from there.
 ///
 /// *Why it is exact.* Let all ranks be in states that s carries into each other, as they are in the beginning. Kernels,
 /// posts, waits and set-ups have the same dates in the images. Transfers under way are carried into each other with
@@ -46,6 +47,8 @@ struct Coupling {
   std::vector<std::uint32_t> kinds;                ///< of each rank
   std::vector<Family> families{};                  ///< of groups
   std::vector<std::vector<std::int64_t>> offsets;  ///< of each kind: a rank sends to those so many places further
+  std::vector<const sim::Route*>
+      copies{};  ///< of each rank: the way of its copies from the host, null without; or empty
 };
 
 /// The members of a group that are simulated: all of them, or those that stand for others.

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "hccl/runtime/shared_npus.hpp"
+#include "sim/platform/catalog.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -68,6 +69,14 @@ void Runtime::launch(StreamId stream, Seconds duration, std::uint32_t name, cons
 
 void Runtime::launch(StreamId stream, const KernelRun& block, const sim::TaskId& id) {
   enqueue(stream, {.kind = Kind::block, .index = place_in(blocks_, free_blocks_, block), .id = id});
+}
+
+void Runtime::host_work(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id) {
+  enqueue(stream, {.kind = Kind::work, .name = name, .id = id, .duration = duration});
+}
+
+void Runtime::copy_from_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id) {
+  enqueue(stream, {.kind = Kind::copy, .index = place_in(copies_, free_copies_, bytes), .name = name, .id = id});
 }
 
 void Runtime::delay(StreamId stream, Seconds duration) { enqueue(stream, {.kind = Kind::delay, .duration = duration}); }
@@ -216,9 +225,19 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
       }
       const Seconds start = stream.date;
       stream.date += task.duration;
-      if (machine_.trace.selected(stream.rank)) trace_kernel(stream, start, task.name, task.id);
+      if (machine_.trace.selected(stream.rank)) {
+        trace_task(stream, sim::SpanKind::kernel, start, task.name, task.id);
+      }
       return true;
     }
+    case Kind::work: {
+      const Seconds start = stream.date;
+      stream.date += task.duration;
+      if (machine_.trace.selected(stream.rank)) trace_task(stream, sim::SpanKind::host, start, task.name, task.id);
+      return true;
+    }
+    case Kind::copy:
+      return start_copy(index, task);
     case Kind::block:
       if (machine_.shared != nullptr && blocks_[task.index].count > 0) {
         start_kernel(index);
@@ -273,11 +292,12 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
   internal_error("unknown kind of task {}", static_cast<int>(task.kind));
 }
 
-void Runtime::trace_kernel(const Stream& stream, Seconds start, std::uint32_t name, const sim::TaskId& id) {
+void Runtime::trace_task(const Stream& stream, sim::SpanKind kind, Seconds start, std::uint32_t name,
+                         const sim::TaskId& id) {
   machine_.trace.add({.rank = stream.rank,
                       .stream = stream.number,
                       .name = name,
-                      .kind = sim::SpanKind::kernel,
+                      .kind = kind,
                       .start = start,
                       .end = stream.date,
                       .id = id});
@@ -287,10 +307,11 @@ void Runtime::run_block(Stream& stream, const Task& task) {
   const KernelRun& block = blocks_[task.index];
   const bool traced = machine_.trace.selected(stream.rank);
   sim::TaskId id = task.id;
-  for (std::uint32_t kernel = block.first; kernel < block.first + block.count; ++kernel, ++id.part) {
+  for (std::uint32_t kernel = 0; kernel < block.count; ++kernel, ++id.part) {
+    stream.date = std::max(stream.date, block.issued(kernel));
     const Seconds start = stream.date;
-    stream.date += block.table->durations[kernel] * block.factor;
-    if (traced) trace_kernel(stream, start, block.table->names[kernel], id);
+    stream.date += block.table->durations[block.first + kernel] * block.factor;
+    if (traced) trace_task(stream, sim::SpanKind::kernel, start, block.table->names[block.first + kernel], id);
   }
   free_block(task);
 }
@@ -308,22 +329,21 @@ void Runtime::start_kernel(std::uint32_t index) {
     work = {.launch = demand.launch * block.factor,
             .time = (block.table->durations[kernel] - demand.launch) * block.factor,
             .bytes = demand.bytes};
+    stream.date = std::max(stream.date, block.issued(stream.kernel));
   }
   const sim::EventOrder order = event_order(stream.rank, stream.number);
   machine_.shared->compute(stream.rank, work, stream.date, order, *this, index);
 }
 
-void Runtime::on_event(std::uint64_t stream_index) {
-  const auto index = static_cast<std::uint32_t>(stream_index);
+void Runtime::end_kernel(std::uint32_t index) {
   Stream& stream = streams_[index];
   const Task& task = stream.tasks.front();
-  stream.date = machine_.loop.now();
   const KernelRun* block = task.kind == Kind::block ? &blocks_[task.index] : nullptr;
   if (machine_.trace.selected(stream.rank)) {
     sim::TaskId id = task.id;
     if (block != nullptr) id.part += stream.kernel;
     const std::uint32_t name = block == nullptr ? task.name : block->table->names[block->first + stream.kernel];
-    trace_kernel(stream, machine_.shared->began(stream.rank), name, id);
+    trace_task(stream, sim::SpanKind::kernel, machine_.shared->began(stream.rank), name, id);
   }
   if (block != nullptr && ++stream.kernel < block->count) {
     start_kernel(index);
@@ -331,6 +351,63 @@ void Runtime::on_event(std::uint64_t stream_index) {
   }
   stream.kernel = 0;
   if (block != nullptr) free_block(task);
+  wake(index, stream.date);
+  drain();
+}
+
+bool Runtime::start_copy(std::uint32_t index, const Task& task) {
+  Stream& stream = streams_[index];
+  const Bytes bytes = copies_[task.index];
+  const Seconds start = stream.date;
+  const Seconds setup = machine_.costs.transfer_setup(sim::Transport::sdma, bytes);
+  const sim::EventOrder order = event_order(stream.rank, stream.number);
+  const sim::Route* const way = machine_.cpus == nullptr ? nullptr : machine_.cpus->way_to(stream.rank);
+  stream.blocked_since = start;
+  if (way != nullptr && machine_.carried != nullptr && task.id.iteration == machine_.carried->iteration) {
+    for (const sim::LinkId link : way->links) {
+      machine_.carried->of_links[link] += static_cast<double>(bytes) * way->write_factor;
+    }
+  }
+  if (way == nullptr) {
+    const BytesPerSecond speed = sim::host_bandwidth(machine_.soc.name);
+    if (machine_.shared != nullptr) {
+      stream.blocked = true;
+      machine_.shared->write(stream.rank, bytes, speed, start + setup, order, *this, index);
+      return false;
+    }
+    stream.date += setup + static_cast<double>(bytes) / speed;
+    end_copy(stream, task, start);
+    return true;
+  }
+  const BytesPerSecond rate = machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*way);
+  if (rate > 0 && !machine_.moves_all) {
+    stream.date += setup + way->latency + static_cast<double>(bytes) * way->write_factor / rate;
+    end_copy(stream, task, start);
+    return true;
+  }
+  stream.blocked = true;
+  if (machine_.shared != nullptr) {
+    machine_.shared->write(*way, bytes, start + setup, order, *this, index);
+  } else {
+    machine_.network.transfer(*way, sim::Access::write, bytes, start + setup, order, *this, index);
+  }
+  return false;
+}
+
+void Runtime::end_copy(Stream& stream, const Task& task, Seconds start) {
+  free_copies_.push_back(task.index);
+  if (machine_.trace.selected(stream.rank)) trace_task(stream, sim::SpanKind::host, start, task.name, task.id);
+}
+
+void Runtime::on_event(std::uint64_t stream_index) {
+  const auto index = static_cast<std::uint32_t>(stream_index);
+  Stream& stream = streams_[index];
+  stream.date = machine_.loop.now();
+  if (stream.tasks.front().kind != Kind::copy) {
+    end_kernel(index);
+    return;
+  }
+  end_copy(stream, stream.tasks.front(), stream.blocked_since);
   wake(index, stream.date);
   drain();
 }

@@ -53,6 +53,12 @@ struct KernelRun {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
   double factor = 1;  ///< on the durations
+  Pace pace{};        ///< at which the host issues them
+
+  /// When the host has issued a kernel, counted from the first of these.
+  [[nodiscard]] Seconds issued(std::uint32_t kernel) const {
+    return pace.task > 0 ? pace.begin + (kernel + 1) * pace.task : 0;
+  }
 };
 
 class Runtime final : private sim::EventHandler {
@@ -77,6 +83,12 @@ class Runtime final : private sim::EventHandler {
   void launch(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
   /// Kernels that follow each other without a gap; the first of them has the part of `id`.
   void launch(StreamId stream, const KernelRun& block, const sim::TaskId& id = {});
+  /// Work of the host, of fixed duration.
+  void host_work(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
+  /// Moves bytes from the memory of the server's CPU to that of the NPU, over the links that the platform has between
+  /// them. If the server has no CPU in the platform, nothing else is on the way, which is as fast as that of the SoC's
+  /// server (sim/platform/catalog.hpp).
+  void copy_from_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id = {});
   /// Idles until the duration is over; not shown in the trace.
   void delay(StreamId stream, Seconds duration);
   void record(StreamId stream, EventId event);
@@ -116,10 +128,10 @@ class Runtime final : private sim::EventHandler {
   void forget_collectives() { finished_.clear(); }
 
  private:
-  enum class Kind : std::uint8_t { kernel, block, delay, until, record, wait, collective, host };
+  enum class Kind : std::uint8_t { kernel, block, work, copy, delay, until, record, wait, collective, host };
   struct Task {
     Kind kind = Kind::kernel;
-    std::uint32_t index = 0;  // block, event, collective call or host function
+    std::uint32_t index = 0;  // block, copy, event, collective call or host function
     std::uint32_t name = 0;
     std::uint32_t generation = 0;  // record or wait: which record of the event, counted from 1
     sim::TaskId id{};
@@ -169,10 +181,15 @@ class Runtime final : private sim::EventHandler {
   bool perform(std::uint32_t index, const Task& task);
   void run_block(Stream& stream, const Task& task);
   void free_block(const Task& task) { free_blocks_.push_back(task.index); }
+  /// What has ended at the stream's date.
+  void trace_task(const Stream& stream, sim::SpanKind kind, Seconds start, std::uint32_t name, const sim::TaskId& id);
   /// On shared NPUs: brings the next kernel of the stream's first task to the AI cores.
   void start_kernel(std::uint32_t index);
-  void on_event(std::uint64_t index) override;  // it has ended
-  void trace_kernel(const Stream& stream, Seconds start, std::uint32_t name, const sim::TaskId& id);
+  void end_kernel(std::uint32_t index);
+  /// True if the copy has ended at the stream's new date, false if an event will end it.
+  [[nodiscard]] bool start_copy(std::uint32_t index, const Task& task);
+  void end_copy(Stream& stream, const Task& task, Seconds start);
+  void on_event(std::uint64_t index) override;  // the kernel or copy of a stream has ended
   CommunicatorId add_communicator(Communicator communicator, Seats seats);
   void call(StreamId stream, CommunicatorId communicator, Rank place, std::shared_ptr<const Schedule> schedule,
             std::uint32_t name, const sim::TaskId& id, const Pace& pace);
@@ -192,10 +209,12 @@ class Runtime final : private sim::EventHandler {
   std::deque<CommunicatorState> communicators_;  // deque: runs refer to their communicator
   std::vector<Call> calls_;
   std::vector<KernelRun> blocks_;
+  std::vector<Bytes> copies_;
   std::vector<std::function<void()>> functions_;
   std::map<std::tuple<Rank, Rank, std::uint32_t>, CommunicatorId> channels_;
   std::vector<std::uint32_t> free_calls_;
   std::vector<std::uint32_t> free_blocks_;
+  std::vector<std::uint32_t> free_copies_;
   std::vector<std::uint32_t> free_functions_;
   std::vector<std::uint32_t> ready_;  // streams to advance
   bool draining_ = false;

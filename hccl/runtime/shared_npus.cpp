@@ -63,6 +63,17 @@ void SharedNpus::transfer(const sim::Route& route, sim::Access access, Bytes byt
   network_.transfer(route, access, bytes, loaded, date, order, handler, tag);
 }
 
+void SharedNpus::write(const sim::Route& route, Bytes bytes, Seconds date, sim::EventOrder order,
+                       sim::EventHandler& handler, std::uint64_t tag) {
+  const sim::MemoryUse use{hbm_of(route.destination), 1};
+  network_.transfer(route, sim::Access::write, bytes, {&use, 1}, date, order, handler, tag);
+}
+
+void SharedNpus::write(Rank rank, Bytes bytes, BytesPerSecond speed, Seconds date, sim::EventOrder order,
+                       sim::EventHandler& handler, std::uint64_t tag) {
+  network_.move(static_cast<double>(bytes), speed, {hbm_of(rank), 1}, date, order, handler, tag);
+}
+
 void SharedNpus::on_event(std::uint64_t tag) {
   const auto job = static_cast<std::uint32_t>(tag >> 1);
   if ((tag & 1) == ends) {

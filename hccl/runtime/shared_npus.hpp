@@ -21,6 +21,7 @@
 ///     kernel                 its bytes, evenly over its time behind its launch, no faster than that
 ///     transfer               read once at its source, written once at its destination
 ///     … that reduces inline  read and written at its destination
+///     copy from the host     written at its NPU
 ///     copy within an NPU     read and written
 ///     AI-core reduction      two operands read, the result written
 ///
@@ -68,6 +69,12 @@ class SharedNpus final : private sim::EventHandler {
   /// As Network::transfer; `reduces`: into what is at the destination.
   void transfer(const sim::Route& route, sim::Access access, Bytes bytes, bool reduces, Seconds date,
                 sim::EventOrder order, sim::EventHandler& handler, std::uint64_t tag);
+  /// From the memory of the CPU to that of the NPU, the destination of the route.
+  void write(const sim::Route& route, Bytes bytes, Seconds date, sim::EventOrder order, sim::EventHandler& handler,
+             std::uint64_t tag);
+  /// … where nothing but the speed of the way is known. There are bytes.
+  void write(Rank rank, Bytes bytes, BytesPerSecond speed, Seconds date, sim::EventOrder order,
+             sim::EventHandler& handler, std::uint64_t tag);
 
   /// When the work that ends at this date was given the cores; good while its handler is called.
   [[nodiscard]] Seconds began(Rank rank) const { return cores_[npu_of(rank)].began; }

@@ -297,11 +297,20 @@ bool TurnSearch::carries_routes(const Ranks& region) {
     }
   }
   for (const Rank rank : region) {
+    if (!add_copies(rank)) return false;
     for (const std::int64_t offset : coupling_.offsets[coupling_.kinds[rank]]) {
       if (!add_route(rank, static_cast<Rank>(std::int64_t{rank} + offset))) return false;
     }
   }
   return true;
+}
+
+bool TurnSearch::add_copies(Rank rank) {
+  if (coupling_.copies.empty()) return true;
+  const sim::Route* const way = coupling_.copies[rank];
+  const sim::Route* const image = coupling_.copies[turn_[rank]];
+  if (way == nullptr || image == nullptr) return way == image;
+  return links_.add(*way, *image);
 }
 
 bool TurnSearch::add_routes(const Communicator& group, const Shape& shape) {

@@ -82,6 +82,7 @@ class TurnSearch {
   [[nodiscard]] bool carries_messages(const Ranks& region) const;
   [[nodiscard]] bool carries_routes(const Ranks& region);
   [[nodiscard]] bool add_routes(const Communicator& group, const Shape& shape);
+  [[nodiscard]] bool add_copies(Rank rank);
   [[nodiscard]] bool add_route(Rank source, Rank destination);
 
   sim::Cluster& cluster_;

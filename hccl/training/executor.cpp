@@ -29,14 +29,14 @@ void check_groups(const Plan& plan) {
 }  // namespace
 
 PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace, device::Skew skew,
-                           std::uint32_t iterations, IssueOf issue, IterationEnd on_end, const RankOrbits* orbits,
+                           std::uint32_t iterations, HostTimes host, IterationEnd on_end, const RankOrbits* orbits,
                            Rank own)
     : plan_(plan),
       runtime_(runtime),
       trace_(trace),
       skew_(std::move(skew)),
       iterations_(iterations),
-      issue_(std::move(issue)),
+      host_(std::move(host)),
       on_end_(std::move(on_end)),
       orbits_(orbits),
       simulated_(orbits == nullptr ? plan.ranks() : orbits->orbits()) {
@@ -55,6 +55,7 @@ PlanExecutor::PlanExecutor(const Plan& plan, Runtime& runtime, sim::Trace& trace
     for (std::uint32_t event = 0; event < role.events + role.stream_used.size(); ++event) {
       ranks_[rank].events.push_back(runtime_.create_event());
     }
+    if (!plan_.role(rank).ahead.empty()) ranks_[rank].events.push_back(runtime_.create_event());
   }
 }
 
@@ -91,7 +92,8 @@ void PlanExecutor::prepare_role(const Role& role) {
     state.stream_used[task.stream] = true;
     for (const std::uint32_t before : task.after) {
       if (role.tasks[before].stream == task.stream || state.event_of[before] >= 0) continue;
-      state.event_of[before] = static_cast<std::int32_t>(state.events++);
+      state.event_of[before] = static_cast<std::int32_t>(state.events);
+      state.events += std::max(1U, role.lead(role.tasks[before].stream));
     }
   }
   roles_.push_back(std::move(state));
@@ -103,6 +105,8 @@ void PlanExecutor::start() {
     const Seconds start = skew_.start(rank);
     const StreamId first = ranks_[rank].streams.front();
     if (start > 0) runtime_.delay(first, start);
+    if (host_.kernel > 0) ranks_[rank].host = start;
+    fill_ahead(rank);
     if (skew_.goes_on()) {
       // As behind an iteration: hosts issue collectives from this date on.
       runtime_.host_function(first, [this, rank] { start_iteration(rank, 0); });
@@ -113,62 +117,125 @@ void PlanExecutor::start() {
 }
 
 void PlanExecutor::start_iteration(Rank rank, std::uint32_t iteration) {
-  const RoleState& role = roles_[plan_.role_of[rank]];
-  waited_.assign(role.stream_used.size() * role.events, false);
-  for (std::uint32_t task = 0; task < role.event_of.size(); ++task) {
-    if (plan_.role(rank).tasks[task].steps.contains(iteration)) enqueue(rank, iteration, task);
+  const Role& role = plan_.role(rank);
+  const RoleState& role_state = roles_[plan_.role_of[rank]];
+  waited_.assign(role_state.stream_used.size() * role_state.events, false);
+  for (std::uint32_t number = 0; number < role.tasks.size(); ++number) {
+    const PlanTask& task = role.tasks[number];
+    if (task.steps.contains(iteration) && role.lead(task.stream) == 0) enqueue(rank, iteration, number);
   }
 
   // Stream 0 waits for all others; then the iteration has ended.
   const RankState& state = ranks_[rank];
   for (std::uint32_t stream = 1; stream < state.streams.size(); ++stream) {
-    if (!role.stream_used[stream]) continue;
-    const EventId end = state.events[role.events + stream];
+    if (!role_state.stream_used[stream] || role.lead(stream) > 0) continue;
+    const EventId end = state.events[role_state.events + stream];
     runtime_.record(state.streams[stream], end);
     runtime_.wait(state.streams.front(), end);
   }
   runtime_.host_function(state.streams.front(), [this, rank, iteration] { end_iteration(rank, iteration); });
+  run_ahead(rank, iteration);
+}
+
+/// Training goes on behind the last iteration that is simulated, and so do these streams.
+void PlanExecutor::run_ahead(Rank rank, std::uint32_t iteration) {
+  const Role& role = plan_.role(rank);
+  if (role.ahead.empty()) return;
+  const RankState& state = ranks_[rank];
+  for (std::uint32_t stream = 0; stream < state.streams.size(); ++stream) {
+    if (role.lead(stream) > 0) runtime_.wait(state.streams[stream], state.events.back());
+  }
+  for (std::uint32_t number = 0; number < role.tasks.size(); ++number) {
+    const std::uint32_t lead = role.lead(role.tasks[number].stream);
+    if (lead == 0 || !role.tasks[number].steps.contains(iteration + lead)) continue;
+    enqueue(rank, iteration + lead, number);
+  }
+}
+
+void PlanExecutor::fill_ahead(Rank rank) {
+  const Role& role = plan_.role(rank);
+  if (role.ahead.empty()) return;
+  const RankState& state = ranks_[rank];
+  const Seconds start = skew_.start(rank);
+  for (std::uint32_t stream = 1; stream < state.streams.size(); ++stream) {
+    if (role.lead(stream) > 0 && start > 0) runtime_.delay(state.streams[stream], start);
+  }
+  const std::uint32_t most = *std::ranges::max_element(role.ahead);
+  for (std::uint32_t iteration = 0; iteration < most; ++iteration) {
+    const RoleState& role_state = roles_[plan_.role_of[rank]];
+    waited_.assign(role_state.stream_used.size() * role_state.events, false);
+    for (std::uint32_t number = 0; number < role.tasks.size(); ++number) {
+      const PlanTask& task = role.tasks[number];
+      if (iteration < role.lead(task.stream) && task.steps.contains(iteration)) enqueue(rank, iteration, number);
+    }
+  }
+}
+
+void PlanExecutor::wait_for(Rank rank, std::uint32_t iteration, std::uint32_t number, std::uint32_t before) {
+  const Role& role = plan_.role(rank);
+  const RoleState& role_state = roles_[plan_.role_of[rank]];
+  const RankState& state = ranks_[rank];
+  if (role_state.event_of[before] < 0 || !role.tasks[before].steps.contains(iteration)) return;
+  const std::uint32_t stream = role.tasks[number].stream;
+  const std::uint32_t event = role_state.event(role, before, iteration);
+  // A stream that has waited for an event once in this iteration is behind it for good.
+  auto waited = waited_[stream * role_state.events + event];
+  if (waited) return;
+  waited = true;
+  runtime_.wait(state.streams[stream], state.events[event]);
+  const bool takes = role.lead(role.tasks[before].stream) > 0 && role.lead(stream) == 0;
+  if (takes) runtime_.record(state.streams[stream], state.events.back());
 }
 
 void PlanExecutor::enqueue(Rank rank, std::uint32_t iteration, std::uint32_t number) {
-  const std::uint32_t role_number = plan_.role_of[rank];
-  const Role& role = plan_.roles[role_number];
-  const RoleState& role_state = roles_[role_number];
+  const Role& role = plan_.role(rank);
+  const RoleState& role_state = roles_[plan_.role_of[rank]];
   const RankState& state = ranks_[rank];
   const PlanTask& task = role.tasks[number];
   const StreamId stream = state.streams[task.stream];
-  for (const std::uint32_t before : task.after) {
-    const std::int32_t event = role_state.event_of[before];
-    if (event < 0 || !role.tasks[before].steps.contains(iteration)) continue;
-    // A stream that has waited for an event once in this iteration is behind it for good.
-    auto waited = waited_[task.stream * role_state.events + static_cast<std::uint32_t>(event)];
-    if (waited) continue;
-    waited = true;
-    runtime_.wait(stream, state.events[static_cast<std::size_t>(event)]);
-  }
+  for (const std::uint32_t before : task.after) wait_for(rank, iteration, number, before);
   const sim::TaskId id{.task = number, .iteration = static_cast<std::int32_t>(iteration)};
   if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
     enqueue_kernels(rank, stream, *block, task.ordinal, id);
-  } else if (const auto* host = std::get_if<HostWork>(&task.work)) {
-    runtime_.delay(stream, host->duration);
-  } else {
+  } else if (!enqueue_host_task(rank, stream, task, id)) {
     enqueue_communication(rank, stream, task, id);
   }
-  const std::int32_t event = role_state.event_of[number];
-  if (event >= 0) runtime_.record(stream, state.events[static_cast<std::size_t>(event)]);
+  if (role_state.event_of[number] < 0) return;
+  runtime_.record(stream, state.events[role_state.event(role, number, iteration)]);
+}
+
+bool PlanExecutor::enqueue_host_task(Rank rank, StreamId stream, const PlanTask& task, const sim::TaskId& id) {
+  const auto name = [&] { return trace_.intern(plan_.name(plan_.role(rank), {id.task, 0})); };
+  if (const auto* host = std::get_if<HostWork>(&task.work)) {
+    runtime_.host_work(stream, host->duration, name(), id);
+  } else if (const auto* input = std::get_if<InputWork>(&task.work)) {
+    const std::vector<double>& rates = host_.samples_per_second;
+    const Seconds duration = rates.empty() ? 0 : static_cast<double>(input->samples) / rates[rank];
+    runtime_.host_work(stream, duration, name(), id);
+  } else if (const auto* copy = std::get_if<HostCopy>(&task.work)) {
+    runtime_.copy_from_host(stream, copy->bytes, name(), id);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 /// Kernels with jitter have a factor each.
 void PlanExecutor::enqueue_kernels(Rank rank, StreamId stream, const KernelBlock& block, std::uint32_t ordinal,
                                    const sim::TaskId& id) {
   const KernelTable& table = roles_[plan_.role_of[rank]].kernels;
+  sim::TaskId part = id;
   if (!skew_.jitters()) {
-    runtime_.launch(stream, {&table, block.first, block.count, 1 / skew_.speed(rank)}, id);
+    const Pace pace{std::max(ranks_[rank].host, runtime_.now()), host_.kernel};
+    for (; host_.kernel > 0 && part.part < block.count; ++part.part) {
+      issue_kernel(rank, table.names[block.first + part.part], part);
+    }
+    runtime_.launch(stream, {&table, block.first, block.count, 1 / skew_.speed(rank), pace}, id);
     return;
   }
-  sim::TaskId part = id;
   for (; part.part < block.count; ++part.part) {
     const std::uint32_t kernel = block.first + part.part;
+    if (host_.kernel > 0) runtime_.wait_until(stream, issue_kernel(rank, table.names[kernel], part));
     const double factor =
         skew_.jitter(rank, static_cast<std::uint32_t>(id.iteration), ordinal + part.part) / skew_.speed(rank);
     if (table.demands.empty()) {
@@ -189,11 +256,11 @@ void PlanExecutor::enqueue_communication(Rank rank, StreamId stream, const PlanT
   };
   if (const auto* send = std::get_if<SendTask>(&task.work)) {
     const std::shared_ptr<const Schedule>& schedule = plan_.messages[send->message].schedule;
-    const Pace pace = issue(rank, stream, *schedule, 0);
+    const Pace pace = issue(rank, stream, *schedule, 0, message_names_[send->message], id);
     runtime_.send(stream, peer(send->offset), send->tag, schedule, message_names_[send->message], id, pace);
   } else if (const auto* receive = std::get_if<ReceiveTask>(&task.work)) {
     const std::shared_ptr<const Schedule>& schedule = plan_.messages[receive->message].schedule;
-    const Pace pace = issue(rank, stream, *schedule, 1);
+    const Pace pace = issue(rank, stream, *schedule, 1, message_names_[receive->message], id);
     runtime_.receive(stream, peer(receive->offset), receive->tag, schedule, message_names_[receive->message], id, pace);
   } else {
     const std::uint32_t number = std::get<CollectiveTask>(task.work).collective;
@@ -203,19 +270,42 @@ void PlanExecutor::enqueue_communication(Rank rank, StreamId stream, const PlanT
       bad_input("communicator", "{}: rank {} is in no group of its family", collective.name, rank);
     }
     const std::shared_ptr<const Schedule>& schedule = collective.schedules[member->group];
-    const Pace pace = issue(rank, stream, *schedule, member->rank);
+    const Pace pace = issue(rank, stream, *schedule, member->rank, collective_names_[number], id);
     runtime_.collective(stream, member->communicator, schedule, collective_names_[number], id, pace);
   }
 }
 
-Pace PlanExecutor::issue(Rank rank, StreamId stream, const Schedule& schedule, Rank member) {
-  if (!issue_) return {};
-  const Issue issue = issue_(schedule, member);
+Pace PlanExecutor::issue(Rank rank, StreamId stream, const Schedule& schedule, Rank member, std::uint32_t name,
+                         const sim::TaskId& id) {
+  if (!host_.collective) return {};
+  const Issue issue = host_.collective(schedule, member);
   Seconds& host = ranks_[rank].host;
-  const Seconds begin = std::max(host, runtime_.now()) + issue.until_start();
+  const Seconds called = std::max(host, runtime_.now());
+  const Seconds begin = called + issue.until_start();
   host = begin + issue.behind_the_call;
+  if (host_.kernel > 0) trace_issue(rank, called, host, name, id);
   runtime_.wait_until(stream, begin);
   return {begin, issue.task};
+}
+
+Seconds PlanExecutor::issue_kernel(Rank rank, std::uint32_t name, const sim::TaskId& id) {
+  Seconds& host = ranks_[rank].host;
+  const Seconds start = std::max(host, runtime_.now());
+  host = start + host_.kernel;
+  trace_issue(rank, start, host, name, id);
+  return host;
+}
+
+/// In a lane behind the streams of the rank.
+void PlanExecutor::trace_issue(Rank rank, Seconds start, Seconds end, std::uint32_t name, const sim::TaskId& id) {
+  if (!trace_.selected(rank)) return;
+  trace_.add({.rank = rank,
+              .stream = static_cast<std::uint32_t>(ranks_[rank].streams.size()),
+              .name = name,
+              .kind = sim::SpanKind::host,
+              .start = start,
+              .end = end,
+              .id = id});
 }
 
 void PlanExecutor::end_iteration(Rank rank, std::uint32_t iteration) {

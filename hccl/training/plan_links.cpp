@@ -16,14 +16,16 @@ namespace {
 
 class PlanLinks {
  public:
-  PlanLinks(sim::Cluster& cluster, const Plan& plan, const RankOrbits* orbits, Rank own)
-      : plan_(plan), orbits_(orbits), own_(own), links_(cluster) {}
+  PlanLinks(sim::Cluster& cluster, sim::CpuHosts* cpus, const Plan& plan, const RankOrbits* orbits, Rank own)
+      : cpus_(cpus), plan_(plan), orbits_(orbits), own_(own), links_(cluster) {}
 
   PrivateLinks find() && {
     for (std::uint32_t role = 0; role < plan_.roles.size(); ++role) add_tasks(role);
     for (const auto& [family, calls] : calls_) add_family(family, calls);
     for (Rank rank = 0; rank < plan_.ranks(); ++rank) {
-      if (orbits_ == nullptr || orbits_->represents(rank)) add_messages(rank);
+      if (orbits_ != nullptr && !orbits_->represents(rank)) continue;
+      add_messages(rank);
+      add_copies(rank);
     }
     return std::move(links_);
   }
@@ -39,6 +41,7 @@ class PlanLinks {
 
   void add_tasks(std::uint32_t role) {
     std::set<Message>& messages = messages_.emplace_back();
+    std::set<std::uint32_t>& copies = copies_.emplace_back();
     std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
     for (const PlanTask& task : plan_.roles[role].tasks) {
       if (const auto* send = std::get_if<SendTask>(&task.work)) {
@@ -47,6 +50,8 @@ class PlanLinks {
         messages.emplace(receive->message, receive->offset, task.stream, false);
       } else if (const auto* work = std::get_if<CollectiveTask>(&task.work)) {
         if (seen.emplace(work->collective, task.stream).second) add_call({work->collective, task.stream});
+      } else if (std::holds_alternative<HostCopy>(task.work)) {
+        copies.insert(task.stream);
       }
     }
   }
@@ -88,18 +93,28 @@ class PlanLinks {
     }
   }
 
+  void add_copies(Rank rank) {
+    if (cpus_ == nullptr) return;
+    for (const std::uint32_t stream : copies_[plan_.role_of[rank]]) {
+      if (const sim::Route* const way = cpus_->way_to(rank)) links_.add(*way, rank, stream);
+    }
+  }
+
+  sim::CpuHosts* cpus_;
   const Plan& plan_;
   const RankOrbits* orbits_;
   Rank own_;
   PrivateLinks links_;
   std::map<std::uint32_t, std::vector<Call>> calls_;  // by family
   std::vector<std::set<Message>> messages_;           // by role
+  std::vector<std::set<std::uint32_t>> copies_;       // by role: streams
 };
 
 }  // namespace
 
-PrivateLinks private_links_of(sim::Cluster& cluster, const Plan& plan, const RankOrbits* orbits, Rank own) {
-  return PlanLinks(cluster, plan, orbits, own).find();
+PrivateLinks private_links_of(sim::Cluster& cluster, sim::CpuHosts* cpus, const Plan& plan, const RankOrbits* orbits,
+                              Rank own) {
+  return PlanLinks(cluster, cpus, plan, orbits, own).find();
 }
 
 }  // namespace hcclsim::hccl

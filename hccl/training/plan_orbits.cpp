@@ -10,8 +10,9 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Ranks of one kind run one program, start together and are equally fast; the messages of each kind.
-void add_kinds(const Plan& plan, const device::Skew& skew, Coupling& coupling) {
+/// Ranks of one kind run one program, start together and are equally fast, their data workers too; the messages of each
+/// kind.
+void add_kinds(const Plan& plan, const RankTraits& traits, Coupling& coupling) {
   std::vector<std::vector<std::int64_t>> of_role;
   for (const Role& role : plan.roles) {
     std::set<std::int64_t> offsets;
@@ -21,22 +22,38 @@ void add_kinds(const Plan& plan, const device::Skew& skew, Coupling& coupling) {
     }
     of_role.emplace_back(offsets.begin(), offsets.end());
   }
-  std::map<std::tuple<std::uint32_t, Seconds, double>, std::uint32_t> kinds;
+  const device::Skew& skew = traits.skew;
+  std::map<std::tuple<std::uint32_t, Seconds, double, double>, std::uint32_t> kinds;
   for (Rank rank = 0; rank < plan.ranks(); ++rank) {
     const auto number = static_cast<std::uint32_t>(kinds.size());
-    const auto [kind, is_new] = kinds.try_emplace({plan.role_of[rank], skew.start(rank), skew.speed(rank)}, number);
+    const double samples = traits.samples_per_second.empty() ? 0 : traits.samples_per_second[rank];
+    const auto [kind, is_new] =
+        kinds.try_emplace({plan.role_of[rank], skew.start(rank), skew.speed(rank), samples}, number);
     if (is_new) coupling.offsets.push_back(of_role[plan.role_of[rank]]);
     coupling.kinds.push_back(kind->second);
   }
 }
 
+void add_copies(sim::CpuHosts& cpus, const Plan& plan, Coupling& coupling) {
+  std::vector<bool> copies;
+  for (const Role& role : plan.roles) {
+    copies.push_back(std::ranges::any_of(
+        role.tasks, [](const PlanTask& task) { return std::holds_alternative<HostCopy>(task.work); }));
+  }
+  for (const std::uint32_t role : plan.role_of) {
+    const auto rank = static_cast<Rank>(coupling.copies.size());
+    coupling.copies.push_back(copies[role] ? cpus.way_to(rank) : nullptr);
+  }
+}
+
 }  // namespace
 
-std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const Plan& plan, const device::Skew& skew,
-                                      std::span<const Rank> preferred) {
-  if (skew.jitters()) return {};
+std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, sim::CpuHosts* cpus, const Plan& plan,
+                                      const RankTraits& traits, std::span<const Rank> preferred) {
+  if (traits.skew.jitters()) return {};
   Coupling coupling{.kinds = {}, .offsets = {}};
-  add_kinds(plan, skew, coupling);
+  add_kinds(plan, traits, coupling);
+  if (cpus != nullptr) add_copies(*cpus, plan, coupling);
   for (const GroupFamily& family : plan.families) {
     Coupling::Family& own = coupling.families.emplace_back();
     for (const Communicator& group : family.groups) own.groups.push_back(&group);

@@ -2,19 +2,27 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/units.hpp"
 #include "device/skew.hpp"
 #include "hccl/parallel/plan.hpp"
 #include "hccl/runtime/rank_orbits.hpp"
 #include "sim/cluster.hpp"
+#include "sim/cpu_hosts.hpp"
 
 namespace hcclsim::hccl {
 
-/// Ranks of a Plan that do the same at the same dates: of one role, one start and one speed, in groups and with
-/// messages that a turn of the ranks carries into each other. Nothing if kernels have jitter, of which every rank has
-/// its own.
-[[nodiscard]] std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const Plan& plan, const device::Skew& skew,
-                                                    std::span<const Rank> preferred);
+/// What ranks are by themselves.
+struct RankTraits {
+  device::Skew skew{};
+  std::vector<double> samples_per_second{};  ///< of the data workers of each rank; empty: all alike
+};
+
+/// Ranks of a Plan that do the same at the same dates: of one role, one start and one speed, with data workers as fast,
+/// in groups, with messages and with copies from the host (`cpus`; null: over no links) that a turn of the ranks
+/// carries into each other. Nothing if kernels have jitter, of which every rank has its own.
+[[nodiscard]] std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, sim::CpuHosts* cpus, const Plan& plan,
+                                                    const RankTraits& traits, std::span<const Rank> preferred);
 
 }  // namespace hcclsim::hccl

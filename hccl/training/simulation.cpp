@@ -1,7 +1,10 @@
 #include "hccl/training/simulation.hpp"
 
+#include <algorithm>
+#include <memory>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/error.hpp"
@@ -13,9 +16,30 @@ namespace hcclsim::hccl {
 namespace {
 
 /// In graph mode the runtime adds what a launch takes.
-IssueOf issue_in(LaunchMode launch, const device::TaskCosts& costs) {
-  if (launch == LaunchMode::graph) return {};
-  return [&costs](const Schedule& schedule, Rank rank) { return issue_of(costs, LaunchMode::op, schedule, rank); };
+HostTimes host_times(const device::TaskCosts& costs, const TrainingOptions& options) {
+  HostTimes times{.kernel = options.host_launch.value_or(0)};
+  if (options.input.has_value()) times.samples_per_second = options.input->samples_per_second;
+  if (options.launch == LaunchMode::op) {
+    times.collective = [&costs](const Schedule& schedule, Rank rank) {
+      return issue_of(costs, LaunchMode::op, schedule, rank);
+    };
+  } else if (times.kernel > 0) {
+    times.collective = [call = times.kernel](const Schedule& /*schedule*/, Rank /*rank*/) {
+      return Issue{.call = call};
+    };
+  }
+  return times;
+}
+
+/// The CPUs of the platform, if a Plan copies from them and there are any.
+std::unique_ptr<sim::CpuHosts> cpus_of(sim::Cluster& cluster, const Plan& plan) {
+  const bool copies = std::ranges::any_of(plan.roles, [](const Role& role) {
+    return std::ranges::any_of(role.tasks,
+                               [](const PlanTask& task) { return std::holds_alternative<HostCopy>(task.work); });
+  });
+  if (!copies) return nullptr;
+  auto cpus = std::make_unique<sim::CpuHosts>(cluster);
+  return cpus->size() > 0 ? std::move(cpus) : nullptr;
 }
 
 std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions& options, const Plan& plan) {
@@ -31,7 +55,10 @@ std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions
   } else {
     std::vector<Rank> preferred{options.rank};
     preferred.insert(preferred.end(), options.traced.begin(), options.traced.end());
-    std::optional<RankOrbits> orbits = find_orbits(cluster, plan, options.skew, preferred);
+    const std::unique_ptr<sim::CpuHosts> cpus = cpus_of(cluster, plan);
+    const RankTraits traits{options.skew,
+                            options.input.has_value() ? options.input->samples_per_second : std::vector<double>{}};
+    std::optional<RankOrbits> orbits = find_orbits(cluster, cpus.get(), plan, traits, preferred);
     if (orbits.has_value() || !required) return orbits;
   }
   if (required) bad_input("fold", "--fold require: {}", reason);
@@ -43,7 +70,8 @@ std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions
 Simulation::Prepared::Prepared(const SimulatedPlan& one, bool alone)
     : orbits(alone ? orbits_of(one.cluster, one.options, one.plan) : std::nullopt),
       folded(one.cluster, orbits),
-      private_links(private_links_of(one.cluster, one.plan, orbits_or_null(), one.options.rank)) {}
+      cpus(cpus_of(one.cluster, one.plan)),
+      private_links(private_links_of(one.cluster, cpus.get(), one.plan, orbits_or_null(), one.options.rank)) {}
 
 Simulation::Running::Running(const SimulatedPlan& one, const Prepared& prepared, sim::EventLoop& loop,
                              sim::Network& network, SharedNpus* shared)
@@ -57,11 +85,12 @@ Simulation::Running::Running(const SimulatedPlan& one, const Prepared& prepared,
                .flows = one.flows,
                .orbits = prepared.orbits_or_null(),
                .private_links = shared == nullptr ? &prepared.private_links : nullptr,
+               .cpus = prepared.cpus.get(),
                .job = one.job,
                .carried = one.carried,
                .moves_all = one.options.network != sim::NetworkKind::fluid,
                .shared = shared}),
-      executor(one.plan, runtime, one.trace, one.options.skew, one.iterations, issue_in(one.options.launch, one.costs),
+      executor(one.plan, runtime, one.trace, one.options.skew, one.iterations, host_times(one.costs, one.options),
                one.on_end, prepared.orbits_or_null(), one.options.rank) {}
 
 Simulation::Simulation(std::span<const SimulatedPlan> plans) {

@@ -19,6 +19,7 @@
 #include "hccl/training/executor.hpp"
 #include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
+#include "sim/cpu_hosts.hpp"
 #include "sim/event_loop.hpp"
 #include "sim/network/network.hpp"
 #include "sim/trace.hpp"
@@ -64,6 +65,7 @@ class Simulation {
 
     std::optional<RankOrbits> orbits;
     FoldedCluster folded;
+    std::unique_ptr<sim::CpuHosts> cpus;  // of the folded cluster; null: nothing is copied from them
     PrivateLinks private_links;
   };
   struct Running {

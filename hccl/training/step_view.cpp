@@ -91,8 +91,40 @@ StepView StepView::of(const Plan& plan, const sim::Trace& trace, Rank rank) {
   view.bp_start = last.bp_start - view.fp_start;
   view.bp_end = last.bp_end - view.fp_start;
   view.iteration_end = last.iteration_end - view.fp_start;
+  view.add_host_work(plan, trace, rank);
+  view.add_data_waits();
   view.add_last_iteration(plan, trace, rank);
   return view;
+}
+
+void StepView::add_host_work(const Plan& plan, const sim::Trace& trace, Rank rank) {
+  const auto add = [](std::optional<sim::Interval>& all, const sim::Span& span) {
+    const sim::Interval own{span.start, span.end};
+    all = all.has_value() ? sim::Interval{std::min(all->start, own.start), std::max(all->end, own.end)} : own;
+  };
+  for (const sim::Span& span : trace.spans()) {
+    if (span.rank != rank || span.kind != sim::SpanKind::host) continue;
+    const auto index = static_cast<std::size_t>(span.id.iteration);
+    const SpanPurpose purpose = purpose_of(plan, span);
+    if (purpose.task == nullptr || index >= iterations.size()) continue;
+    if (purpose.phase == StepPhase::input) add(iterations[index].input, span);
+    if (purpose.phase == StepPhase::checkpoint) add(iterations[index].checkpoint, span);
+  }
+}
+
+void StepView::add_data_waits() {
+  const IterationPoints* before = nullptr;
+  for (IterationPoints& points : iterations) {
+    Seconds begin = points.input.has_value() ? points.input->start : 0;
+    if (before != nullptr) {
+      points.data_aug_bound = points.fp_start - before->iteration_end;
+      begin = before->checkpoint.has_value() ? before->checkpoint->end : before->iteration_end;
+    }
+    if (points.input.has_value()) {
+      points.data_wait = std::max(0.0, std::min(points.input->end, points.fp_start) - begin);
+    }
+    before = &points;
+  }
 }
 
 void StepView::add_points(const Plan& plan, const sim::Trace& trace, Rank rank) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,11 @@ struct IterationPoints {
   std::vector<sim::Interval> allreduces;  ///< in the order of segments
   std::optional<sim::Interval> overflow_flag{};  ///< of dynamic loss scaling
   Seconds iteration_end = 0;                     ///< kernels and communication have ended
+  std::optional<sim::Interval> input{};          ///< from the first to the last work on its batch on the host
+  std::optional<sim::Interval> checkpoint{};     ///< written behind it
+  /// From the end of the iteration before it to fp_start; none of the first one.
+  std::optional<Seconds> data_aug_bound{};
+  Seconds data_wait = 0;  ///< the part of it during which the batch was not there; of the first one since it began
 };
 
 struct SegmentFigures {
@@ -86,8 +92,14 @@ struct StepView {
   /// last one is none, at bp_end.
   std::vector<MemoryPoint> activations;
 
+  /// Time of the iteration during which neither anything is computed nor communication is under way.
+  [[nodiscard]] Seconds free() const { return std::max(0.0, iteration_end - (computing + exposed)); }
+
  private:
   void add_points(const Plan& plan, const sim::Trace& trace, Rank rank);
+  /// What the host does for an iteration besides issuing it.
+  void add_host_work(const Plan& plan, const sim::Trace& trace, Rank rank);
+  void add_data_waits();
   void add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank);
   void add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& busy);
 };

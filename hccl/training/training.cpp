@@ -78,8 +78,8 @@ class ScheduleShop {
   std::unordered_map<Bytes, std::vector<Made>> made_;  // by payload
 };
 
-Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
-               const TrainingOptions& options) {
+Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
+                    const device::Soc& soc, const TrainingOptions& options) {
   ScheduleShop shop(cluster, soc, options);
   const ScheduleMaker maker = [&shop](const Communicator& group, const Operation& operation) {
     return shop.make(group, operation);
@@ -106,6 +106,14 @@ Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Progra
                                   .update_stream = options.has_update_stream()},
                                  maker);
   if (options.compression.has_value()) compress(plan, *options.compression, soc, maker);
+  return plan;
+}
+
+Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
+               const TrainingOptions& options) {
+  Plan plan = plan_of_device(cluster, program, soc, options);
+  if (options.input.has_value()) add_input(plan, options.input->pipeline);
+  if (options.checkpoints.has_value()) add_checkpoints(plan, *options.checkpoints);
   return plan;
 }
 
@@ -198,6 +206,7 @@ TimedStep planned_step(sim::Cluster& cluster, const std::shared_ptr<const models
 }
 
 void add_figures(TimedStep& step, const Runtime& runtime, const sim::Cluster& cluster, const TrainingOptions& options) {
+  step.trace.end_host_at(*std::ranges::max_element(step.iteration_ends.back()));
   step.transfers = transfers_of(runtime, options);
   for (const std::vector<Seconds>& ends : step.iteration_ends) {
     step.pipeline_ends.push_back(latest_of_pipelines(ends, options));

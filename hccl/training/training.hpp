@@ -13,6 +13,7 @@
 #include "device/task_cost.hpp"
 #include "hccl/collective/selection/selection.hpp"
 #include "hccl/parallel/compressed_plan.hpp"
+#include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/plan.hpp"
 #include "hccl/parallel/segment.hpp"
@@ -34,6 +35,12 @@ namespace hcclsim::hccl {
 struct ReplicaGroup {
   Communicator ranks;
   std::vector<Segment> segments;  ///< cover the program's gradients
+};
+
+/// How ranks get their batches.
+struct InputOptions {
+  InputPipeline pipeline;
+  std::vector<double> samples_per_second;  ///< that the data workers of each rank prepare
 };
 
 struct TrainingOptions {
@@ -60,6 +67,11 @@ struct TrainingOptions {
   /// graph: tasks are loaded in advance. op: collectives go through the communicator's buffer, HCCL chooses as for
   /// single operations, and the host issues each.
   LaunchMode launch = LaunchMode::graph;
+  /// Eager execution: what it takes the host to issue a kernel, or a collective in graph mode; none: the graph is on
+  /// the device (sink).
+  std::optional<Seconds> host_launch{};
+  std::optional<InputOptions> input{};            ///< none: batches are there when they are needed
+  std::optional<CheckpointWrites> checkpoints{};  ///< none: they take no time
   std::uint32_t iterations = 3;
   Rank rank = 0;               ///< whose figures are reported
   std::vector<Rank> traced{};  ///< ranks in the trace, besides `rank`

@@ -208,6 +208,12 @@ const SocEntry* soc_of_property(std::string_view value) {
   return found == socs.end() ? nullptr : found;
 }
 
+BytesPerSecond host_bandwidth(std::string_view soc) {
+  const SocEntry* const entry = soc_of_property(soc);
+  if (entry == nullptr) internal_error("'{}' is no SoC of the catalogue", soc);
+  return entry->server->host.used * giga;
+}
+
 std::string ambiguous_soc(std::string_view value) {
   if (bare_name(value) != ambiguous) return {};
   return fmt::format(

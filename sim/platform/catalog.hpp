@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.hpp"
+
 /// What the platform files are made from: the servers that carry Ascend NPUs, the speeds of their links and the costs
 /// of their tasks. This is the one place of these figures; platforms/README.md gives the source of each and a test
 /// holds the two together.
@@ -98,6 +100,9 @@ struct NpuProperty {
 
 /// A note for the user if the name once meant another chip; empty for all other names.
 [[nodiscard]] std::string ambiguous_soc(std::string_view value);
+
+/// Speed of the link between such an NPU and the CPUs of its server, one direction; internal_error for other names.
+[[nodiscard]] BytesPerSecond host_bandwidth(std::string_view soc);
 
 /// Finds "Ascend910A", "910A", "Ascend910_9391" or "9391". Throws Error(bad_input, "soc") that lists the names, and
 /// says which ones "910B" and "A3" can mean.

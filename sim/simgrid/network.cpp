@@ -50,15 +50,8 @@ class SimgridNetwork final : public Network, private EventHandler {
       links_.push_back(engine().link_by_name(cluster.links()[link].name));
       links_.back()->set_bandwidth(cluster.capacity(link) * payload_scale);
     }
-    for (Rank rank = 0; rank < cluster.size(); ++rank) {
-      const Npu& npu = cluster.npu(rank);
-      if (npu.host >= hosts_.size()) {
-        hosts_.resize(npu.host + 1);
-        ports_.resize(npu.host + 1);
-      }
-      hosts_[npu.host] = engine().host_by_name(npu.name);
-      ports_[npu.host] = engine().host_by_name_or_null(port_host_of(npu.name));
-    }
+    for (Rank rank = 0; rank < cluster.size(); ++rank) add_host(cluster.npu(rank).host, cluster.npu(rank).name);
+    for (const Cpu& cpu : cluster.cpus()) add_host(cpu.host, cpu.name);
   }
 
   ~SimgridNetwork() override { receiver = nullptr; }
@@ -91,6 +84,15 @@ class SimgridNetwork final : public Network, private EventHandler {
   }
 
  private:
+  void add_host(HostId host, const std::string& name) {
+    if (host >= hosts_.size()) {
+      hosts_.resize(host + 1);
+      ports_.resize(host + 1);
+    }
+    hosts_[host] = engine().host_by_name(name);
+    ports_[host] = engine().host_by_name_or_null(port_host_of(name));
+  }
+
   /// By HostId: the hosts between which SimGrid has the route.
   [[nodiscard]] const std::vector<simgrid::s4u::Host*>& ends(const Route& route) const {
     return route.between_ports ? ports_ : hosts_;

@@ -14,6 +14,7 @@
 #include "study/explanation.hpp"
 #include "study/fabric/routing_spread.hpp"
 #include "study/goodput/goodput.hpp"
+#include "study/host_work.hpp"
 #include "study/input_reading.hpp"
 #include "study/link_report.hpp"
 #include "study/link_sources.hpp"
@@ -189,6 +190,7 @@ struct RunResult : Comparison {
 
   std::optional<ParallelResult> parallel;
   std::optional<InputReading> input;     ///< of the data set, where the network is known
+  HostFigures host;                      ///< what the host of the rank did
   std::optional<Throughput> throughput;  ///< of a transformer
   std::optional<GoodputResult> goodput;  ///< of RunSpec::failures
 

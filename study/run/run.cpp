@@ -52,7 +52,7 @@ std::vector<RunResult::Replicas> replicas_of(const hccl::TrainingOptions& traini
 
 /// Weights and optimizer state that a rank keeps, on the stage where they are most.
 Bytes checkpoint_bytes(const Experiment& experiment) {
-  const auto kept = [](const models::Program& program) { return program.weights + program.optimizer_state; };
+  const auto kept = hccl::CheckpointWrites::bytes_of;
   Bytes most = kept(*experiment.program);
   for (const hccl::StageProgram& stage : experiment.training.stages) most = std::max(most, kept(*stage.program));
   return most;
@@ -120,6 +120,14 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
       return simulate_start_up(experiment.cluster, experiment.soc, experiment.costs, experiment.training, plan);
     });
   }
+  // A job of days adds checkpoints to steps without them.
+  std::optional<ChildOf<Seconds>> plain_step;
+  if (experiment.failures.has_value() && training.checkpoints.has_value()) {
+    hccl::TrainingOptions plain = experiment.training;
+    plain.checkpoints.reset();
+    plain_step.emplace(
+        [&experiment, plain = std::move(plain)] { return experiment.simulate(plain).step_times[plain.rank]; });
+  }
   std::optional<RunExplanation> explanation;
   if (wishes.explained && !experiment.stages.has_value()) explanation.emplace(experiment);
 
@@ -136,11 +144,12 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
   result.parallel = parallel_result(experiment, result.step);
   result.input = experiment.input;
+  result.host = host_figures(training, experiment.images_per_second, result.step, result.view);
   result.rank = training.rank;
   result.throughput = throughput(experiment, result.step_time());
   if (experiment.failures.has_value()) {
-    result.goodput =
-        goodput_of(*experiment.failures, result.step_time(), checkpoint_bytes(experiment), experiment.npus);
+    const Seconds step_time = plain_step.has_value() ? plain_step->result() : result.step_time();
+    result.goodput = goodput_of(*experiment.failures, step_time, checkpoint_bytes(experiment), experiment.npus);
   }
   if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
   if (compression.has_value()) result.compression = compression->finish();

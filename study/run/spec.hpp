@@ -14,6 +14,7 @@
 #include "hccl/collective/selection/selection.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/compression/settings.hpp"
+#include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/split.hpp"
 #include "hccl/runtime/fold.hpp"
 #include "models/lowering/gradient_checks.hpp"
@@ -79,6 +80,20 @@ struct StrategyFiles {
   bool only_trainable = true;  ///< strategies are of parameters that are trained
 };
 
+/// What it takes the host to issue a kernel that it launches by itself: what the vendor's modelling tool adds to a
+/// matrix product (platforms/README.md, "Host in op mode"); it adds 2 us to a vector operator and 10 us to
+/// communication, and calls these figures unconfirmed. No measurement is published.
+inline constexpr Seconds assumed_host_launch = 5 * microsecond;
+
+/// What hosts do besides.
+struct HostSpec {
+  std::optional<Seconds> launch{};            ///< to issue a kernel (eager); none: the graph is launched at once (sink)
+  bool launch_is_assumed = false;             ///< nobody gave it
+  std::optional<double> images_per_second{};  ///< that the data workers of a server prepare; none: any number
+  std::uint32_t prefetch = hccl::default_prefetch;      ///< batches that may be ready
+  std::optional<hccl::CheckpointWrites> checkpoints{};  ///< none: they take no time
+};
+
 struct RunSpec {
   Framework framework = Framework::tensorflow;
 
@@ -136,6 +151,7 @@ struct RunSpec {
   device::SkewOptions skew{};
   Rank rank = 0;  ///< whose figures are wanted
 
+  HostSpec host{};                        ///< what hosts do besides
   std::optional<FailureSpec> failures{};  ///< of a job that runs for days
   std::vector<std::string> notes{};       ///< what the user should know of it
 

@@ -17,7 +17,7 @@ void send_ends(Experiment& experiment, const hccl::TrainingOptions& options, con
   std::vector<Seconds> before;
   std::vector<Seconds> last;
   std::uint32_t done = 0;
-  const bool may_repeat = !options.skew.jitters();
+  const bool may_repeat = !options.skew.jitters() && !options.checkpoints.has_value();
   hccl::simulate_iterations(experiment.cluster, experiment.program, experiment.soc, experiment.costs, options,
                             [&](std::span<const Seconds> ends) {
                               const bool steady =
@@ -49,6 +49,7 @@ TrainingClock::TrainingClock(Experiment& experiment, std::uint32_t iterations, c
     const bool known = past.ends.size() == experiment.npus;
     options.skew.go_on(past.iterations, known ? past.ends : std::vector<Seconds>(experiment.npus, 0));
     if (options.compression.has_value()) options.compression->steps_done = past.iterations;
+    if (options.checkpoints.has_value()) options.checkpoints->steps_done = past.iterations;
   } else {
     skipped_ = past.iterations;  // the same again
   }

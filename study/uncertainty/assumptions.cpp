@@ -61,6 +61,9 @@ std::vector<Assumption> assumptions_of(sim::Cluster& cluster, std::span<const Ra
   if (subjects.vector_cores) {
     assumptions.push_back(of_times(Subject::vector_cores, "vector cores", vector_core_range, vector_core_range));
   }
+  if (subjects.launches) {
+    assumptions.push_back(of_times(Subject::launches, "kernel launches", faster_launches, slower_launches));
+  }
   return assumptions;
 }
 
@@ -82,6 +85,12 @@ device::TaskCosts assumed(device::TaskCosts costs, std::span<const Assumption> a
   costs.vector_cores.launch *= vector_cores;
   costs.vector_cores.access *= vector_cores;
   return costs;
+}
+
+std::optional<Seconds> assumed_launch(std::optional<Seconds> launch, std::span<const Assumption> assumptions,
+                                      RangeEnd end) {
+  if (launch.has_value()) *launch *= factor_of(assumptions, Subject::launches, end);
+  return launch;
 }
 
 models::Program assumed(models::Program program, std::span<const Assumption> assumptions, RangeEnd end) {

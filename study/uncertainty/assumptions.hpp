@@ -22,8 +22,13 @@ inline constexpr double host_range = 0.25;
 /// Of vector cores no measurement is published: half as much to half as much again.
 inline constexpr double vector_core_range = 0.5;
 
+/// Nor of what it takes a host to issue a kernel: from what the modelling tool adds to a vector operator, 2 us, to what
+/// it adds to communication, 10 us, with assumed_host_launch in between.
+inline constexpr double faster_launches = 0.6;
+inline constexpr double slower_launches = 1;
+
 struct Assumption {
-  enum class Subject : std::uint8_t { links, kernels, host, vector_cores };
+  enum class Subject : std::uint8_t { links, kernels, host, vector_cores, launches };
   Subject subject = Subject::links;
   sim::LinkKind kind = sim::LinkKind::other;  ///< of links
   std::string text{};                         ///< "HCCS 10..19.3 GB/s", "kernel times -10..+10 %"
@@ -43,14 +48,17 @@ struct AssumedSubjects {
   std::optional<double> slower_kernels{};
   bool host = false;          ///< hosts issue each collective
   bool vector_cores = false;  ///< vector cores carry collectives out
+  bool launches = false;      ///< hosts issue each kernel, in a time that nobody gave
 };
 [[nodiscard]] std::vector<Assumption> assumptions_of(sim::Cluster& cluster, std::span<const Rank> ranks,
                                                      const AssumedSubjects& subjects);
 
 /// Moves links to the end of their ranges, all others have their used values.
 void assume(sim::Cluster& cluster, std::span<const Assumption> assumptions, RangeEnd end);
-/// The same of the costs of issue and of vector cores, and of a program's kernels.
+/// The same of the costs of issue and of vector cores, of what it takes to launch a kernel, and of a program's kernels.
 [[nodiscard]] device::TaskCosts assumed(device::TaskCosts costs, std::span<const Assumption> assumptions, RangeEnd end);
+[[nodiscard]] std::optional<Seconds> assumed_launch(std::optional<Seconds> launch,
+                                                    std::span<const Assumption> assumptions, RangeEnd end);
 [[nodiscard]] models::Program assumed(models::Program program, std::span<const Assumption> assumptions, RangeEnd end);
 
 /// A time with one assumption at its ends.

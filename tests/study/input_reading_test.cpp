@@ -18,6 +18,9 @@ constexpr Bytes of_label = 4;
 TEST(InputReading, AReplicaReadsItsOwnSamples) {
   const InputReading reading = read({}, 4);
   EXPECT_EQ(reading.bytes, 6 * (of_sample + of_label));
+  EXPECT_EQ(reading.samples, 6U);
+  EXPECT_EQ(reading.sample_bytes, 6 * of_sample);
+  EXPECT_EQ(reading.label_bytes, 6 * of_label);
   EXPECT_EQ(reading.all_ranks, 4 * reading.bytes);
   EXPECT_FALSE(reading.by_strategy);
   EXPECT_FALSE(reading.whole);
@@ -28,6 +31,7 @@ TEST(InputReading, FullBatchReadsThoseOfAll) {
   spec.full_batch = true;
   EXPECT_EQ(read(spec, 4).bytes, 4 * 6 * (of_sample + of_label));
   EXPECT_TRUE(read(spec, 4).whole);
+  EXPECT_EQ(read(spec, 4).samples, 4 * 6U);
   // Replicas are those of a stage; the stages read the same.
   spec.parallel.shape.stages = 2;
   EXPECT_EQ(read(spec, 4).bytes, 2 * 6 * (of_sample + of_label));
@@ -37,6 +41,10 @@ TEST(InputReading, TuplesCutEachInput) {
   RunSpec spec;
   spec.dataset_cuts = {{4, 1}, {4}};
   EXPECT_EQ(read(spec, 4).bytes, 6 * (of_sample + of_label));
+  EXPECT_EQ(read(spec, 4).samples, 6U);
+  spec.dataset_cuts = {{2, 2}, {4}};  // twice as many halves of samples
+  EXPECT_EQ(read(spec, 4).sample_bytes, 6 * of_sample);
+  EXPECT_EQ(read(spec, 4).samples, 2 * 6U);
   spec.dataset_cuts = {{4, 1}, {1}};
   EXPECT_EQ(read(spec, 4).bytes, 6 * of_sample + 4 * 6 * of_label);
   EXPECT_FALSE(read(spec, 4).whole);

@@ -49,12 +49,31 @@ std::string write_platform(const TestPlatform& platform) {
     if (platform.servers_per_pod > 0) {
       links += link(fmt::format("bus-{}", i), platform.inner_kind, platform.pod_bandwidth, platform.outer_latency);
     }
+    if (!platform.host_bandwidth.empty()) {
+      const Rank server = i / platform.npus_per_server;
+      const bool first = i % platform.npus_per_server == 0;
+      const Rank number = platform.one_host_link ? server : i;
+      if (first) {
+        xml += fmt::format("<host id=\"cpu-{}\" speed=\"1Gf\"><prop id=\"cpu\" value=\"CPU\"/></host>\n", server);
+      }
+      if (first || !platform.one_host_link) {
+        links += link(fmt::format("host-{}", number), "pcie", platform.host_bandwidth, "0us");
+      }
+      routes +=
+          fmt::format("<route src=\"npu-{}\" dst=\"cpu-{}\"><link_ctn id=\"host-{}\" direction=\"UP\"/></route>\n", i,
+                      server, number);
+    }
     for (Rank j = i + 1; j < size; ++j) {
       routes += fmt::format("<route src=\"npu-{}\" dst=\"npu-{}\">", i, j);
       if (i / platform.npus_per_server == j / platform.npus_per_server) {
         const std::string id = fmt::format("inner-{}-{}", i, j);
-        links += link(id, platform.inner_kind, platform.inner_bandwidth, platform.inner_latency);
-        routes += fmt::format("<link_ctn id=\"{}\" direction=\"UP\"/>", id);
+        if (platform.over_host_links) {
+          routes += fmt::format(
+              "<link_ctn id=\"host-{}\" direction=\"UP\"/><link_ctn id=\"host-{}\" direction=\"DOWN\"/>", i, j);
+        } else {
+          links += link(id, platform.inner_kind, platform.inner_bandwidth, platform.inner_latency);
+          routes += fmt::format("<link_ctn id=\"{}\" direction=\"UP\"/>", id);
+        }
       } else {
         const Rank pod = platform.servers_per_pod * platform.npus_per_server;
         const char* const port = pod > 0 && i / pod == j / pod ? "bus" : "nic";

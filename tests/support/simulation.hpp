@@ -25,6 +25,10 @@ struct TestPlatform {
   /// Servers that reach each other over a bus, by ports of the inner kind and the outer latency; 0: none does.
   Rank servers_per_pod = 0;
   std::string pod_bandwidth = "8GBps";
+  /// Speed of the links between NPUs and the CPU of their server, without latency; empty: there are no CPUs.
+  std::string host_bandwidth{};
+  bool one_host_link = false;    ///< of each server, for all of its NPUs
+  bool over_host_links = false;  ///< NPUs of a server meet there, and have no inner links
   /// Further properties of the zone: task costs.
   std::vector<std::pair<std::string, std::string>> properties{};
 };

@@ -87,9 +87,11 @@ class RoleTasks {
         return;  // of a compression hook, which is carried out as a whole with its first collective
       case StepPhase::gather:
       case StepPhase::result:
+      case StepPhase::input:
+      case StepPhase::checkpoint:
         break;
     }
-    internal_error("kernels in a phase of communication");
+    internal_error("kernels in a phase of communication or of the host");
   }
 
   void add_collective(const Purpose& purpose, const PlannedCollective& collective) {

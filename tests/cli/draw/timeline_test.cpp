@@ -55,6 +55,38 @@ TEST(Timeline, ProcessesAndThreadsOfMsprof) {
                                    Pair(2, "Communication(Not Overlapped)"), Pair(3, "Free")));
 }
 
+TEST(Timeline, TheHostHasAProcessOfItsOwn) {
+  hccl::Plan plan;
+  plan.role_of = {0, 0};
+  hccl::Role& role = plan.roles.emplace_back();
+  role.streams = {hccl::StreamKind::data, hccl::StreamKind::host};
+  role.tasks = {{.work = hccl::InputWork{8}, .purpose = {.phase = hccl::StepPhase::input}},
+                {.work = hccl::HostWork{1e-3}, .purpose = {.phase = hccl::StepPhase::checkpoint}, .stream = 1}};
+  sim::Trace trace;
+  const auto add = [&](std::uint32_t stream, const char* name, Seconds start, std::uint32_t task) {
+    trace.add({.rank = 1,
+               .stream = stream,
+               .name = trace.intern(name),
+               .kind = sim::SpanKind::host,
+               .start = start,
+               .end = start + 1e-3,
+               .id = {task, 0, 0}});
+  };
+  add(0, "batch", 0, 0);
+  add(1, "checkpoint", 2e-3, 1);
+  add(2, "conv", 1e-3, 0);  // behind the streams of the rank: it is issued
+  std::string text;
+  write_timeline(plan, trace, {1}, [&](std::string_view piece) { text += piece; });
+  const Json events = Json::parse(text);
+  constexpr int host = 2 * 3 + 1;
+  EXPECT_EQ(names(events, "process_name", "pid").at(host), "Host");
+  EXPECT_THAT(names(events, "thread_name", "tid", host),
+              UnorderedElementsAre(Pair(0, "batch"), Pair(1, "checkpoint"), Pair(2, "launches")));
+  EXPECT_THAT(spans(events, host, 0), ElementsAre("batch 0 1000"));
+  EXPECT_THAT(spans(events, host, 1), ElementsAre("checkpoint 2000 3000"));
+  EXPECT_THAT(spans(events, host, 2), ElementsAre("conv 1000 2000"));
+}
+
 TEST(Timeline, JobsHaveTheirNamesAndTheNumbersOfTheirNpus) {
   const auto run = sample_run();
   const std::vector<Rank> npus_of_a{4, 5};

@@ -119,11 +119,11 @@ TEST(JsonReport, Keys) {
   const auto json = Json::parse(json_report(report));
   std::vector<std::string> keys;
   for (const auto& item : json.items()) keys.push_back(item.key);
-  EXPECT_THAT(
-      keys, ElementsAre("format_version", "model", "platform", "npus", "batch", "rank", "iterations", "amp",
-                        "framework", "hcom_parallel", "launch", "network", "hbm_contention", "settings", "segment_log",
-                        "segments", "trace", "gradients", "step_time_s", "ranks", "images_per_s", "compute_s",
-                        "exposed_communication_s", "hbm_peak_bytes", "uncertainty", "advice", "notes"));
+  EXPECT_THAT(keys, ElementsAre("format_version", "model", "platform", "npus", "batch", "rank", "iterations", "amp",
+                                "framework", "hcom_parallel", "launch", "network", "hbm_contention", "settings",
+                                "segment_log", "segments", "trace", "gradients", "step_time_s", "ranks", "images_per_s",
+                                "compute_s", "exposed_communication_s", "free_s", "data_aug_bound_s", "hbm_peak_bytes",
+                                "uncertainty", "advice", "notes"));
   EXPECT_EQ(json["format_version"], 2);
   EXPECT_EQ(json["hbm_contention"], "off");
   report.shared_hbm = 1e12;

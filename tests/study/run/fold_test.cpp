@@ -95,6 +95,27 @@ TEST(Fold, RanksByHand) {
   EXPECT_EQ(compare(shards, "an optimizer that is shared within servers"), 2U);
 }
 
+// Data workers, copies over links of each NPU or of a server, launches and checkpoints are those of the images.
+TEST(Fold, HostsThatDoTheSame) {
+  for (const bool one_host_link : {false, true}) {
+    RunSpec spec =
+        tiny_gpt(test::write_platform(
+                     {.servers = 3, .npus_per_server = 2, .host_bandwidth = "1MBps", .one_host_link = one_host_link}),
+                 6);
+    spec.allreduce = hccl::Algorithm::ring;
+    spec.iterations = 5;
+    spec.host.images_per_second = 2000;
+    spec.host.prefetch = 2;
+    EXPECT_EQ(compare(spec, "input"), 2U);
+    spec.host.launch = 20 * microsecond;
+    spec.host.checkpoints = {.every = 2, .bandwidth = 1e9};
+    EXPECT_EQ(compare(spec, "all that hosts do"), 2U);
+    // In the last server, one NPU has the workers for itself, so that it is fed as none of the others.
+    spec.npus = 5;
+    EXPECT_EQ(compare(spec, "a server with one NPU of two"), 0U);
+  }
+}
+
 // One link that is slower than its images, and one that is as fast again.
 TEST(Fold, OneSlowLink) {
   RunSpec spec = tiny_gpt(servers(6, 1), 6);
