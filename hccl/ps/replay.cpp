@@ -141,6 +141,7 @@ void Replay::take(const PsLogEntry& entry) {
     case PsLogEntry::Kind::look_up: {
       Worker& worker = *workers_[entry.worker];
       const std::uint64_t width = parameters_[entry.key].width();
+      if (width == 0) internal_error("rows of parameter {} are looked up, which has none", entry.key);
       tables_.look_up(entry.key, worker.rows, entry.first / width, (entry.first + entry.elements) / width,
                       slot_of(entry.key).in(worker.weights.values()));
       return;
