@@ -125,10 +125,9 @@ class BundleSearch {
 
 }  // namespace
 
-Fabric::Fabric(FabricGraph graph) : graph_(std::move(graph)) {
+Fabric::Fabric(FabricGraph graph)
+    : graph_(std::move(graph)), edges_(std::exchange(graph_.edges, {})), arriving_(edges_) {
   const std::size_t vertices = graph_.is_switch.size();
-  edges_ = std::exchange(graph_.edges, {});
-  arriving_ = edges_;
   first_edge_ = group_edges(edges_, &FabricEdge::from, vertices);
   first_arriving_ = group_edges(arriving_, &FabricEdge::to, vertices);
   distances_.resize(vertices);

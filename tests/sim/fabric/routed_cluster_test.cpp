@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Routing ecmp(std::uint64_t seed) { return {.kind = RoutingKind::ecmp, .seed = seed}; }
+Routing by_hash(std::uint64_t seed) { return {.kind = RoutingKind::ecmp, .seed = seed}; }
 
 std::string links_of(Cluster& cluster, Rank from, Rank to) {
   std::string text;
@@ -82,7 +82,7 @@ TEST_P(RoutedNetwork, FlowsThatMeetOnASpineShareIt) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
     // "nic-0_UP up-0-1_UP up-1-1_DOWN nic-2_DOWN"
-    const std::string ways = with_routing(file, ecmp(seed), [&](Cluster& cluster) {
+    const std::string ways = with_routing(file, by_hash(seed), [&](Cluster& cluster) {
       std::string text;
       for (const Job& job : jobs) text += links_of(cluster, job.from, job.to) + '\n';
       return text;
@@ -98,7 +98,7 @@ TEST_P(RoutedNetwork, FlowsThatMeetOnASpineShareIt) {
     const bool there = by_first_spine[0] == by_first_spine[1];
     const bool back = by_first_spine[2] == by_first_spine[3];
     const std::vector<Seconds> dates =
-        simulate(file, GetParam(), jobs, [&](Cluster& cluster) { cluster.use_routing(ecmp(seed)); });
+        simulate(file, GetParam(), jobs, [&](Cluster& cluster) { cluster.use_routing(by_hash(seed)); });
     for (std::size_t job = 0; job < jobs.size(); ++job) {
       EXPECT_NEAR(dates[job], latency + ((job < 2 ? there : back) ? 2 : 1) * alone, 1e-12) << job;
     }
@@ -127,14 +127,14 @@ TEST(RoutedCluster, TakesTheFilesRoutingAndKeepsOwnRoutes) {
               return text_of(cluster.routing());
             }),
             "ecmp:seed=5");
-  EXPECT_EQ(with_routing(platform("leaf_spine.xml"), ecmp(1),
+  EXPECT_EQ(with_routing(platform("leaf_spine.xml"), by_hash(1),
                          [](Cluster& cluster) { return links_of(cluster, 0, 1) + ", " + links_of(cluster, 2, 3); }),
             "hccs-0-1_UP, nic-2_UP nic-3_DOWN");
 }
 
 TEST(RoutedCluster, RenumberedNpusKeepTheirWays) {
   const auto way = [](bool turned) {
-    return with_routing(platform("leaf_spine.xml"), ecmp(7), [&](Cluster& cluster) {
+    return with_routing(platform("leaf_spine.xml"), by_hash(7), [&](Cluster& cluster) {
       if (turned) cluster.renumber(std::vector<Rank>{3, 2, 1, 0});
       return turned ? links_of(cluster, 3, 1) : links_of(cluster, 0, 2);
     });
@@ -145,7 +145,7 @@ TEST(RoutedCluster, RenumberedNpusKeepTheirWays) {
 TEST(RoutedCluster, RefusesPlatformsWithoutChoice) {
   for (const char* const file : {"star8.xml", "lab.xml"}) {
     try {
-      static_cast<void>(with_routing(platform(file), ecmp(1), [](Cluster&) { return std::string(); }));
+      static_cast<void>(with_routing(platform(file), by_hash(1), [](Cluster&) { return std::string(); }));
       FAIL() << file;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), "routing");
@@ -265,7 +265,7 @@ TEST(RoutedCluster, QueuePairsDealTheBytes) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     const auto prepare = [&](Cluster& cluster) {
-      cluster.use_routing(ecmp(seed));
+      cluster.use_routing(by_hash(seed));
       cluster.use_queue_pairs({.count = 2, .least_bytes = megabyte});
     };
     const std::string most = run_in_child([&] {
