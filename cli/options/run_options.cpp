@@ -92,6 +92,7 @@ void add_cluster_options(Command& command, RunOptions& options) {
   command.add("--platform", read_file(options.platform), "Platform file, or name of one of 'hcclsim platform list'")
       .with_default();
   add_platform_edits(command, options.spec.platform.edits);
+  add_routing_options(command, options.spec.platform.routing, options.routing_seeds);
   command.add("--npus", whole_number(options.spec.npus, 1, max_npus), "Number of NPUs, the first ones (default: all)");
   add_rank_table_option(command, options.spec.platform.rank_table);
   command

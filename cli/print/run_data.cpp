@@ -16,6 +16,7 @@
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
 #include "cli/print/profile_report.hpp"
+#include "cli/print/routing.hpp"
 #include "cli/print/run_report.hpp"
 #include "cli/print/uncertainty.hpp"
 
@@ -223,6 +224,7 @@ std::string json_report(const RunReport& report) {
             {"advice", advice_json(report)},
             {"notes", report.notes}};
   if (report.step.ranks_simulated > 0) json["folded"] = folded_json(report.step.ranks_simulated);
+  if (report.routing.has_value()) json["routing"] = routing_json(*report.routing);
   add_host_json(json, report);
   if (report.lists_links && report.links.has_value()) add_links_json(json, *report.links);
   if (report.goodput.has_value()) json["goodput"] = goodput_json(*report.goodput);

@@ -64,7 +64,8 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"jitter", fmt::format("{}", skew.jitter)},
       {"seed", fmt::format("{}", skew.seed)}};
   const auto& fused = options.spec.fused_attention;
-  const std::array<std::pair<const char*, std::string>, 12> where_given{
+  const auto& routing = options.spec.platform.routing;
+  const std::array<std::pair<const char*, std::string>, 13> where_given{
       {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
        {"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
@@ -76,7 +77,8 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"profile-model", options.spec.profile_model},
        {"group", fmt::format("{}", fmt::join(groups, " "))},
        {"split-group", options.spec.split_group},
-       {"hbm-contention", options.spec.hbm_contention ? "on" : ""}}};
+       {"hbm-contention", options.spec.hbm_contention ? "on" : ""},
+       {"routing", routing.has_value() ? text_of(*routing) : ""}}};
   for (const auto& [name, value] : where_given) {
     if (!value.empty()) settings.emplace_back(name, value);
   }

@@ -17,6 +17,7 @@
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
 #include "cli/print/profile_report.hpp"
+#include "cli/print/routing.hpp"
 #include "cli/print/run_report.hpp"
 #include "cli/print/uncertainty.hpp"
 
@@ -81,6 +82,10 @@ std::string step_line(const RunReport& report) {
     line += "Range of the step over what is assumed:\n" + effects_table(*report.uncertainty);
   } else if (report.uncertainty.has_value() && !report.uncertainty->effects.empty()) {
     line += fmt::format("Matters most: {}\n", largest_effects(*report.uncertainty));
+  }
+  if (report.routing.has_value()) {
+    line += fmt::format("Hashed ways: step {}\n",
+                        routing_text(*report.routing, [](Seconds time) { return fmt::format("{:.3f} ms", ms(time)); }));
   }
   if (const auto spread = report.spread(); spread.has_value()) {
     const std::string least = fmt::format("{:.3f}", ms(spread->least));

@@ -240,7 +240,9 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number) {
   }
   const Bytes bytes = queue.bytes;
   const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
-  for (const sim::LinkId link : queue.route->links) loads_.add(link, load);
+  visit_ways(*queue.route, bytes, [&](const sim::Route& way, double share) {
+    for (const sim::LinkId link : way.links) loads_.add(link, load * share);
+  });
   ++transfers_;
   queue.task_start = queue.date;
   const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);

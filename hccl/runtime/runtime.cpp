@@ -323,13 +323,13 @@ void Runtime::start_kernel(std::uint32_t index) {
   CoreWork work{.time = task.duration};
   if (task.kind == Kind::block) {
     const KernelRun& block = blocks_[task.index];
-    const std::uint32_t kernel = block.first + task.generation;
+    const std::uint32_t kernel = block.first + stream.kernel;
     const device::MemoryDemand demand =
         block.table->demands.empty() ? device::MemoryDemand{} : block.table->demands[kernel];
     work = {.launch = demand.launch * block.factor,
             .time = (block.table->durations[kernel] - demand.launch) * block.factor,
             .bytes = demand.bytes};
-    stream.date = std::max(stream.date, block.issued(task.generation));
+    stream.date = std::max(stream.date, block.issued(stream.kernel));
   }
   const sim::EventOrder order = event_order(stream.rank, stream.number);
   machine_.shared->compute(stream.rank, work, stream.date, order, *this, index);
@@ -337,18 +337,19 @@ void Runtime::start_kernel(std::uint32_t index) {
 
 void Runtime::end_kernel(std::uint32_t index) {
   Stream& stream = streams_[index];
-  Task& task = stream.tasks.front();
+  const Task& task = stream.tasks.front();
   const KernelRun* block = task.kind == Kind::block ? &blocks_[task.index] : nullptr;
   if (machine_.trace.selected(stream.rank)) {
     sim::TaskId id = task.id;
-    if (block != nullptr) id.part += task.generation;
-    const std::uint32_t name = block == nullptr ? task.name : block->table->names[block->first + task.generation];
+    if (block != nullptr) id.part += stream.kernel;
+    const std::uint32_t name = block == nullptr ? task.name : block->table->names[block->first + stream.kernel];
     trace_task(stream, sim::SpanKind::kernel, machine_.shared->began(stream.rank), name, id);
   }
-  if (block != nullptr && ++task.generation < block->count) {
+  if (block != nullptr && ++stream.kernel < block->count) {
     start_kernel(index);
     return;
   }
+  stream.kernel = 0;
   if (block != nullptr) free_block(task);
   wake(index, stream.date);
   drain();

@@ -133,7 +133,7 @@ class Runtime final : private sim::EventHandler {
     Kind kind = Kind::kernel;
     std::uint32_t index = 0;  // block, copy, event, collective call or host function
     std::uint32_t name = 0;
-    std::uint32_t generation = 0;  // record or wait: which record of the event, counted from 1; block: kernels so far
+    std::uint32_t generation = 0;  // record or wait: which record of the event, counted from 1
     sim::TaskId id{};
     Seconds duration = 0;  // until: a date
   };
@@ -142,7 +142,8 @@ class Runtime final : private sim::EventHandler {
     std::uint32_t number = 0;
     Seconds date = 0;
     Seconds blocked_since = 0;
-    bool blocked = false;  // its first task has begun and waits for something
+    bool blocked = false;      // its first task has begun and waits for something
+    std::uint32_t kernel = 0;  // of its first task, a block on shared NPUs: so many have ended
     Fifo<Task> tasks;
   };
   /// The records of an event that a wait may still ask for: those from number `forgotten` + 1 on.

@@ -13,9 +13,13 @@ namespace hcclsim::sim {
 namespace {
 
 // Events of this network: what happens, and to which flow.
-enum class What : std::uint8_t { start, end, update_rates, empty_arrives };
+enum class What : std::uint8_t { start, end, update_rates, empty_arrives, part_arrives };
 
-std::uint64_t tag_of(What what, FlowId flow) { return std::uint64_t{flow} << 2 | static_cast<std::uint64_t>(what); }
+constexpr unsigned tag_bits = 3;
+
+std::uint64_t tag_of(What what, FlowId flow) {
+  return std::uint64_t{flow} << tag_bits | static_cast<std::uint64_t>(what);
+}
 
 class FluidNetwork final : public MemoryNetwork, private EventHandler {
  public:
@@ -30,11 +34,11 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
 
   void transfer(const Route& route, Access access, Bytes bytes, std::span<const MemoryUse> memories, Seconds date,
                 EventOrder order, EventHandler& handler, std::uint64_t tag) override {
-    const double factor = access == Access::write ? route.write_factor : route.read_factor;
-    const bool empty = bytes == 0;
-    const FlowId flow = empty ? rates_.add({}) : rates_.add(route.links, loads(memories, factor));
-    add(flow, static_cast<double>(bytes) * factor, order, handler, tag);
-    loop_.at(date + route.latency, order, *this, tag_of(empty ? What::empty_arrives : What::start, flow));
+    if (const std::uint32_t pairs = queue_pairs_of(route, bytes); pairs > 1) {
+      deal(route, pairs, access, bytes, memories, date, order, handler, tag);
+    } else {
+      carry(route, access, bytes, memories, date, order, handler, tag);
+    }
   }
 
   void move(double bytes, BytesPerSecond most, const MemoryUse& memory, Seconds date, EventOrder order,
@@ -69,9 +73,50 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
     return loads_;
   }
 
+  /// A transfer whose bytes several queue pairs carry.
+  struct Dealt {
+    std::uint32_t under_way = 0;  // parts
+    EventHandler* handler = nullptr;
+    std::uint64_t tag = 0;
+  };
+
+  void carry(const Route& route, Access access, Bytes bytes, std::span<const MemoryUse> memories, Seconds date,
+             EventOrder order, EventHandler& handler, std::uint64_t tag) {
+    const double factor = access == Access::write ? route.write_factor : route.read_factor;
+    const bool empty = bytes == 0;
+    const FlowId flow = empty ? rates_.add({}) : rates_.add(route.links, loads(memories, factor));
+    add(flow, static_cast<double>(bytes) * factor, order, handler, tag);
+    loop_.at(date + route.latency, order, *this, tag_of(empty ? What::empty_arrives : What::start, flow));
+  }
+
+  /// Gives each of the first `pairs` queue pairs the same number of bytes, the first ones one more if need be.
+  void deal(const Route& route, std::uint32_t pairs, Access access, Bytes bytes, std::span<const MemoryUse> memories,
+            Seconds date, EventOrder order, EventHandler& handler, std::uint64_t tag) {
+    auto slot = static_cast<std::uint32_t>(dealt_.size());
+    if (free_dealt_.empty()) {
+      dealt_.emplace_back();
+    } else {
+      slot = free_dealt_.back();
+      free_dealt_.pop_back();
+    }
+    dealt_[slot] = {pairs, &handler, tag};
+    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+      const Route& way = pair == 0 ? route : route.further->ways[pair - 1];
+      const Bytes part = bytes / pairs + (pair < bytes % pairs ? 1 : 0);
+      carry(way, access, part, memories, date, order, *this, tag_of(What::part_arrives, slot));
+    }
+  }
+
+  void part_arrives(std::uint32_t slot) {
+    if (--dealt_[slot].under_way > 0) return;
+    const Dealt dealt = dealt_[slot];
+    free_dealt_.push_back(slot);
+    dealt.handler->on_event(dealt.tag);
+  }
+
   void on_event(std::uint64_t tag) override {
-    const auto flow = static_cast<FlowId>(tag >> 2);
-    switch (static_cast<What>(tag & 3)) {
+    const auto flow = static_cast<FlowId>(tag >> tag_bits);
+    switch (static_cast<What>(tag & ((1U << tag_bits) - 1))) {
       case What::start:
         rates_.start(flow);
         request_update();
@@ -85,6 +130,9 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
         break;
       case What::update_rates:
         update_rates();
+        break;
+      case What::part_arrives:
+        part_arrives(flow);
         break;
     }
   }
@@ -121,6 +169,8 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
   MaxMin rates_;
   std::vector<Transfer> transfers_;  // by flow
   std::vector<MemoryUse> loads_;     // scratch of loads()
+  std::vector<Dealt> dealt_;
+  std::vector<std::uint32_t> free_dealt_;  // of dealt_
   bool update_requested_ = false;
 };
 

@@ -189,7 +189,8 @@ std::span<const FlowId> MaxMin::solve() {
     if (links_[id].changed) solve_component(id);  // else it was solved with the component of an earlier one
   }
   changed_links_.clear();
-  // Those of a memory that was no leaf are to be solved once more without it. Solutions add leaves to the list.
+  // Those of a memory that was no leaf are to be solved once more without it.
+  // NOLINTNEXTLINE(modernize-loop-convert): solutions add leaves to the list
   for (std::size_t i = 0; i < changed_memories_.size(); ++i) {
     const Memory& changed = memory(changed_memories_[i]);
     if (changed.joint || changed.was_joint) solve_component(changed_memories_[i]);

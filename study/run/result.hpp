@@ -12,6 +12,7 @@
 #include "hccl/training/training.hpp"
 #include "models/program.hpp"
 #include "study/explanation.hpp"
+#include "study/fabric/routing_spread.hpp"
 #include "study/goodput/goodput.hpp"
 #include "study/host_work.hpp"
 #include "study/input_reading.hpp"
@@ -194,6 +195,7 @@ struct RunResult : Comparison {
   std::optional<GoodputResult> goodput;  ///< of RunSpec::failures
 
   std::optional<Uncertainty> uncertainty;  ///< of the step time, where it was asked for
+  std::optional<RoutingSpread> routing;    ///< of the step time, under routing ecmp
 
   // Remarks
   std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used

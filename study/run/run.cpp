@@ -8,6 +8,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "study/fabric/routing_spread.hpp"
 #include "study/link_report.hpp"
 #include "study/run/comparisons.hpp"
 #include "study/run/compression.hpp"
@@ -71,12 +72,29 @@ std::optional<StartUpResult> start_up_of(const Experiment& experiment) {
   return result;
 }
 
+/// Starts the steps with other seeds of the hash, where there is one.
+std::optional<RoutingTimes> routing_times(const Experiment& experiment, std::uint32_t seeds) {
+  if (experiment.cluster.routing().kind != sim::RoutingKind::ecmp || seeds == 0) return std::nullopt;
+  hccl::TrainingOptions options = experiment.training;
+  if (options.fold == hccl::Fold::require) options.fold = hccl::Fold::automatic;  // other ways may not fold
+  return std::optional<RoutingTimes>(std::in_place, experiment.cluster, seeds, [&experiment, options] {
+    const hccl::TimedStep step =
+        simulate_training(experiment.cluster, experiment.program, experiment.soc, experiment.costs, options);
+    return std::vector<Seconds>{step.step_times[options.rank]};
+  });
+}
+
 }  // namespace
 
 RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   hccl::TrainingOptions training = experiment.training;
   training.trace_tasks = !wishes.traced.empty();
   training.traced = std::move(wishes.traced);
+  if (wishes.links.most > 0 && experiment.cluster.splits_transfers()) {
+    wishes.links.most = 0;
+    experiment.notes.emplace_back(
+        "the load of links over time is left out: it is not known of the queue pairs of a transfer one by one");
+  }
   training.record_flows = wishes.links.most > 0;
   const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
@@ -93,6 +111,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   if (wishes.uncertainty && (!parallel || experiment.npus <= most_npus)) {
     range.emplace(experiment, wishes.explained_uncertainty || experiment.npus <= most_npus);
   }
+  std::optional<RoutingTimes> routing = routing_times(experiment, wishes.routing_seeds);
   std::optional<StartUpResult> start_up = start_up_of(experiment);
   std::optional<ChildOf<Seconds>> start_up_time;
   if (start_up.has_value()) {
@@ -135,6 +154,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
   if (compression.has_value()) result.compression = compression->finish();
   if (range.has_value()) result.uncertainty = range->finish();
+  if (routing.has_value()) result.routing = routing->finish().front();
   if (explanation.has_value()) result.explanation = explanation->finish();
   if (start_up.has_value()) start_up->time = start_up_time->result();
   result.start_up = start_up;

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/options/parse/command.hpp"
+#include "sim/fabric/routing.hpp"
 #include "sim/platform/edit.hpp"
 
 /// Options that several commands have.
@@ -23,5 +26,8 @@ Option& add_output_option(Command& command, const std::string& names, std::strin
 
 /// Adds `--set TARGET=VALUE`, which may be given several times: edits of the platform in their order.
 Option& add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edits);
+
+/// Adds --routing, and --routing-seeds, the number of seeds of its hash that are compared, 20 by default.
+void add_routing_options(Command& command, std::optional<sim::Routing>& routing, std::uint32_t& seeds);
 
 }  // namespace hcclsim::cli

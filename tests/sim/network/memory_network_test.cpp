@@ -20,8 +20,6 @@ using testing::DoubleNear;
 using testing::Each;
 using testing::ElementsAre;
 
-constexpr Seconds us = 1e-6;
-
 /// A memory for each NPU.
 std::vector<BytesPerSecond> all_of(const Cluster& cluster, BytesPerSecond memory) {
   return std::vector<BytesPerSecond>(cluster.size(), memory);
@@ -230,31 +228,35 @@ std::vector<Seconds> ends_of(BytesPerSecond memory, const std::vector<MemoryJob>
 // copy takes two. The copy ends behind 6 us; by then the kernel has moved 5 + 2 MB, and the other 3 take 3 us.
 TEST(MemoryNetwork, AKernelAndACopy) {
   const std::vector<MemoryJob> jobs{{.bytes = 10e6, .most = 1e12},
-                                    {.bytes = 2e6, .most = 0.5e12, .times = 2, .date = 5 * us}};
-  EXPECT_THAT(ends_of(1e12, jobs), ElementsAre(DoubleNear(14 * us, 1e-17), DoubleNear(11 * us, 1e-17)));
-  // In the other order of arrival: the copy alone moves 2 of its 3 MB in 4 us, the last one at a third takes 3 us. The
-  // kernel has 1 MB of its 4 behind it at 7 us.
-  const std::vector<MemoryJob> other{{.bytes = 4e6, .most = 1e12, .date = 4 * us},
+                                    {.bytes = 2e6, .most = 0.5e12, .times = 2, .date = 5 * microsecond}};
+  EXPECT_THAT(ends_of(1e12, jobs),
+              ElementsAre(DoubleNear(14 * microsecond, 1e-17), DoubleNear(11 * microsecond, 1e-17)));
+  // In the other order of arrival: the copy alone moves 2 of its 3 MB in 4 us, the last one at a third takes 3
+  // us. The kernel has 1 MB of its 4 behind it at 7 us.
+  const std::vector<MemoryJob> other{{.bytes = 4e6, .most = 1e12, .date = 4 * microsecond},
                                      {.bytes = 3e6, .most = 0.5e12, .times = 2}};
-  EXPECT_THAT(ends_of(1e12, other), ElementsAre(DoubleNear(10 * us, 1e-17), DoubleNear(7 * us, 1e-17)));
+  EXPECT_THAT(ends_of(1e12, other),
+              ElementsAre(DoubleNear(10 * microsecond, 1e-17), DoubleNear(7 * microsecond, 1e-17)));
 }
 
 // A kernel that computes for 10 us and moves 4 MB meanwhile, and a copy of 3 MB: at a third of 1 TB/s the kernel falls
 // behind for the 9 us of the copy; its last MB takes 2.5 us, as without it.
 TEST(MemoryNetwork, AKernelSlowsDownOnlyBelowItsDemand) {
   const std::vector<MemoryJob> jobs{{.bytes = 4e6, .most = 0.4e12}, {.bytes = 3e6, .most = 0.5e12, .times = 2}};
-  EXPECT_THAT(ends_of(1e12, jobs), ElementsAre(DoubleNear(11.5 * us, 1e-17), DoubleNear(9 * us, 1e-17)));
+  EXPECT_THAT(ends_of(1e12, jobs),
+              ElementsAre(DoubleNear(11.5 * microsecond, 1e-17), DoubleNear(9 * microsecond, 1e-17)));
   // One with half the demand keeps its time, and the copy has (1 - 0.2) / 2 TB/s.
   const std::vector<MemoryJob> less{{.bytes = 2e6, .most = 0.2e12}, {.bytes = 4e6, .most = 0.5e12, .times = 2}};
-  EXPECT_THAT(ends_of(1e12, less), ElementsAre(DoubleNear(10 * us, 1e-17), DoubleNear(10 * us, 1e-17)));
+  EXPECT_THAT(ends_of(1e12, less),
+              ElementsAre(DoubleNear(10 * microsecond, 1e-17), DoubleNear(10 * microsecond, 1e-17)));
 }
 
 TEST(MemoryNetwork, ATransferThatFillsNoMemoryTakesAsLongAsWithoutThem) {
   const std::vector<Job> plain{{.from = 0, .to = 1, .bytes = 1000000},
-                               {.from = 0, .to = 1, .bytes = 300000, .date = us}};
+                               {.from = 0, .to = 1, .bytes = 300000, .date = microsecond}};
   const std::vector<Seconds> without = simulate(platform("pair.xml"), NetworkKind::fluid, plain);
   const std::vector<MemoryJob> jobs{{.moves = false, .bytes = 1000000, .times = 2},
-                                    {.moves = false, .bytes = 300000, .times = 2, .date = us}};
+                                    {.moves = false, .bytes = 300000, .times = 2, .date = microsecond}};
   EXPECT_EQ(ends_of(1e15, jobs), without);
 }
 
@@ -268,7 +270,7 @@ TEST(MemoryNetwork, NoByteIsLost) {
     jobs.push_back({.bytes = static_cast<double>(1 + random() % 1000) * 1e3,
                     .most = 1e12 / times,
                     .times = times,
-                    .date = static_cast<double>(random() % 10) * 0.1 * us});
+                    .date = static_cast<double>(random() % 10) * 0.1 * microsecond});
     bytes += jobs.back().bytes * times;
   }
   const std::vector<Seconds> ends = ends_of(1e12, jobs);
