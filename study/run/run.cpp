@@ -188,6 +188,9 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
         "HBM contention: the loads of links over time are those of transfers that links alone slow down; what links "
         "carry in all is exact");
   }
+  if (wishes.links.most > 0 && training.input.has_value() && !experiment.cluster.cpus().empty()) {
+    result.notes.emplace_back("busiest links: copies of batches from the host are not counted");
+  }
   return result;
 }
 
