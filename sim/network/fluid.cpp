@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/max_min.hpp"
 #include "sim/network/network.hpp"
 
@@ -10,14 +12,22 @@ namespace hcclsim::sim {
 namespace {
 
 // Events of this network: what happens, and to which flow.
-enum class What : std::uint8_t { start, end, update_rates, empty_arrives };
+enum class What : std::uint8_t { start, end, update_rates, empty_arrives, fault };
 
-std::uint64_t tag_of(What what, FlowId flow) { return std::uint64_t{flow} << 2 | static_cast<std::uint64_t>(what); }
+constexpr unsigned what_bits = 3;
+
+std::uint64_t tag_of(What what, FlowId flow) {
+  return std::uint64_t{flow} << what_bits | static_cast<std::uint64_t>(what);
+}
 
 class FluidNetwork final : public Network, private EventHandler {
  public:
   /// Takes the links' capacities under the cluster's values in use.
-  FluidNetwork(const Cluster& cluster, EventLoop& loop) : loop_(loop), rates_(cluster) {}
+  FluidNetwork(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults)
+      : cluster_(cluster), loop_(loop), faults_(faults), rates_(cluster) {
+    if (faults_ == nullptr) return;
+    for (const Seconds date : faults_->dates_of_transfers()) loop_.at(date, {}, *this, tag_of(What::fault, 0));
+  }
 
   void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
                 std::uint64_t tag) override {
@@ -26,7 +36,12 @@ class FluidNetwork final : public Network, private EventHandler {
     if (flow >= transfers_.size()) transfers_.resize(flow + 1);
     const double factor = access == Access::write ? route.write_factor : route.read_factor;
     transfers_[flow] = {static_cast<double>(bytes) * factor, 0, 0, {}, order, &handler, tag};
-    loop_.at(date + route.latency, order, *this, tag_of(bytes == 0 ? What::empty_arrives : What::start, flow));
+    if (faults_ != nullptr) {
+      if (flow >= ways_.size()) ways_.resize(flow + 1);
+      ways_[flow] = {bytes == 0 ? nullptr : &route, false};
+    }
+    const Seconds latency = faults_ == nullptr ? route.latency : faults_->latency(route, date);
+    loop_.at(date + latency, order, *this, tag_of(bytes == 0 ? What::empty_arrives : What::start, flow));
   }
 
  private:
@@ -42,10 +57,14 @@ class FluidNetwork final : public Network, private EventHandler {
   };
 
   void on_event(std::uint64_t tag) override {
-    const auto flow = static_cast<FlowId>(tag >> 2);
-    switch (static_cast<What>(tag & 3)) {
+    const auto flow = static_cast<FlowId>(tag >> what_bits);
+    switch (static_cast<What>(tag & ((1U << what_bits) - 1))) {
       case What::start:
         rates_.start(flow);
+        if (faults_ != nullptr) {
+          ways_[flow].flows = true;
+          renew(flow);
+        }
         request_update();
         break;
       case What::end:
@@ -58,11 +77,16 @@ class FluidNetwork final : public Network, private EventHandler {
       case What::update_rates:
         update_rates();
         break;
+      case What::fault:
+        fault_ = true;
+        request_update();
+        break;
     }
   }
 
   void end(FlowId flow) {
     const Transfer transfer = transfers_[flow];
+    if (faults_ != nullptr) ways_[flow] = {};
     rates_.remove(flow);
     ++completed_;
     transfer.handler->on_event(transfer.tag);
@@ -71,6 +95,7 @@ class FluidNetwork final : public Network, private EventHandler {
   void update_rates() {
     update_requested_ = false;
     const Seconds now = loop_.now();
+    if (std::exchange(fault_, false)) apply_faults(now);
     for (const FlowId flow : rates_.solve()) {
       Transfer& transfer = transfers_[flow];
       if (transfer.rate > 0) {
@@ -79,8 +104,24 @@ class FluidNetwork final : public Network, private EventHandler {
       }
       transfer.since = now;
       transfer.rate = rates_.rate(flow);
+      if (transfer.rate == 0) continue;  // a fault holds it
       transfer.end = loop_.at(now + transfer.left / transfer.rate, transfer.order, *this, tag_of(What::end, flow));
     }
+  }
+
+  /// Takes capacities as they are from now on. Flows that end at this date are gone by now.
+  void apply_faults(Seconds now) {
+    for (const LinkId link : faults_->changing_links()) {
+      rates_.set_capacity(link, cluster_.capacity(link) * faults_->bandwidth_factor(link, now));
+    }
+    for (FlowId flow = 0; flow < ways_.size(); ++flow) {
+      if (ways_[flow].flows) renew(flow);
+    }
+  }
+
+  void renew(FlowId flow) {
+    const Route& route = *ways_[flow].route;
+    rates_.renew(flow, route.links, faults_->stops(route, loop_.now()));
   }
 
   void request_update() {
@@ -89,16 +130,26 @@ class FluidNetwork final : public Network, private EventHandler {
     loop_.at_end_of_date(*this, tag_of(What::update_rates, 0));
   }
 
+  /// With faults: the way of a flow, and whether it was started.
+  struct Way {
+    const Route* route = nullptr;
+    bool flows = false;
+  };
+
+  const Cluster& cluster_;
   EventLoop& loop_;
+  const FaultPlan* faults_;  // null: there are none
   MaxMin rates_;
   std::vector<Transfer> transfers_;  // by flow
+  std::vector<Way> ways_;            // by flow
   bool update_requested_ = false;
+  bool fault_ = false;  // at this date
 };
 
 }  // namespace
 
-std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop) {
-  return std::make_unique<FluidNetwork>(cluster, loop);
+std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults) {
+  return std::make_unique<FluidNetwork>(cluster, loop, faults);
 }
 
 }  // namespace hcclsim::sim

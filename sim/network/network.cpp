@@ -12,8 +12,9 @@ NetworkKind automatic_network(Rank npus, std::uint64_t transfers_at_once) {
   return npus <= most_npus && transfers_at_once <= most_transfers ? NetworkKind::simgrid : NetworkKind::fluid;
 }
 
-std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop) {
-  return kind == NetworkKind::simgrid ? make_simgrid_network(cluster, loop) : make_fluid_network(cluster, loop);
+std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop, const FaultPlan* faults) {
+  return kind == NetworkKind::simgrid ? make_simgrid_network(cluster, loop, faults)
+                                      : make_fluid_network(cluster, loop, faults);
 }
 
 }  // namespace hcclsim::sim

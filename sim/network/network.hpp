@@ -13,6 +13,8 @@
 /// thousands of NPUs.
 namespace hcclsim::sim {
 
+class FaultPlan;
+
 enum class NetworkKind : std::uint8_t { simgrid, fluid };
 
 [[nodiscard]] std::string_view name_of(NetworkKind kind);
@@ -39,9 +41,14 @@ class Network {
 /// SimGrid's network as long as it takes a fraction of a second.
 [[nodiscard]] NetworkKind automatic_network(Rank npus, std::uint64_t transfers_at_once);
 
-/// With `simgrid`, only before anything else has been simulated in this process.
-[[nodiscard]] std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop);
-[[nodiscard]] std::unique_ptr<Network> make_simgrid_network(const Cluster& cluster, EventLoop& loop);
-[[nodiscard]] std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop);
+/// With `simgrid`, only before anything else has been simulated in this process. `faults`, null if there are none, must
+/// outlive the network: at their dates capacities change, and all rates with them; a transfer over a link that is cut,
+/// or from or to an NPU that stands still, keeps what it has moved and goes on when it can.
+[[nodiscard]] std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop,
+                                                    const FaultPlan* faults = nullptr);
+[[nodiscard]] std::unique_ptr<Network> make_simgrid_network(const Cluster& cluster, EventLoop& loop,
+                                                            const FaultPlan* faults);
+[[nodiscard]] std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop,
+                                                          const FaultPlan* faults);
 
 }  // namespace hcclsim::sim

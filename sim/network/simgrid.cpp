@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/network.hpp"
 
 /// The network `simgrid`: every transfer is a Comm of SimGrid on SimGrid's own network model. Only the latency is paid
@@ -25,7 +26,8 @@ constexpr double payload_scale = 1 << 28;
 class SimgridNetwork final : public Network, private EventHandler {
  public:
   /// Sets the capacities of SimGrid's links; only one such network can be made per process.
-  SimgridNetwork(const Cluster& cluster, EventLoop& loop) : cluster_(cluster), loop_(loop) {
+  SimgridNetwork(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults)
+      : cluster_(cluster), loop_(loop), faults_(faults) {
     if (std::exchange(receiver, this) != nullptr) internal_error("a second network `simgrid` at the same time");
     if (simgrid::s4u::Engine::get_clock() > 0) internal_error("network `simgrid` after another simulation");
     static const bool connected = [] {
@@ -38,6 +40,8 @@ class SimgridNetwork final : public Network, private EventHandler {
     for (LinkId link = 0; link < cluster.links().size(); ++link) {
       cluster.simgrid_link(link).set_bandwidth(cluster.capacity(link) * payload_scale);
     }
+    if (faults_ == nullptr) return;
+    for (const Seconds date : faults_->dates_of_transfers()) loop_.at(date, {}, *this, fault);
   }
 
   ~SimgridNetwork() override { receiver = nullptr; }
@@ -58,28 +62,28 @@ class SimgridNetwork final : public Network, private EventHandler {
       slot = free_.back();
       free_.pop_back();
     }
-    transfers_[slot] = {&cluster_.simgrid_source(route),
-                        &cluster_.simgrid_destination(route),
-                        static_cast<std::uint64_t>(std::llround(payload)),
-                        order,
-                        &handler,
-                        tag,
-                        nullptr};
-    loop_.at(date + route.latency, order, *this, slot);
+    transfers_[slot] = {&route, static_cast<std::uint64_t>(std::llround(payload)), order, &handler, tag, nullptr,
+                        false};
+    const Seconds latency = faults_ == nullptr ? route.latency : faults_->latency(route, date);
+    loop_.at(date + latency, order, *this, slot);
   }
 
  private:
   struct Transfer {
-    simgrid::s4u::Host* source = nullptr;
-    simgrid::s4u::Host* destination = nullptr;
+    const Route* route = nullptr;
     std::uint64_t payload = 0;  // scaled bytes; 0 once they have arrived
     EventOrder order;
     EventHandler* handler = nullptr;
     std::uint64_t tag = 0;
     simgrid::s4u::CommPtr comm;  // dropped a round after its end: SimGrid still needs it in its own callback
+    bool held = false;           // by a fault, before it could start
   };
 
   void on_event(std::uint64_t slot) override {
+    if (slot == fault) {
+      apply_faults();
+      return;
+    }
     if (transfers_[slot].payload > 0) {
       start(static_cast<std::uint32_t>(slot));
       return;
@@ -92,11 +96,35 @@ class SimgridNetwork final : public Network, private EventHandler {
 
   void start(std::uint32_t slot) {
     Transfer& transfer = transfers_[slot];
+    transfer.held = faults_ != nullptr && faults_->stops(*transfer.route, loop_.now());
+    if (transfer.held) return;
     transfer.comm = simgrid::s4u::Comm::sendto_init();
     under_way_.emplace(transfer.comm.get(), slot);
     // The payload comes first: the Comm starts as soon as both ends are set.
-    transfer.comm->set_payload_size(transfer.payload)->set_source(transfer.source);
-    transfer.comm->set_destination(transfer.destination);
+    transfer.comm->set_payload_size(transfer.payload)->set_source(&cluster_.simgrid_source(*transfer.route));
+    transfer.comm->set_destination(&cluster_.simgrid_destination(*transfer.route));
+  }
+
+  /// Takes capacities as they are from now on. SimGrid knows no bandwidth of 0: transfers over a link that is cut are
+  /// suspended, like those of an NPU that stands still.
+  void apply_faults() {
+    const Seconds now = loop_.now();
+    for (const LinkId link : faults_->changing_links()) {
+      const double factor = faults_->bandwidth_factor(link, now);
+      if (factor > 0) cluster_.simgrid_link(link).set_bandwidth(cluster_.capacity(link) * factor * payload_scale);
+    }
+    for (std::uint32_t slot = 0; slot < transfers_.size(); ++slot) {
+      Transfer& transfer = transfers_[slot];
+      if (transfer.held) {
+        start(slot);
+      } else if (transfer.comm != nullptr && transfer.payload > 0) {
+        if (faults_->stops(*transfer.route, now)) {
+          transfer.comm->suspend();
+        } else {
+          transfer.comm->resume();
+        }
+      }
+    }
   }
 
   void on_completion(const simgrid::s4u::Activity& activity) {
@@ -112,8 +140,12 @@ class SimgridNetwork final : public Network, private EventHandler {
 
   /// The network that SimGrid's callback, which cannot be disconnected, reports to.
   static inline SimgridNetwork* receiver = nullptr;
+  /// In the place of a slot: a fault begins or ends.
+  static constexpr std::uint64_t fault = ~std::uint64_t{0};
+
   const Cluster& cluster_;
   EventLoop& loop_;
+  const FaultPlan* faults_;  // null: there are none
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
   std::unordered_map<const simgrid::s4u::Activity*, std::uint32_t> under_way_;
@@ -121,8 +153,8 @@ class SimgridNetwork final : public Network, private EventHandler {
 
 }  // namespace
 
-std::unique_ptr<Network> make_simgrid_network(const Cluster& cluster, EventLoop& loop) {
-  return std::make_unique<SimgridNetwork>(cluster, loop);
+std::unique_ptr<Network> make_simgrid_network(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults) {
+  return std::make_unique<SimgridNetwork>(cluster, loop, faults);
 }
 
 }  // namespace hcclsim::sim
