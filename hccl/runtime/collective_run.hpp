@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,11 @@
 #include "hccl/runtime/path_time.hpp"
 #include "hccl/runtime/private_links.hpp"
 #include "hccl/runtime/rank_orbits.hpp"
+#include "hccl/runtime/waiting.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "sim/cluster.hpp"
 #include "sim/event_loop.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/link_utilisation.hpp"
 #include "sim/network/network.hpp"
 #include "sim/trace.hpp"
@@ -46,6 +49,7 @@ struct Machine {
   /// Of the links, if it is known beforehand what all streams do and capacities stay what they are; null: none.
   const PrivateLinks* private_links = nullptr;
   bool moves_all = true;  ///< the network moves what goes over private links, too: with events, like all others
+  const sim::FaultPlan* faults = nullptr;  ///< null: nothing goes wrong
 };
 
 /// The tasks of a rank as its host issues them: number k of them, counted from 0 in the order of the walk, does not
@@ -79,9 +83,11 @@ class CollectiveRun final : public sim::EventHandler {
   /// Called when a rank has finished; `caller` is what it passed to arrive(), `date` may lie ahead of the clock.
   using Done = std::function<void(const CollectiveRun& run, std::uint32_t caller, Seconds date)>;
 
-  /// `name` is a number of the trace's names. Members are named by their places in `seats`.
+  /// `name` is a number of the trace's names. Members are named by their places in `seats`. `overdue` is called at the
+  /// date at which a member has waited for a notify for Machine::exec_timeout.
   CollectiveRun(const Machine& machine, const Communicator& communicator, const Seats& seats,
-                std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence, Done done);
+                std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence, Done done,
+                sim::EventHandler& overdue);
 
   /// The member takes part from `date` on; its spans go to `stream` under `id`.
   void arrive(Rank place, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id,
@@ -94,6 +100,11 @@ class CollectiveRun final : public sim::EventHandler {
   [[nodiscard]] CollectiveStats stats() const;
   /// What a member that has not finished waits for, for people.
   [[nodiscard]] std::string waiting_for(Rank place) const;
+  /// Where the queues of a member that has arrived and not finished stand.
+  [[nodiscard]] std::vector<Waiting> waiting(Rank place) const;
+  /// When a member has arrived; none if it has not.
+  [[nodiscard]] std::optional<Seconds> arrival(Rank place) const;
+  [[nodiscard]] std::uint32_t caller(Rank place) const { return members_[place].caller; }
 
   void on_event(std::uint64_t tag) override;  // a transfer has ended
 
@@ -117,6 +128,7 @@ class CollectiveRun final : public sim::EventHandler {
     std::uint32_t stream = 0;
     sim::TaskId id{};
     Pace pace{};
+    Seconds arrival = 0;
     std::uint64_t issued = 0;  // tasks of the stages so far
     bool arrived = false;
     bool traced = false;
@@ -143,7 +155,17 @@ class CollectiveRun final : public sim::EventHandler {
   /// Goes on with all queues that were woken.
   void drain();
   [[nodiscard]] bool try_wait(Rank place, std::uint32_t number);
-  void post(Rank place, std::uint32_t number);
+  /// False if its NPU is lost before the notify is sent.
+  [[nodiscard]] bool post(Rank place, std::uint32_t number);
+  /// The NPU that does the member's part.
+  [[nodiscard]] Rank npu(Rank place) const { return communicator_.ranks[members_[place].rank]; }
+  /// When the member's NPU is done with a task of this duration that begins at `date`; never if it is lost before.
+  [[nodiscard]] Seconds later(Rank place, Seconds date, Seconds duration) const {
+    return machine_.faults == nullptr ? date + duration : machine_.faults->end_of_task(npu(place), date, duration);
+  }
+  /// Where the current task of a queue stands, if it does not go on by itself.
+  [[nodiscard]] Waiting waiting_at(Rank place, const Queue& queue) const;
+  [[nodiscard]] std::optional<Rank> poster_of(Rank place, std::uint32_t slot) const;
   /// True if the transfer has ended at the queue's new date, false if an event will end it.
   [[nodiscard]] bool start_transfer(Rank place, std::uint32_t number, Bytes bytes);
   /// The transfer has ended at the queue's date.
@@ -175,6 +197,7 @@ class CollectiveRun final : public sim::EventHandler {
   std::uint32_t name_;
   std::uint64_t sequence_;
   Done done_;
+  sim::EventHandler& overdue_;
   std::vector<Member> members_;  // by place, like all that follows
   std::uint32_t stages_;         // of all windows
   std::vector<Queue> queues_;

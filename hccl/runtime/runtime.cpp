@@ -1,6 +1,7 @@
 #include "hccl/runtime/runtime.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.hpp"
@@ -156,7 +157,9 @@ void Runtime::host_function(StreamId stream, std::function<void()> function) {
 void Runtime::run() {
   machine_.loop.run();
   for (const Stream& stream : streams_) {
-    if (!stream.tasks.empty()) report_deadlock();
+    if (stream.tasks.empty()) continue;
+    report_faults();
+    report_deadlock();
   }
 }
 
@@ -203,16 +206,16 @@ void Runtime::advance(std::uint32_t index) {
 
 bool Runtime::perform(std::uint32_t index, const Task& task) {
   Stream& stream = streams_[index];
+  if (machine_.faults != nullptr) {
+    const Seconds date = machine_.faults->resumes(stream.rank, stream.date);
+    if (std::isinf(date)) return lose(stream);
+    stream.date = date;
+  }
   switch (task.kind) {
-    case Kind::kernel: {
-      const Seconds start = stream.date;
-      stream.date += task.duration;
-      if (machine_.trace.selected(stream.rank)) trace_kernel(stream, start, task.name, task.id);
-      return true;
-    }
+    case Kind::kernel:
+      return compute(stream, task.duration, task.name, task.id);
     case Kind::block:
-      run_block(stream, task);
-      return true;
+      return run_block(stream, task);
     case Kind::delay:
       stream.date += task.duration;
       return true;
@@ -270,16 +273,43 @@ void Runtime::trace_kernel(const Stream& stream, Seconds start, std::uint32_t na
                       .id = id});
 }
 
-void Runtime::run_block(Stream& stream, const Task& task) {
+bool Runtime::compute(Stream& stream, Seconds duration, std::uint32_t name, const sim::TaskId& id) {
+  Seconds start = stream.date;
+  if (machine_.faults == nullptr) {
+    stream.date += duration;
+  } else {
+    const Seconds end = machine_.faults->end_of_kernel(stream.rank, start, duration);
+    if (std::isinf(end)) return lose(stream);
+    start = machine_.faults->resumes(stream.rank, start);
+    stream.date = end;
+  }
+  if (machine_.trace.selected(stream.rank)) trace_kernel(stream, start, name, id);
+  return true;
+}
+
+/// What its NPU was doing, or was to do next, is never done.
+bool Runtime::lose(Stream& stream) {
+  stream.blocked = true;
+  stream.lost = true;
+  return false;
+}
+
+bool Runtime::run_block(Stream& stream, const Task& task) {
   const KernelRun& block = blocks_[task.index];
   const bool traced = machine_.trace.selected(stream.rank);
   sim::TaskId id = task.id;
   for (id.part = 0; id.part < block.durations.size(); ++id.part) {
+    const Seconds duration = block.durations[id.part] * block.factor;
+    if (machine_.faults != nullptr) {
+      if (!compute(stream, duration, block.names[id.part], id)) return false;
+      continue;
+    }
     const Seconds start = stream.date;
-    stream.date += block.durations[id.part] * block.factor;
+    stream.date += duration;
     if (traced) trace_kernel(stream, start, block.names[id.part], id);
   }
   free_blocks_.push_back(task.index);
+  return true;
 }
 
 void Runtime::start_collective(std::uint32_t index, const Task& task) {
@@ -299,8 +329,9 @@ CollectiveRun& Runtime::run_of(const Call& call, std::uint32_t name) {
     const auto done = [this](const CollectiveRun& ended, std::uint32_t stream, Seconds date) {
       end_collective(ended, stream, date);
     };
+    sim::EventHandler& overdue = *this;
     run = std::make_unique<CollectiveRun>(machine_, state.communicator, state.seats, call.schedule, name, call.sequence,
-                                          done);
+                                          done, overdue);
     return *run;
   }
   const Schedule& first = run->schedule();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -42,7 +43,7 @@ struct KernelRun {
   double factor = 1;  ///< on the durations
 };
 
-class Runtime {
+class Runtime final : private sim::EventHandler {
  public:
   explicit Runtime(const Machine& machine);
   Runtime(const Runtime&) = delete;
@@ -89,8 +90,9 @@ class Runtime {
   /// host function sees the date at which its stream has come to it.
   [[nodiscard]] Seconds now() const { return machine_.loop.now(); }
 
-  /// Simulates until nothing is left to do. Throws Error(simulated_failure, "deadlock") that names the streams which
-  /// could not finish.
+  /// Simulates until nothing is left to do. Throws Error(simulated_failure, "timeout") at the date at which an NPU has
+  /// waited for a notify for Machine::exec_timeout, Error(simulated_failure, "deadlock") that names the streams which
+  /// could not finish if nobody waits so long: there is no time-out, or no notify that a fault keeps back.
   void run();
 
   /// Statistics of the collectives that have ended, in the order of their ends.
@@ -114,6 +116,7 @@ class Runtime {
     Seconds date = 0;
     Seconds blocked_since = 0;
     bool blocked = false;  // its first task has begun and waits for something
+    bool lost = false;     // … and its NPU is lost
     std::deque<Task> tasks;
   };
   /// The records of an event that a wait may still ask for: those from number `forgotten` + 1 on.
@@ -149,7 +152,10 @@ class Runtime {
   void advance(std::uint32_t index);
   /// Begins the stream's first task; true if it has ended at the stream's new date.
   bool perform(std::uint32_t index, const Task& task);
-  void run_block(Stream& stream, const Task& task);
+  /// Moves the stream's date behind a kernel that takes so long at full speed; false if its NPU is lost before.
+  [[nodiscard]] bool compute(Stream& stream, Seconds duration, std::uint32_t name, const sim::TaskId& id);
+  [[nodiscard]] bool run_block(Stream& stream, const Task& task);
+  [[nodiscard]] static bool lose(Stream& stream);
   void trace_kernel(const Stream& stream, Seconds start, std::uint32_t name, const sim::TaskId& id);
   CommunicatorId add_communicator(Communicator communicator, Seats seats);
   void call(StreamId stream, CommunicatorId communicator, Rank place, std::shared_ptr<const Schedule> schedule,
@@ -161,7 +167,36 @@ class Runtime {
   void end_collective(const CollectiveRun& run, std::uint32_t index, Seconds date);
   /// Frees the runs at the front that have ended and are not below in the stack of calls.
   static void forget_finished_runs(CommunicatorState& state);
+  void on_event(std::uint64_t tag) override;  // a wait is overdue
   [[noreturn]] void report_deadlock() const;
+
+  // What keeps streams from going on (diagnosis.cpp)
+  /// A stream, and where a queue of the collective stands that it is in.
+  struct Obstacle {
+    std::uint32_t stream = 0;
+    std::optional<Waiting> waiting{};
+  };
+  /// What an obstacle comes from: the next one, or a cause in words.
+  struct Origin {
+    std::optional<Obstacle> next{};
+    std::string cause{};  // empty: that streams wait for each other
+  };
+  [[nodiscard]] const CollectiveRun& run_under_way(const Task& task) const;
+  /// Of the collective that the stream is in, as far as its NPU has come: what matters most.
+  [[nodiscard]] Obstacle obstacle(std::uint32_t stream) const;
+  /// The wait for a notify that began first.
+  [[nodiscard]] std::optional<Obstacle> first_wait() const;
+  /// The stream of an NPU that is to carry out a call like that of `task`; else one that has not finished.
+  [[nodiscard]] std::optional<std::uint32_t> stream_to_call(Rank npu, const Task& task) const;
+  [[nodiscard]] std::optional<std::uint32_t> stream_to_record(Rank npu, const Task& wait) const;
+  [[nodiscard]] Origin origin(const Obstacle& obstacle, Seconds date) const;
+  [[nodiscard]] Origin origin_of_notify(const Obstacle& obstacle, Seconds date) const;
+  [[nodiscard]] std::string line(const Obstacle& obstacle) const;
+  /// The obstacles, line by line, from one to the cause, and whether there is a cause.
+  [[nodiscard]] std::pair<std::string, bool> trail(Obstacle from, Seconds date) const;
+  [[noreturn]] void report_timeout(const Obstacle& first) const;
+  /// Throws the error of streams that a fault has kept from finishing; returns if no fault has.
+  void report_faults() const;
 
   Machine machine_;
   std::vector<Stream> streams_;

@@ -13,6 +13,7 @@
 #include "hccl/schedule/schedule.hpp"
 #include "hccl/settings/launch_mode.hpp"
 #include "sim/cluster.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/network.hpp"
 #include "sim/trace.hpp"
 
@@ -31,7 +32,7 @@
 ///
 /// Iterations of a single call are all equal if all ranks take as long to issue it, as a whole, and the first one ends
 /// on all ranks at the same date: then each later one begins like the first, with all ranks at once and nothing on the
-/// links. Only the first is simulated then, and the formulas above give the rest.
+/// links. Only the first is simulated then, and the formulas above give the rest; not if faults happen.
 namespace hcclsim::hccl {
 
 struct CollectiveCall {
@@ -49,7 +50,8 @@ struct SimulateOptions {
   std::uint32_t warmups = 0;                                        ///< iterations before them
   bool trace = false;                                               ///< the result's trace has the tasks of all ranks
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< as in Machine
-  bool fold = false;  ///< of ranks that do the same one is simulated (rank_orbits.hpp)
+  bool fold = false;                               ///< of ranks that do the same one is simulated (rank_orbits.hpp)
+  std::shared_ptr<const sim::FaultPlan> faults{};  ///< null: none
 };
 
 /// A call in the last iteration that was simulated.

@@ -10,7 +10,8 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Ranks of one kind run one program, start together and are equally fast; the messages of each kind.
+/// Ranks of one kind run one program, start together and are equally fast, and nothing happens to them; the messages of
+/// each kind.
 void add_kinds(const Plan& plan, const device::Skew& skew, Coupling& coupling) {
   std::vector<std::vector<std::int64_t>> of_role;
   for (const Role& role : plan.roles) {
@@ -21,10 +22,13 @@ void add_kinds(const Plan& plan, const device::Skew& skew, Coupling& coupling) {
     }
     of_role.emplace_back(offsets.begin(), offsets.end());
   }
-  std::map<std::tuple<std::uint32_t, Seconds, double>, std::uint32_t> kinds;
+  constexpr Rank all_alike = ~Rank{0};
+  std::map<std::tuple<std::uint32_t, Seconds, double, Rank>, std::uint32_t> kinds;
   for (Rank rank = 0; rank < plan.ranks(); ++rank) {
     const auto number = static_cast<std::uint32_t>(kinds.size());
-    const auto [kind, is_new] = kinds.try_emplace({plan.role_of[rank], skew.start(rank), skew.speed(rank)}, number);
+    const Rank apart = coupling.faults != nullptr && coupling.faults->touches_npu(rank) ? rank : all_alike;
+    const auto [kind, is_new] =
+        kinds.try_emplace({plan.role_of[rank], skew.start(rank), skew.speed(rank), apart}, number);
     if (is_new) coupling.offsets.push_back(of_role[plan.role_of[rank]]);
     coupling.kinds.push_back(kind->second);
   }
@@ -33,9 +37,9 @@ void add_kinds(const Plan& plan, const device::Skew& skew, Coupling& coupling) {
 }  // namespace
 
 std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const Plan& plan, const device::Skew& skew,
-                                      std::span<const Rank> preferred) {
+                                      const sim::FaultPlan* faults, std::span<const Rank> preferred) {
   if (skew.jitters()) return {};
-  Coupling coupling{.kinds = {}, .offsets = {}};
+  Coupling coupling{.kinds = {}, .offsets = {}, .faults = faults};
   add_kinds(plan, skew, coupling);
   for (const GroupFamily& family : plan.families) {
     Coupling::Family& own = coupling.families.emplace_back();

@@ -164,7 +164,9 @@ IssueOf issue_in(LaunchMode launch, const device::TaskCosts& costs) {
 std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions& options, const Plan& plan) {
   if (options.fold == Fold::off) return {};
   const bool required = options.fold == Fold::require;
-  std::string_view reason = "no ranks do the same at the same dates on this platform";
+  std::string_view reason = options.faults == nullptr
+                                ? "no ranks do the same at the same dates on this platform"
+                                : "no ranks do the same at the same dates on this platform with these faults";
   if (options.network != sim::NetworkKind::fluid) {
     reason = "it is for the network fluid (--network fluid)";
   } else if (options.trace_tasks || options.record_flows) {
@@ -174,7 +176,7 @@ std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions
   } else {
     std::vector<Rank> preferred{options.rank};
     preferred.insert(preferred.end(), options.traced.begin(), options.traced.end());
-    std::optional<RankOrbits> orbits = find_orbits(cluster, plan, options.skew, preferred);
+    std::optional<RankOrbits> orbits = find_orbits(cluster, plan, options.skew, options.faults.get(), preferred);
     if (orbits.has_value() || !required) return orbits;
   }
   if (required) bad_input("fold", "--fold require: {}", reason);
@@ -210,9 +212,9 @@ class Simulation {
       : orbits_(orbits_of(cluster, options, plan)),
         folded_(cluster, orbits_),
         private_links_(private_links_of(cluster, plan, orbits(), options.rank)),
-        network_(sim::make_network(options.network, cluster, loop_)),
+        network_(sim::make_network(options.network, cluster, loop_, options.faults.get())),
         runtime_({loop_, *network_, cluster, costs, soc, trace, options.config.exec_timeout, log, orbits(),
-                  &private_links_, options.network != sim::NetworkKind::fluid}),
+                  &private_links_, options.network != sim::NetworkKind::fluid, options.faults.get()}),
         executor_(plan, runtime_, trace, options.skew, options.iterations, issue_in(options.launch, costs),
                   std::move(on_end), orbits(), options.rank) {}
 
@@ -362,7 +364,8 @@ Seconds simulate_start_up(sim::Cluster& cluster, const device::Soc& soc, const d
   TrainingOptions once = options;
   once.iterations = 1;
   once.skew = {};
-  sim::Trace trace;  // of no rank
+  once.faults.reset();  // their dates are those of the steps
+  sim::Trace trace;     // of no rank
   Seconds end = 0;
   Simulation simulation(cluster, soc, costs, once, plan, trace, nullptr, [&end](std::span<const Seconds> ends) {
     end = *std::ranges::max_element(ends);
