@@ -75,6 +75,7 @@ void add_schedule_time(Command& schedule) {
            "Network model; auto: simgrid up to 64 NPUs and 1024 queues, then fluid")
       .value_name("TEXT")
       .with_default();
+  add_faults(command, options->spec.faults);
   add_format_option(command, options->format, {"text", "json", "csv"});
   add_baseline_options(command, options->regression);
   command.footer(

@@ -88,6 +88,7 @@ void add_collective_options(Command& command, CollectiveOptions& options) {
   command.add("--network", one_of({"fluid", "simgrid"}, network), "Network model; the two agree to 1e-9")
       .value_name("TEXT")
       .with_default("fluid");
+  add_faults(command, options.spec.faults);
   command.add("--extended", flag(options.extended), "Also bus bandwidth, bound, algorithm, what limits it, formula");
   command.add("--explain", flag(options.spec.explain), "Why each algorithm was chosen, and what the others cost");
   options.spec.uncertainty = true;

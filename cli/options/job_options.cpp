@@ -13,9 +13,9 @@ namespace hcclsim::cli {
 namespace {
 
 /// Options of `run` that say which NPUs take part or what is printed of one step.
-constexpr std::array<std::string_view, 11> not_of_jobs{
-    "advice", "explain",    "explain-memory", "explain-uncertainty", "group",      "npus",
-    "rank",   "rank-table", "split-group",    "trace-ranks",         "uncertainty"};
+constexpr std::array<std::string_view, 12> not_of_jobs{
+    "advice", "explain", "explain-memory", "explain-uncertainty", "fault",       "group",
+    "npus",   "rank",    "rank-table",     "split-group",         "trace-ranks", "uncertainty"};
 
 bool is_of_jobs(const Option& option) {
   if (option.role() == Role::writes_file || option.group() == numerics_group || option.group() == ps_group) {
@@ -30,6 +30,7 @@ std::string_view why_not_of_jobs(const Option& option) {
   if (option.group() == ps_group || option.key() == "mode") return "whose PS pods are the parameter servers";
   if (option.group() == numerics_group || option.key() == "numerics")
     return "whose steps are simulated without real numbers";
+  if (option.key() == "fault") return "whose pods fail instead";
   const bool figures = std::find(of_one_step.begin(), of_one_step.end(), option.key()) != of_one_step.end();
   if (figures || option.role() == Role::writes_file) return "of which a single step is not shown";
   return "whose pods get their NPUs by themselves";

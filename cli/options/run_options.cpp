@@ -197,6 +197,7 @@ void add_simulation_options(Command& command, RunOptions& options) {
   command.add("--jitter", number(options.spec.skew.jitter, 0, 0.16), "Relative standard deviation of a kernel's time");
   command.add("--seed", whole_number(options.spec.skew.seed, 0, UINT64_MAX), "Of start skew, speeds and jitter")
       .with_default();
+  add_faults(command, options.spec.faults);
 }
 
 /// Nothing of the word all.

@@ -38,7 +38,8 @@ bool is_of_output(const std::string& name) {
 
 /// How the values of an option are written.
 ValueForm form_of(const Option& option) {
-  if (option.value_name() == "LIST" || option.key() == "compress") return ValueForm::list;  // commas are part of them
+  // Commas are part of them.
+  if (option.value_name() == "LIST" || option.key() == "compress" || option.key() == "fault") return ValueForm::list;
   return option.value_name() == "SIZE" ? ValueForm::size : ValueForm::word;
 }
 

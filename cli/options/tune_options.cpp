@@ -15,8 +15,8 @@ namespace {
 
 /// What a run tells or computes beside its times.
 void hide_what_run_tells(std::span<const std::unique_ptr<Option>> options_of_run) {
-  constexpr std::array<std::string_view, 6> others{"trace-ranks",         "advice",         "uncertainty",
-                                                   "explain-uncertainty", "explain-memory", "mtbf"};
+  constexpr std::array<std::string_view, 7> others{"trace-ranks",    "advice", "uncertainty", "explain-uncertainty",
+                                                   "explain-memory", "mtbf",   "fault"};
   hide_foreign_options(options_of_run, others);
   for (const auto& option : options_of_run) {
     if (option->group() == numerics_group) option->hide();

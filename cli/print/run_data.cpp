@@ -217,6 +217,12 @@ std::string json_report(const RunReport& report) {
             {"advice", advice_json(report)},
             {"notes", report.notes}};
   if (report.step.ranks_simulated > 0) json["folded"] = folded_json(report.step.ranks_simulated);
+  if (report.faults.has_value()) {
+    json["faults"] = {
+        {"given", report.faults->texts},
+        {"steps_s", report.faults->steps},
+        {"step_time_without_s", report.faults->without.has_value() ? Json(*report.faults->without) : Json(nullptr)}};
+  }
   if (report.goodput.has_value()) json["goodput"] = goodput_json(*report.goodput);
   if (report.compression.has_value()) json["compression"] = compression_json(*report.compression);
   if (report.start_up.has_value()) {

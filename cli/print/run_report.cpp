@@ -60,8 +60,10 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"speed-spread", fmt::format("{}", skew.speed_spread)},
       {"jitter", fmt::format("{}", skew.jitter)},
       {"seed", fmt::format("{}", skew.seed)}};
+  std::vector<std::string> faults;
+  for (const sim::Fault& fault : options.spec.faults) faults.push_back(fault.text);
   const auto& fused = options.spec.fused_attention;
-  const std::array<std::pair<const char*, std::string>, 10> where_given{
+  const std::array<std::pair<const char*, std::string>, 11> where_given{
       {{"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
        {"hidden", number(options.spec.model.hidden)},
@@ -71,7 +73,8 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"compress", options.spec.compression.has_value() ? to_string(*options.spec.compression) : ""},
        {"profile-model", options.spec.profile_model},
        {"group", fmt::format("{}", fmt::join(groups, " "))},
-       {"split-group", options.spec.split_group}}};
+       {"split-group", options.spec.split_group},
+       {"fault", fmt::format("{}", fmt::join(faults, ", "))}}};
   for (const auto& [name, value] : where_given) {
     if (!value.empty()) settings.emplace_back(name, value);
   }

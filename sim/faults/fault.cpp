@@ -171,4 +171,19 @@ Fault parse_fault(std::string_view given) {
   return fault;
 }
 
+std::vector<Fault> parse_faults(std::string_view text) {
+  std::vector<Fault> faults;
+  if (trimmed(text) == "none") return faults;
+  int depth = 0;  // of brackets, in which a comma is part of a pattern
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    if (at < text.size() && text[at] == '[') ++depth;
+    if (at < text.size() && text[at] == ']') --depth;
+    if (at < text.size() && (text[at] != ',' || depth > 0)) continue;
+    faults.push_back(parse_fault(text.substr(begin, at - begin)));
+    begin = at + 1;
+  }
+  return faults;
+}
+
 }  // namespace hcclsim::sim

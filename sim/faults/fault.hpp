@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/units.hpp"
 
@@ -41,5 +42,7 @@ struct Fault {
 
 /// Takes such a text apart; throws Error(bad_input, "fault") that says what is accepted.
 [[nodiscard]] Fault parse_fault(std::string_view text);
+/// Several of them with commas between; "none" is no fault.
+[[nodiscard]] std::vector<Fault> parse_faults(std::string_view text);
 
 }  // namespace hcclsim::sim

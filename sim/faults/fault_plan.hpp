@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,12 @@ class FaultPlan {
   /// `ranks` take part, the first ones of the cluster. Throws Error(bad_input, "fault") for links and NPUs that are not
   /// there. The cluster must outlive it.
   FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ranks);
+
+  /// The same; null if there are no faults.
+  [[nodiscard]] static std::shared_ptr<const FaultPlan> of(const Cluster& cluster, const std::vector<Fault>& faults,
+                                                           Rank ranks) {
+    return faults.empty() ? nullptr : std::make_shared<const FaultPlan>(cluster, faults, ranks);
+  }
 
   [[nodiscard]] std::span<const Fault> faults() const { return faults_; }
   /// Whether something happens to the link, or to the NPU, at any date.

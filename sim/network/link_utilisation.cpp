@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/max_min.hpp"
 
 namespace hcclsim::sim {
@@ -26,8 +27,9 @@ std::vector<double> bytes_of_links(const Cluster& cluster, std::span<const Flow>
 /// Follows the rates of flows from date to date and writes down what each link does in each interval.
 class Meter {
  public:
-  Meter(const Cluster& cluster, const Intervals& intervals, LinkUtilisation& out)
+  Meter(const Cluster& cluster, const Intervals& intervals, LinkUtilisation& out, const FaultPlan* faults)
       : cluster_(cluster),
+        faults_(faults),
         intervals_(intervals),
         width_((intervals.to - intervals.from) / static_cast<double>(intervals.count)),
         out_(out),
@@ -45,13 +47,23 @@ class Meter {
     std::sort(starts.begin(), starts.end(), [&](auto a, auto b) { return flows[a].start < flows[b].start; });
     std::sort(ends.begin(), ends.end(), [&](auto a, auto b) { return flows[a].end < flows[b].end; });
     auto start = starts.begin();
+    std::size_t fault = 0;
+    const auto next_fault = [&] {
+      const bool more = faults_ != nullptr && fault < faults_->dates_of_transfers().size();
+      return more ? faults_->dates_of_transfers()[fault] : std::numeric_limits<Seconds>::infinity();
+    };
     for (auto end = ends.begin(); end != ends.end();) {
       const Seconds next_end = flows[*end].end;
       if (next_end < flows[*end].start) internal_error("a transfer ends before its first byte flows");
-      const Seconds date = start == starts.end() ? next_end : std::min(next_end, flows[*start].start);
+      const Seconds next_flow = start == starts.end() ? next_end : std::min(next_end, flows[*start].start);
+      const Seconds date = std::min(next_flow, next_fault());
       pass_to(date);
       for (; start != starts.end() && flows[*start].start == date; ++start) begin(flows[*start], *start);
       for (; end != ends.end() && flows[*end].end == date; ++end) stop(flows[*end], *end);
+      if (next_fault() <= date) {
+        ++fault;
+        apply_faults(flows, date);
+      }
       for (const FlowId id : rates_.solve()) set_rate(id, rates_.rate(id));
     }
     pass_to(std::numeric_limits<Seconds>::infinity());
@@ -83,6 +95,7 @@ class Meter {
       links_[link].listed = true;
     }
     rates_.start(id);
+    if (faults_ != nullptr) rates_.renew(id, flow.route->links, faults_->stops(*flow.route, flow.start));
   }
 
   void stop(const Flow& flow, std::uint32_t number) {
@@ -99,6 +112,18 @@ class Meter {
       links_[link].rate += rate - flows_[id].rate;
     }
     flows_[id].rate = rate;
+  }
+
+  void apply_faults(std::span<const Flow> flows, Seconds date) {
+    for (const LinkId link : faults_->changing_links()) {
+      rates_.set_capacity(link, cluster_.capacity(link) * faults_->bandwidth_factor(link, date));
+    }
+    for (std::size_t number = 0; number < flows.size(); ++number) {
+      const Flow& flow = flows[number];
+      if (flow.start <= date && date < flow.end) {
+        rates_.renew(flow_id_[number], flow.route->links, faults_->stops(*flow.route, date));
+      }
+    }
   }
 
   /// Adds to a link's load what it has done up to now.
@@ -142,6 +167,7 @@ class Meter {
   }
 
   const Cluster& cluster_;
+  const FaultPlan* faults_;  // null: there were none
   const Intervals& intervals_;
   Seconds width_;
   LinkUtilisation& out_;
@@ -158,7 +184,7 @@ class Meter {
 }  // namespace
 
 LinkUtilisation link_utilisation(const Cluster& cluster, std::span<const Flow> flows, const Intervals& intervals,
-                                 std::size_t most_links) {
+                                 std::size_t most_links, const FaultPlan* faults) {
   const std::vector<double> bytes = bytes_of_links(cluster, flows);
   std::map<LinkKind, std::vector<LinkId>> used;
   for (LinkId link = 0; link < bytes.size(); ++link) {
@@ -176,7 +202,7 @@ LinkUtilisation link_utilisation(const Cluster& cluster, std::span<const Flow> f
       out.links.push_back({links[i], bytes[links[i]], idle});
     }
   }
-  Meter(cluster, intervals, out).follow(flows);
+  Meter(cluster, intervals, out, faults).follow(flows);
   return out;
 }
 

@@ -15,6 +15,8 @@
 /// carried.
 namespace hcclsim::sim {
 
+class FaultPlan;
+
 /// A transfer as the links saw it.
 struct Flow {
   const Route* route = nullptr;
@@ -56,8 +58,10 @@ struct LinkUtilisation {
 };
 
 /// `flows` are all flows that were under way in the intervals. At most `most_links` links of each kind are listed. The
-/// flows' routes must still be valid.
+/// flows' routes must still be valid. `faults` are those of the simulation, null if there were none; loads are parts of
+/// what links carry without them.
 [[nodiscard]] LinkUtilisation link_utilisation(const Cluster& cluster, std::span<const Flow> flows,
-                                               const Intervals& intervals, std::size_t most_links);
+                                               const Intervals& intervals, std::size_t most_links,
+                                               const FaultPlan* faults = nullptr);
 
 }  // namespace hcclsim::sim

@@ -20,6 +20,8 @@
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/verify/topology_cuts.hpp"
 #include "hccl/verify/value_check.hpp"
+#include "sim/faults/fault_plan.hpp"
+#include "study/fault_notes.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -338,9 +340,12 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                                        .iterations = spec.iterations,
                                        .warmups = spec.warmups,
                                        .exec_timeout = request.config.exec_timeout,
-                                       .fold = true};
+                                       .fold = true,
+                                       .faults = sim::FaultPlan::of(cluster, spec.faults, cluster.size())};
+  note_faults(spec.faults, measurement.on.notes);
   std::vector<Uncertainty> ranges;
-  if (spec.uncertainty) {
+  const bool ranged = spec.uncertainty && spec.faults.empty();  // faults have dates, and the ends of ranges others
+  if (ranged) {
     ranges = ranges_of(platform, {request, first_shape, simulate, points}, all_ranks, spec.explained_uncertainty);
   }
   const auto results = simulate_points(platform, request, first_shape, simulate, points, measurement.on.notes);
@@ -374,7 +379,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
       row.formula_text = to_string(*formula, schedule.payload());
     }
     if (spec.check) row.check = check_of(schedule, workers);
-    if (spec.uncertainty) row.uncertainty = std::move(ranges[i]);
+    if (ranged) row.uncertainty = std::move(ranges[i]);
     const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
     if (spec.explain && last && topology.ranks > 1) {
       measurement.explanation.push_back(explain_size(platform, groups[group].communicator, request));

@@ -10,6 +10,7 @@
 #include "hccl/runtime/bandwidth.hpp"
 #include "hccl/runtime/simulate.hpp"
 #include "sim/cluster.hpp"
+#include "sim/faults/fault.hpp"
 #include "sim/network/network.hpp"
 #include "study/explanation.hpp"
 #include "study/link_sources.hpp"
@@ -36,6 +37,7 @@ struct MeasureSpec {
   bool uncertainty = false;            ///< the range of every time over what is assumed
   bool explained_uncertainty = false;  ///< … and what each assumption alone does
   sim::NetworkKind network = sim::NetworkKind::fluid;
+  std::vector<sim::Fault> faults{};  ///< their dates are those since the first call of each size is issued
 
   /// "single": one call, from its issue until all ranks have waited for its end. "hccl-test": calls back to back
   /// between two events, of which the mean is taken.

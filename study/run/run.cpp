@@ -20,11 +20,12 @@ namespace {
 
 /// How busy the links were in the last iteration, from the transfers that were recorded. The routes of the simulation
 /// must still be good.
-LinkReport link_report(const sim::Cluster& cluster, const hccl::TimedStep& step, const hccl::StepView& view) {
+LinkReport link_report(const sim::Cluster& cluster, const hccl::TimedStep& step, const hccl::StepView& view,
+                       const sim::FaultPlan* faults) {
   constexpr std::size_t intervals = 400;  // of the step: about what a screen can show
   constexpr std::size_t most_links = 8;   // of a kind that are shown by name
   const sim::LinkUtilisation found = sim::link_utilisation(
-      cluster, step.flows, {view.fp_start, view.fp_start + view.iteration_end, intervals}, most_links);
+      cluster, step.flows, {view.fp_start, view.fp_start + view.iteration_end, intervals}, most_links, faults);
   LinkReport report{view.iteration_end / intervals, {}, {}};
   for (const sim::LinkUtilisation::OfLink& one : found.links) {
     const sim::Link& link = cluster.links()[one.link];
@@ -68,6 +69,25 @@ Bytes checkpoint_bytes(const Experiment& experiment) {
   return most;
 }
 
+/// What a step takes without faults; in a child.
+ChildOf<Seconds> step_without_faults(Experiment& experiment) {
+  hccl::TrainingOptions options = experiment.training;
+  options.faults.reset();
+  return ChildOf<Seconds>(
+      [&experiment, options = std::move(options)] { return experiment.simulate(options).step_times[options.rank]; });
+}
+
+FaultResult fault_result(const hccl::TrainingOptions& training, const hccl::TimedStep& step) {
+  FaultResult result;
+  for (const sim::Fault& fault : training.faults->faults()) result.texts.push_back(fault.text);
+  Seconds before = pipeline_start(training, training.rank);
+  for (const std::vector<Seconds>& ends : step.pipeline_ends) {
+    result.steps.push_back(ends[training.rank] - before);
+    before = ends[training.rank];
+  }
+  return result;
+}
+
 /// What is sent once before the first step, if anything is, with its time still to come from a child.
 std::optional<StartUpResult> start_up_of(const Experiment& experiment) {
   StartUpResult result;
@@ -89,6 +109,17 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   training.trace_tasks = !wishes.traced.empty();
   training.traced = std::move(wishes.traced);
   training.record_flows = wishes.links;
+  std::optional<ChildOf<Seconds>> without_faults;
+  if (training.faults != nullptr) {
+    // Faults have dates. What takes longer or less has others of its own, or never comes to them.
+    if (wishes.compared) without_faults.emplace(step_without_faults(experiment));
+    if (wishes.compared || wishes.uncertainty) {
+      experiment.notes.emplace_back(
+          "with faults, a step is compared with one without them: neither other splits nor the range over what is "
+          "assumed are simulated");
+    }
+    wishes.compared = wishes.uncertainty = false;
+  }
   const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
   if (wishes.compared && !parallel && experiment.runs_of_parameters) comparisons.emplace(experiment);
@@ -126,6 +157,10 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     result.phases.push_back(rank_phases(hccl::StepView::of(result.step.plan, result.step.trace, rank)));
   }
   result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
+  if (training.faults != nullptr) {
+    result.faults = fault_result(training, result.step);
+    if (without_faults.has_value()) result.faults->without = without_faults->result();
+  }
   result.parallel = parallel_result(experiment, result.step);
   result.input = experiment.input;
   result.rank = training.rank;
@@ -155,7 +190,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.micro_batches = experiment.batch.micro_batches;
   result.hbm = experiment.hbm;
   result.hbm_capacity = experiment.soc.hbm_bytes;
-  if (wishes.links) result.links = link_report(experiment.cluster, result.step, result.view);
+  if (wishes.links) result.links = link_report(experiment.cluster, result.step, result.view, training.faults.get());
   result.link_sources = link_sources(experiment.cluster, hccl::world_communicator(experiment.npus).ranks);
   result.unmodelled = experiment.unmodelled;
   for (std::string& note : experiment.notes) {

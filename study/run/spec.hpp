@@ -20,6 +20,7 @@
 #include "models/lowering/optimizer.hpp"
 #include "models/lowering/precision.hpp"
 #include "models/zoo/zoo.hpp"
+#include "sim/faults/fault.hpp"
 #include "sim/network/network.hpp"
 #include "study/goodput/goodput.hpp"
 #include "study/parallel_spec.hpp"
@@ -133,7 +134,8 @@ struct RunSpec {
   std::optional<sim::NetworkKind> network{};  ///< none: by the number of NPUs
   hccl::Fold fold = hccl::Fold::automatic;
   device::SkewOptions skew{};
-  Rank rank = 0;  ///< whose figures are wanted
+  std::vector<sim::Fault> faults{};  ///< their dates are those since the first step begins
+  Rank rank = 0;                     ///< whose figures are wanted
 
   std::optional<FailureSpec> failures{};  ///< of a job that runs for days
   std::vector<std::string> notes{};       ///< what the user should know of it

@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "hccl/runtime/bandwidth.hpp"
 #include "hccl/settings/launch_mode.hpp"
+#include "sim/faults/fault.hpp"
 #include "sim/network/network.hpp"
 #include "study/platform.hpp"
 
@@ -28,6 +29,7 @@ struct TimeSpec {
   std::uint32_t iterations = 1;
   std::uint32_t warmups = 0;
   bool together = false;
+  std::vector<sim::Fault> faults{};  ///< their dates are those since the first call of each simulation is issued
 };
 
 /// What one simulation says of one schedule.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/options/parse/command.hpp"
+#include "sim/faults/fault.hpp"
 #include "sim/platform/edit.hpp"
 
 /// Options that several commands have.
@@ -23,5 +24,8 @@ Option& add_output_option(Command& command, const std::string& names, std::strin
 
 /// Adds `--set TARGET=VALUE`, which may be given several times: edits of the platform in their order.
 Option& add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edits);
+
+/// Adds `--fault FAULT`, which may be given several times.
+Option& add_faults(Command& command, std::vector<sim::Fault>& faults);
 
 }  // namespace hcclsim::cli
