@@ -186,8 +186,17 @@ Seconds FaultPlan::last_change() const {
 double FaultPlan::bandwidth_factor(LinkId link, Seconds date) const {
   const Course* course = course_of(link);
   const Fault* fault = course == nullptr ? nullptr : at(course->bandwidth, date);
-  if (fault == nullptr) return 1;
-  return fault->relative ? fault->value : fault->value / cluster_.links()[link].bandwidth;
+  return fault == nullptr ? 1 : factor(link, *fault);
+}
+
+double FaultPlan::largest_factor(LinkId link) const {
+  double largest = 1;
+  const Course* course = course_of(link);
+  for (std::size_t i = 0; course != nullptr && i < course->bandwidth.size(); ++i) {
+    const std::uint32_t fault = course->bandwidth[i].fault;
+    if (fault != none) largest = std::max(largest, factor(link, faults_[fault]));
+  }
+  return largest;
 }
 
 bool FaultPlan::changes(const Route& route) const {

@@ -45,6 +45,8 @@ class FaultPlan {
   [[nodiscard]] const std::vector<LinkId>& changing_links() const { return changing_links_; }
   /// Factor on the link's capacity at a date; 0: it is cut.
   [[nodiscard]] double bandwidth_factor(LinkId link, Seconds date) const;
+  /// The largest of all dates, at least 1.
+  [[nodiscard]] double largest_factor(LinkId link) const;
   /// Whether the rates of transfers over the route depend on the date.
   [[nodiscard]] bool changes(const Route& route) const;
   /// Whether transfers stand still at a date: a link is cut, or an NPU at an end is stopped.
@@ -96,6 +98,9 @@ class FaultPlan {
   /// Null: nothing happens to it.
   [[nodiscard]] const Course* course_of(LinkId link) const;
   [[nodiscard]] const Course* course_of_npu(Rank rank) const;
+  [[nodiscard]] double factor(LinkId link, const Fault& fault) const {
+    return fault.relative ? fault.value : fault.value / cluster_.links()[link].bandwidth;
+  }
   [[nodiscard]] bool is_cut(const Route& route, Seconds date) const;
   [[nodiscard]] bool is_stopped(Rank rank, Seconds date) const;
   /// A kernel's work is slowed down by the NPU's speed.

@@ -44,7 +44,12 @@ class SimgridNetwork final : public Network, private EventHandler {
     for (const Seconds date : faults_->dates_of_transfers()) loop_.at(date, {}, *this, fault);
   }
 
-  ~SimgridNetwork() override { receiver = nullptr; }
+  ~SimgridNetwork() override {
+    receiver = nullptr;
+    for (Transfer& transfer : transfers_) {
+      if (transfer.comm != nullptr && transfer.payload > 0) transfer.comm->cancel();
+    }
+  }
 
   void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
                 std::uint64_t tag) override {
@@ -94,37 +99,55 @@ class SimgridNetwork final : public Network, private EventHandler {
     ended.handler->on_event(ended.tag);
   }
 
+  [[nodiscard]] auto factor_now() const {
+    return [this](LinkId link) { return faults_->bandwidth_factor(link, loop_.now()); };
+  }
+
   void start(std::uint32_t slot) {
     Transfer& transfer = transfers_[slot];
     transfer.held = faults_ != nullptr && faults_->stops(*transfer.route, loop_.now());
     if (transfer.held) return;
+    const bool changes = faults_ != nullptr && faults_->changes(*transfer.route);
+    // SimGrid bounds a Comm by the bandwidths that the links have when it starts, also when they have more later.
+    if (changes) set_bandwidths(transfer.route->links, [this](LinkId link) { return faults_->largest_factor(link); });
     transfer.comm = simgrid::s4u::Comm::sendto_init();
     under_way_.emplace(transfer.comm.get(), slot);
     // The payload comes first: the Comm starts as soon as both ends are set.
     transfer.comm->set_payload_size(transfer.payload)->set_source(&cluster_.simgrid_source(*transfer.route));
     transfer.comm->set_destination(&cluster_.simgrid_destination(*transfer.route));
+    if (changes) set_bandwidths(transfer.route->links, factor_now());
   }
 
-  /// Takes capacities as they are from now on. SimGrid knows no bandwidth of 0: transfers over a link that is cut are
-  /// suspended, like those of an NPU that stands still.
-  void apply_faults() {
-    const Seconds now = loop_.now();
-    for (const LinkId link : faults_->changing_links()) {
-      const double factor = faults_->bandwidth_factor(link, now);
+  /// Sets the bandwidths of links to factors on their capacities; those of links that are cut stay as they are.
+  template <typename Links, typename Factor>
+  void set_bandwidths(const Links& links, const Factor& factor_of) {
+    for (const LinkId link : links) {
+      const double factor = factor_of(link);
       if (factor > 0) cluster_.simgrid_link(link).set_bandwidth(cluster_.capacity(link) * factor * payload_scale);
     }
+  }
+
+  /// Takes capacities as they are from now on. SimGrid knows no bandwidth of 0, and a Comm that it suspends does not
+  /// always share links as it should when it goes on: what is held ends, and another Comm moves what is left.
+  void apply_faults() {
+    set_bandwidths(faults_->changing_links(), factor_now());
     for (std::uint32_t slot = 0; slot < transfers_.size(); ++slot) {
       Transfer& transfer = transfers_[slot];
       if (transfer.held) {
         start(slot);
-      } else if (transfer.comm != nullptr && transfer.payload > 0) {
-        if (faults_->stops(*transfer.route, now)) {
-          transfer.comm->suspend();
-        } else {
-          transfer.comm->resume();
-        }
+      } else if (transfer.comm != nullptr && transfer.payload > 0 && faults_->stops(*transfer.route, loop_.now())) {
+        transfer.payload = std::max<std::uint64_t>(1, std::llround(transfer.comm->get_remaining()));
+        transfer.held = true;
+        drop(transfer);
       }
     }
+  }
+
+  /// Ends a Comm that is under way.
+  void drop(Transfer& transfer) {
+    under_way_.erase(transfer.comm.get());
+    transfer.comm->cancel();
+    dropped_.push_back(std::move(transfer.comm));
   }
 
   void on_completion(const simgrid::s4u::Activity& activity) {
@@ -149,6 +172,7 @@ class SimgridNetwork final : public Network, private EventHandler {
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
   std::unordered_map<const simgrid::s4u::Activity*, std::uint32_t> under_way_;
+  std::vector<simgrid::s4u::CommPtr> dropped_;  // SimGrid still needs them
 };
 
 }  // namespace
