@@ -190,8 +190,10 @@ void Runtime::report_timeout(const Obstacle& first) const {
   const Seconds date = waiting.since + machine_.exec_timeout;
   const std::string whom =
       waiting.peer == Waiting::nobody || waiting.peer == stream.rank ? "" : fmt::format(" for rank {}", waiting.peer);
-  simulated_failure("timeout", "at {:.9g} s rank {} has waited{} as long as HCCL_EXEC_TIMEOUT lets it wait, {:.6g} s{}",
-                    date, stream.rank, whom, machine_.exec_timeout, trail(first, date).first);
+  simulated_failure(
+      "timeout",
+      "rank {} waits{} since {:.9g} s, and HCCL_EXEC_TIMEOUT lets it wait {:.6g} s: the job ends at {:.9g} s{}",
+      stream.rank, whom, waiting.since, machine_.exec_timeout, date, trail(first, date).first);
 }
 
 void Runtime::report_faults() const {
