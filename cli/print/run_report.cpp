@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
   std::vector<std::string> faults;
   for (const sim::Fault& fault : options.spec.faults) faults.push_back(fault.text);
   const auto& fused = options.spec.fused_attention;
-  const std::array<std::pair<const char*, std::string>, 11> where_given{
+  const std::array<std::pair<const char*, std::string>, 12> where_given{
       {{"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
        {"hidden", number(options.spec.model.hidden)},
@@ -74,6 +74,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"profile-model", options.spec.profile_model},
        {"group", fmt::format("{}", fmt::join(groups, " "))},
        {"split-group", options.spec.split_group},
+       {"jitter-shape", skew.shape == device::JitterShape::normal ? "" : std::string(name_of(skew.shape))},
        {"fault", fmt::format("{}", fmt::join(faults, ", "))}}};
   for (const auto& [name, value] : where_given) {
     if (!value.empty()) settings.emplace_back(name, value);
