@@ -18,6 +18,7 @@
 #include "cli/options/parse/command.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/baseline.hpp"
+#include "cli/print/failure.hpp"
 #include "cli/print/iteration.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
@@ -267,8 +268,11 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
         return;
       }
       if (options->numerics.enabled) session.emplace();
-      study::on_experiment(options->spec, [&](study::Experiment& experiment) {
-        run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr);
+      // With real numbers the report is printed all the same, and says why training has ended.
+      with_failure(options->format == OutputFormat::json && !session.has_value(), [&] {
+        study::on_experiment(options->spec, [&](study::Experiment& experiment) {
+          run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr);
+        });
       });
     });
     if (session.has_value() && session->interruption.signal() != 0) throw Interrupted(session->interruption.signal());

@@ -11,6 +11,7 @@
 #include "cli/options/collective_choice.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/print/baseline.hpp"
+#include "cli/print/failure.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
 
@@ -87,7 +88,7 @@ void add_schedule_time(Command& schedule) {
     with_junit(command, options->regression, name_of(study::ResultKind::schedule_time), [&] {
       check_baseline_options(command, options->regression);
       finish_platform_options(OptionOrigins(command, {}), {}, *options);
-      time_schedules(*options);
+      with_failure(options->format == "json", [&] { time_schedules(*options); });
     });
   });
 }
