@@ -217,8 +217,9 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   std::optional<Error> failure;
   if (session != nullptr) failure = compute(options, experiment, *clock, *session, report);
   for (Timeline& timeline : timelines) {
-    write_timeline(report.step.plan, report.step.trace, timeline.ranks,
-                   [&](std::string_view text) { timeline.file.write(text); });
+    write_timeline(
+        report.step.plan, report.step.trace, timeline.ranks, [&](std::string_view text) { timeline.file.write(text); },
+        options.spec.faults);
   }
   for (OutputFile& file : step_trace) file.write(step_trace_csv(report.view.iterations));
   for (OutputFile& file : gradients) file.write(gradients_csv(report));

@@ -288,9 +288,23 @@ void write_cells(Writer& writer, Rank rank, const std::vector<hccl::TracedCell>&
   }
 }
 
+/// From when to when links and NPUs failed, as far as spans go.
+void write_faults(Writer& writer, std::span<const sim::Fault> faults, const sim::Trace& trace, std::uint32_t process) {
+  Seconds end = 0;
+  for (const sim::Span& span : trace.spans()) end = std::max(end, span.end);
+  if (!faults.empty()) writer.event(R"("name":"process_name","ph":"M","pid":{},"args":{{"name":"Faults"}})", process);
+  for (std::uint32_t number = 0; number < faults.size(); ++number) {
+    const sim::Fault& fault = faults[number];
+    if (fault.from >= end) continue;
+    writer.name_thread(process, number, fmt::format("Fault {}", number + 1));
+    writer.span(json_string(fault.text), process, number, fault.from, std::min(fault.to, end), "");
+  }
+}
+
 }  // namespace
 
-void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink) {
+void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink,
+                    std::span<const sim::Fault> faults) {
   std::map<Rank, std::vector<const sim::Span*>> spans_of;
   for (const Rank rank : ranks) spans_of[rank];
   for (const sim::Span& span : trace.spans()) {
@@ -319,6 +333,7 @@ void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::
     write_overlap(writer, rank, spans);
     write_cells(writer, rank, hccl::traced_cells(plan, spans));
   }
+  write_faults(writer, faults, trace, pid(plan.ranks(), Process::hardware));
   writer.finish();
 }
 

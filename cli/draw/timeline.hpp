@@ -1,12 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
 #include "hccl/training/traced_cells.hpp"
+#include "sim/faults/fault.hpp"
 #include "sim/trace.hpp"
 
 /// The timeline of traced ranks as Chrome trace JSON, in the layout of msprof's timeline file, for Perfetto,
@@ -20,7 +22,9 @@ namespace hcclsim::cli {
 /// Takes the next piece of the text.
 using Sink = std::function<void(std::string_view)>;
 
-/// Writes the timeline of these ranks, piece by piece, so that a large trace is never held as text.
-void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink);
+/// Writes the timeline of these ranks, piece by piece, so that a large trace is never held as text. Faults are a
+/// process of their own, "Faults", with a thread for each.
+void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink,
+                    std::span<const sim::Fault> faults = {});
 
 }  // namespace hcclsim::cli

@@ -343,6 +343,10 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                                        .fold = true,
                                        .faults = sim::FaultPlan::of(cluster, spec.faults, cluster.size())};
   note_faults(spec.faults, measurement.on.notes);
+  if (spec.uncertainty && !spec.faults.empty()) {
+    measurement.on.notes.emplace_back(
+        "with faults the range over what is assumed is not simulated: dates would be others");
+  }
   std::vector<Uncertainty> ranges;
   const bool ranged = spec.uncertainty && spec.faults.empty();  // faults have dates, and the ends of ranges others
   if (ranged) {
