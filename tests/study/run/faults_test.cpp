@@ -46,22 +46,33 @@ std::string servers_of(Rank count, Rank npus_per_server) {
   return test::write_platform({.servers = count, .npus_per_server = npus_per_server});
 }
 
-std::vector<std::pair<std::string, RunSpec>> kinds_of_plans() {
-  std::vector<std::pair<std::string, RunSpec>> plans;
-  plans.emplace_back("data parallel", small_gpt(servers_of(1, 6)));
-  plans.emplace_back("hierarchical", small_gpt(servers_of(3, 2)));
-  plans.emplace_back("one NPU per server", small_gpt(servers_of(6, 1)));
-  RunSpec stages = small_gpt(servers_of(6, 1));
-  stages.parallel.shape.stages = 3;
-  stages.parallel.micro_batches = 4;
-  plans.emplace_back("pipeline", stages);
-  RunSpec shards = small_gpt(servers_of(3, 2));
-  shards.parallel.optimizer = hccl::parse_optimizer_parallel("zero3");
-  shards.optimizer = models::Optimizer::adam;
-  plans.emplace_back("optimizer shards", shards);
-  RunSpec groups = small_gpt(servers_of(6, 1));
-  groups.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
-  plans.emplace_back("two trainings", groups);
+struct KindOfPlan {
+  std::string name;
+  Rank servers = 6;
+  RunSpec spec = small_gpt("");
+
+  /// On its platform, which is written anew: there is one file of a process.
+  [[nodiscard]] RunSpec on_platform() const {
+    RunSpec placed = spec;
+    placed.platform.file = servers_of(servers, 6 / servers);
+    return placed;
+  }
+  /// A link of NPU 1 that it needs.
+  [[nodiscard]] std::string link() const { return servers == 1 ? "inner-*1*" : "nic-1"; }
+};
+
+std::vector<KindOfPlan> kinds_of_plans() {
+  std::vector<KindOfPlan> plans{{.name = "data parallel", .servers = 1},
+                                {.name = "hierarchical", .servers = 3},
+                                {.name = "one NPU per server"},
+                                {.name = "pipeline"},
+                                {.name = "optimizer shards", .servers = 3},
+                                {.name = "two trainings"}};
+  plans[3].spec.parallel.shape.stages = 3;
+  plans[3].spec.parallel.micro_batches = 4;
+  plans[4].spec.parallel.optimizer = hccl::parse_optimizer_parallel("zero3");
+  plans[4].spec.optimizer = models::Optimizer::adam;
+  plans[5].spec.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
   return plans;
 }
 
@@ -95,16 +106,14 @@ std::string failure_of(const RunSpec& spec, const std::vector<std::string>& faul
   return {};
 }
 
-/// A link of NPU 1 that each of these plans needs.
-std::string link_of(const std::string& plan) { return plan == "data parallel" ? "inner-*1*" : "nic-1"; }
-
 TEST(Faults, EndEveryKindOfPlanWithTheRightDiagnosis) {
-  for (const auto& [name, plan] : kinds_of_plans()) {
-    SCOPED_TRACE(name);
+  for (const KindOfPlan& kind : kinds_of_plans()) {
+    SCOPED_TRACE(kind.name);
+    const RunSpec plan = kind.on_platform();
     // In the second iteration of a step that takes some ms.
     const FaultFigures healthy = ends_of(plan, {});
     const Seconds date = healthy.ends.front() + 1e-4;
-    const std::string cut = fmt::format("link[{}].bandwidth=0 at {}s", link_of(name), date);
+    const std::string cut = fmt::format("link[{}].bandwidth=0 at {}s", kind.link(), date);
     const std::string lost = fmt::format("npu[1].lost at {}s", date);
     for (const sim::NetworkKind network : {sim::NetworkKind::fluid, sim::NetworkKind::simgrid}) {
       RunSpec spec = plan;
@@ -129,14 +138,14 @@ TEST(Faults, EndAsADeadlockWithoutTimeOut) {
 }
 
 TEST(Faults, ThatEndLeaveTheStepsBehindThemAsTheyWere) {
-  for (const auto& [name, plan] : kinds_of_plans()) {
-    SCOPED_TRACE(name);
-    RunSpec spec = plan;
+  for (const KindOfPlan& kind : kinds_of_plans()) {
+    SCOPED_TRACE(kind.name);
+    RunSpec spec = kind.on_platform();
     spec.iterations = 3;
     const FaultFigures healthy = ends_of(spec, {}, hccl::Fold::off);
     const Seconds first = healthy.ends[0];
     const std::vector<std::string> faults{
-        fmt::format("link[{}].bandwidth=0 from {}s to {}s", link_of(name), first / 2, first * 3 / 4),
+        fmt::format("link[{}].bandwidth=0 from {}s to {}s", kind.link(), first / 2, first * 3 / 4),
         fmt::format("npu[2].paused from {}s to {}s", first / 3, first / 2)};
     const FaultFigures faulty = ends_of(spec, faults, hccl::Fold::off);
     EXPECT_GT(faulty.ends[0], healthy.ends[0]);
@@ -184,14 +193,15 @@ TEST(Faults, FoldsAndNetworksAgreeOnRandomPlans) {
   std::mt19937 random(23);
   const auto plans = kinds_of_plans();
   for (int i = 0; i < 36; ++i) {
-    auto [name, spec] = plans[static_cast<std::size_t>(i) % plans.size()];
-    const auto date = [&] { return static_cast<double>(random() % 20'000'000) * 1e-9 + 1.3e-12; };
+    const KindOfPlan& kind = plans[static_cast<std::size_t>(i) % plans.size()];
+    RunSpec spec = kind.on_platform();
+    const auto date = [&] { return static_cast<double>(random() % 100'000'000) * 1e-9 + 1.3e-12; };
     std::vector<std::string> faults;
     for (int j = 0; j < 3; ++j) {
       const Seconds from = date();
       const Seconds to = from + date() / 4 + 1e-6;
       const std::array<std::string, 6> any{
-          fmt::format("link[{}].bandwidth=0 from {}s to {}s", link_of(name), from, to),
+          fmt::format("link[{}].bandwidth=0 from {}s to {}s", kind.link(), from, to),
           fmt::format("link[*-{}*].bandwidth={}% from {}s to {}s", random() % 6, 10 + random() % 80, from, to),
           fmt::format("link[*-{}*].latency=20us at {}s", random() % 6, from),
           fmt::format("npu[{}].paused from {}s to {}s", random() % 6, from, to),
@@ -199,7 +209,7 @@ TEST(Faults, FoldsAndNetworksAgreeOnRandomPlans) {
           fmt::format("npu[{}].late={}s", random() % 6, from + 1e-6)};
       faults.push_back(any.at(random() % any.size()));
     }
-    SCOPED_TRACE(fmt::format("{}: {}, {}", i, name, fmt::join(faults, "; ")));
+    SCOPED_TRACE(fmt::format("{}: {}, {}", i, kind.name, fmt::join(faults, "; ")));
     const FaultFigures folded = ends_of(spec, faults);
     const FaultFigures all = ends_of(spec, faults, hccl::Fold::off);
     spec.network = sim::NetworkKind::simgrid;
