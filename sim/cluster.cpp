@@ -1,34 +1,20 @@
 #include "sim/cluster.hpp"
 
-#include <simgrid/Exception.hpp>
-#include <simgrid/s4u/Engine.hpp>
-#include <simgrid/s4u/Host.hpp>
-#include <simgrid/s4u/Link.hpp>
-#include <simgrid/s4u/NetZone.hpp>
-
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "base/error.hpp"
-#include "sim/platform/check.hpp"
-#include "sim/simgrid_engine.hpp"
+#include "sim/platform/document.hpp"
+#include "sim/simgrid_module.hpp"
+#include "sim/source/plain_source.hpp"
 
 namespace hcclsim::sim {
 namespace {
 
 constexpr std::array<std::string_view, 6> kind_names{"hccs", "pcie", "sio", "ub", "roce", "other"};
 
-const simgrid::s4u::NetZone& root_zone() { return *engine().get_netzone_root(); }
-
-/// Beside a pair's key: the pair of their ports.
-constexpr std::uint64_t port_bit = std::uint64_t{1} << 63U;
-
 std::uint64_t pair_key(Rank source, Rank destination) { return std::uint64_t{source} << 32 | destination; }
-
-constexpr const char* port_property = "roce";
-
-std::string port_host_of(const std::string& npu) { return npu + " RoCE"; }
 
 }  // namespace
 
@@ -36,26 +22,25 @@ std::string_view name_of(LinkKind kind) { return kind_names[static_cast<std::siz
 
 Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
     : path_(std::move(path)), edits_(edits.begin(), edits.end()) {
-  require_valid_platform(path_);
-  if (engine().get_netzone_root() != nullptr) internal_error("{}: this process has loaded a platform already", path_);
+  std::unique_ptr<PlatformDocument> document = valid_platform(path_);
   std::optional<EditedPlatform> edited;
-  if (!edits.empty()) edited.emplace(path_, edits);
-  try {
-    engine().load_platform(edited.has_value() ? edited->path() : path_);
-    make_port_hosts();
-    // Gives routers of star zones their empty way to the centre, without which routes through them are not found.
-    engine().seal_platform();
-  } catch (const simgrid::Exception& error) {
-    bad_input("platform", "{}: {}", path_, error.what());
-  } catch (const std::invalid_argument& error) {
-    bad_input("platform", "{}: {}", path_, error.what());
+  if (!edits.empty()) {
+    edited.emplace(path_, edits);
+    document = valid_platform(edited->path());
   }
+  source_ = make_plain_source(*document);
+  if (source_ == nullptr) {
+    document.reset();
+    source_ = simgrid_module().load(*this);
+  }
+  properties_ = source_->properties();
   read_links();
   adjustments_.resize(links_.size());
-  read_npus();
-  find_port_hosts();
-  find_bypass_zones();
+  read_hosts();
+  read_route_properties();
 }
+
+Cluster::~Cluster() = default;
 
 void Cluster::renumber(std::span<const Rank> first) {
   if (!routes_.empty()) internal_error("{}: NPUs are renumbered after routes were asked for", path_);
@@ -68,19 +53,14 @@ void Cluster::renumber(std::span<const Rank> first) {
   for (Rank npu = 0; npu < size(); ++npu) {
     if (!named[npu]) order.push_back(npu);
   }
-  const auto reorder = [&order](auto& items) {
-    auto before = std::exchange(items, {});
-    for (const Rank npu : order) items.push_back(std::move(before[npu]));
-  };
-  reorder(npus_);
-  reorder(hosts_);
-  reorder(port_hosts_);
+  auto before = std::exchange(npus_, {});
+  for (const Rank npu : order) npus_.push_back(std::move(before[npu]));
 }
 
 std::optional<std::string> Cluster::property(std::string_view key) const {
-  const char* const value = root_zone().get_property(std::string(key));
-  if (value == nullptr) return std::nullopt;
-  return value;
+  const auto found = properties_.find(std::string(key));
+  if (found == properties_.end()) return std::nullopt;
+  return found->second;
 }
 
 void Cluster::forget_routes() {
@@ -136,10 +116,11 @@ const Route& Cluster::route(Rank source, Rank destination) {
   return routes_.back();
 }
 
-std::optional<LinkId> Cluster::id_of(const simgrid::s4u::Link* link) const {
-  const auto found = std::lower_bound(link_ids_.begin(), link_ids_.end(), std::pair(link, LinkId{0}));
-  if (found == link_ids_.end() || found->first != link) return std::nullopt;
-  return found->second;
+std::optional<LinkId> Cluster::id_of(std::string_view link) const {
+  const auto found =
+      std::ranges::lower_bound(by_name_, link, {}, [this](LinkId id) -> std::string_view { return links_[id].name; });
+  if (found == by_name_.end() || links_[*found].name != link) return std::nullopt;
+  return *found;
 }
 
 Route Cluster::find_route(Rank source, Rank destination) {
@@ -154,25 +135,15 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
   route.source = source;
   route.destination = destination;
   route.between_ports = between_ports;
-  declare_bypass(route);
-  std::vector<simgrid::s4u::Link*> way;
-  try {
-    simgrid_source(route).route_to(&simgrid_destination(route), way, nullptr);
-  } catch (const std::exception&) {
-    way.clear();  // SimGrid has no exception for it: a gateway without a route, for example, is an std::out_of_range
-  }
-  if (way.empty()) {
+  route.links = way_of(route);
+  if (route.links.empty()) {
     bad_input("platform", "{}: no route from NPU '{}' to NPU '{}'", path_, npus_[source].name, npus_[destination].name);
   }
   double least = std::numeric_limits<double>::infinity();
   double slowest_write = least;
   double slowest_read = least;
-  for (const simgrid::s4u::Link* const part : way) {
-    const std::optional<LinkId> known = id_of(part);
-    if (!known) internal_error("link '{}' is unknown", part->get_name());
-    const LinkId id = *known;
+  for (const LinkId id : route.links) {
     const Link& link = links_[id];
-    route.links.push_back(id);
     route.latency += link.latency + adjustments_[id].latency;
     if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
     // At an end of the link's range, the speed that a task reaches scales with the capacity.
@@ -193,44 +164,15 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
   return route;
 }
 
-void Cluster::declare_bypass(const Route& route) {
-  const Rank source = route.source;
-  const Rank destination = route.destination;
-  const std::uint64_t key = pair_key(source, destination) | (route.between_ports ? port_bit : 0);
-  if (declared_.find(key) != FlatMap::none) return;
-  const auto way = route.between_ports ? way_between_ports(source, destination) : bypass(source, destination);
-  if (!way) return;
-  simgrid::s4u::Host& from = simgrid_source(route);
-  simgrid::s4u::Host& to = simgrid_destination(route);
-  auto* const zone = from.get_englobing_zone();
-  if (zone != to.get_englobing_zone()) {
-    bad_input("platform", "{}: property route:{}:{} joins NPUs of different zones; only NPUs of one zone can be joined",
-              path_, npus_[source].name, npus_[destination].name);
-  }
-  std::vector<simgrid::s4u::LinkInRoute> links;
-  for (const LinkId link : *way) links.emplace_back(simgrid_links_[link]);
-  zone->add_bypass_route(from.get_netpoint(), to.get_netpoint(), nullptr, nullptr, links);
-  declared_.insert(key, 1);
-}
-
-// RoCE between servers that the file connects in another way. SimGrid has one route between two hosts, and connects
-// directly only hosts of one zone. So every NPU with a RoCE port has a second host; all these hosts are in one zone,
-// and transfers over RoCE go between them.
-
-void Cluster::make_port_hosts() {
-  simgrid::s4u::NetZone* ports = nullptr;
-  for (const simgrid::s4u::Host* const host : engine().get_all_hosts()) {
-    if (host->get_property(port_property) == nullptr) continue;
-    if (ports == nullptr) {
-      ports = simgrid::s4u::create_empty_zone("RoCE ports");
-      ports->set_parent(engine().get_netzone_root());
-    }
-    ports->create_host(port_host_of(host->get_name()), 1);  // transfers alone use it: any speed will do
-  }
-}
-
-void Cluster::find_port_hosts() {
-  for (const Npu& npu : npus_) port_hosts_.push_back(engine().host_by_name_or_null(port_host_of(npu.name)));
+/// The way of a route, with what kind of way it is.
+std::vector<LinkId> Cluster::way_of(Route& route) {
+  if (route.between_ports) return way_between_ports(route.source, route.destination);
+  const HostId from = npus_[route.source].host;
+  const HostId to = npus_[route.destination].host;
+  const auto given = ways_.find({from, to});
+  if (given == ways_.end()) return source_->way(from, to);
+  route.by_property = true;
+  return given->second;
 }
 
 void Cluster::use_roce_between_servers() {
@@ -240,15 +182,15 @@ void Cluster::use_roce_between_servers() {
 
 std::vector<LinkId> Cluster::way_between_ports(Rank source, Rank destination) const {
   const auto port = [&](Rank rank, const char* direction) {
-    const auto name = npus_[rank].properties.find(port_property);
-    if (port_hosts_[rank] == nullptr || name == npus_[rank].properties.end()) {
+    const auto name = npus_[rank].properties.find("roce");
+    if (name == npus_[rank].properties.end()) {
       bad_input(
           "platform",
-          "{}: NPU '{}' has no property {}, the link that is its RoCE port, so that it cannot reach other servers "
+          "{}: NPU '{}' has no property roce, the link that is its RoCE port, so that it cannot reach other servers "
           "over RoCE; 'hcclsim platform generate' writes it for servers that the unified bus joins",
-          path_, npus_[rank].name, port_property);
+          path_, npus_[rank].name);
     }
-    const std::optional<LinkId> link = id_of(engine().link_by_name_or_null(name->second + direction));
+    const std::optional<LinkId> link = id_of(name->second + direction);
     if (!link) internal_error("{}: port '{}' passed the check of the platform", path_, name->second);
     return *link;
   };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,12 +14,7 @@
 #include "base/units.hpp"
 #include "sim/flat_map.hpp"
 #include "sim/platform/edit.hpp"
-
-namespace simgrid::s4u {
-class Host;
-class Link;
-class NetZone;
-}  // namespace simgrid::s4u
+#include "sim/source/platform_source.hpp"
 
 /// The cluster as a SimGrid platform file describes it: NPUs in rank order (by server, then device, unless they are
 /// renumbered), the links between them with their sources' low, used and high speeds, and the routes. docs/formats.md
@@ -37,8 +33,6 @@ enum class Access : std::uint8_t { write, read };
 
 /// Which value of each link is used: its used value, or the end of its range (docs: platforms/README.md).
 enum class LinkValues : std::uint8_t { used, low, high };
-
-using LinkId = std::uint32_t;
 
 /// Changes to all links of one kind.
 struct LinkAdjustment {
@@ -78,6 +72,7 @@ struct Route {
   double read_factor = 1;
   LinkId slowest = 0;          ///< the link with the least capacity
   bool between_ports = false;  ///< from RoCE port to RoCE port, not on the way that the file has
+  bool by_property = false;    ///< on the way that a property `route:FROM:TO` gives
 };
 
 struct Npu {
@@ -87,6 +82,13 @@ struct Npu {
   std::uint32_t device = 0;                       ///< number within the server
   std::uint32_t super_pod = 0;                    ///< property `super_pod`; 0 for all NPUs if the file has none
   std::map<std::string, std::string> properties;  ///< all properties of the host
+  HostId host = 0;                                ///< in the platform file
+};
+
+/// A host with property `cpu`.
+struct Cpu {
+  std::string name;
+  HostId host = 0;
 };
 
 /// Groups of links with the same load, in each of which one link represents the others.
@@ -97,13 +99,15 @@ struct LinkFold {
 
 class Cluster {
  public:
-  /// Loads a platform file into SimGrid, which holds one per process. Throws Error(bad_input, "platform") with file and
-  /// line for what the check of sim/platform/check.hpp finds. Mistakes that only SimGrid finds may abort the process,
-  /// so call this in a child (base/child_process.hpp). With edits, the platform is the file as changed by them
-  /// (sim/platform/edit.hpp); path() stays the path of the file.
+  /// Loads a platform file: by ourselves where sim/source/plain_source.hpp reads all that it holds, else into SimGrid,
+  /// which holds one per process. Throws Error(bad_input, "platform") with file and line for what the check of
+  /// sim/platform/check.hpp finds. Mistakes that only SimGrid finds may abort the process, so call this in a child
+  /// (base/child_process.hpp). With edits, the platform is the file as changed by them (sim/platform/edit.hpp); path()
+  /// stays the path of the file.
   explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {});
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
+  ~Cluster();
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::span<const PlatformEdit> edits() const { return edits_; }
@@ -119,6 +123,8 @@ class Cluster {
   /// Number of servers; server numbers are 0 … servers() − 1 in the order of the file's `server` properties.
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
   [[nodiscard]] std::span<const Link> links() const { return links_; }
+  /// The CPUs in the order of the file.
+  [[nodiscard]] std::span<const Cpu> cpus() const { return cpus_; }
   /// A property of the outermost zone.
   [[nodiscard]] std::optional<std::string> property(std::string_view key) const;
 
@@ -139,48 +145,39 @@ class Cluster {
   /// unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
   [[nodiscard]] const Route& route(Rank source, Rank destination);
 
-  /// SimGrid's objects, for the networks of this folder: the hosts between which SimGrid has the route.
-  [[nodiscard]] simgrid::s4u::Host& simgrid_source(const Route& route) const { return *ends(route)[route.source]; }
-  [[nodiscard]] simgrid::s4u::Host& simgrid_destination(const Route& route) const {
-    return *ends(route)[route.destination];
-  }
-  [[nodiscard]] simgrid::s4u::Link& simgrid_link(LinkId link) const { return *simgrid_links_[link]; }
+  /// The links from one host to another, as the zones of the file lead; empty if there is no way.
+  [[nodiscard]] std::vector<LinkId> way(HostId from, HostId to) { return source_->way(from, to); }
 
  private:
   void read_links();
-  void read_npus();
-  void find_bypass_zones();
-  void make_port_hosts();
-  void find_port_hosts();
-  [[nodiscard]] const std::vector<simgrid::s4u::Host*>& ends(const Route& route) const {
-    return route.between_ports ? port_hosts_ : hosts_;
-  }
-  [[nodiscard]] std::optional<LinkId> id_of(const simgrid::s4u::Link* link) const;
+  void read_hosts();
+  void read_route_properties();
+  [[nodiscard]] std::optional<LinkId> id_of(std::string_view link) const;
+  [[nodiscard]] std::vector<LinkId> parse_way(const std::string& key, std::string_view text) const;
+  [[nodiscard]] LinkId opposite(LinkId link) const;
   [[nodiscard]] BytesPerSecond own_capacity(LinkId link) const;
   void forget_routes();
   [[nodiscard]] Route find_route(Rank source, Rank destination);
   [[nodiscard]] Route find_route(Rank source, Rank destination, bool between_ports);
-  void declare_bypass(const Route& route);
-  [[nodiscard]] std::optional<std::vector<LinkId>> bypass(Rank source, Rank destination) const;
+  [[nodiscard]] std::vector<LinkId> way_of(Route& route);
   [[nodiscard]] std::vector<LinkId> way_between_ports(Rank source, Rank destination) const;
 
   std::string path_;
   std::vector<PlatformEdit> edits_;
+  std::unique_ptr<PlatformSource> source_;
+  std::map<std::string, std::string> properties_;
   std::vector<Npu> npus_;
-  std::vector<simgrid::s4u::Host*> hosts_;       // by rank
-  std::vector<simgrid::s4u::Host*> port_hosts_;  // by rank; null without a port
+  std::vector<Cpu> cpus_;
   bool roce_between_servers_ = false;
   std::uint32_t servers_ = 0;
   std::vector<Link> links_;
-  std::vector<simgrid::s4u::Link*> simgrid_links_;                      // by LinkId
-  std::vector<std::pair<const simgrid::s4u::Link*, LinkId>> link_ids_;  // sorted
-  std::vector<const simgrid::s4u::NetZone*> bypass_zones_;              // zones with properties `route:…`
-  std::map<LinkKind, LinkValues> values_;                               // used: those of kinds without an entry
-  std::vector<LinkAdjustment> adjustments_;                             // by LinkId
+  std::vector<LinkId> by_name_;                                    // all links, sorted by name
+  std::map<std::pair<HostId, HostId>, std::vector<LinkId>> ways_;  // that properties `route:…` give
+  std::map<LinkKind, LinkValues> values_;                          // used: those of kinds without an entry
+  std::vector<LinkAdjustment> adjustments_;                        // by LinkId
   std::optional<LinkFold> fold_;
   std::deque<Route> routes_;
   FlatMap route_index_;  // source << 32 | destination -> index in routes_
-  FlatMap declared_;     // such keys: pairs whose bypass route SimGrid knows
 };
 
 }  // namespace hcclsim::sim

@@ -1,14 +1,10 @@
 #include "sim/cpu_hosts.hpp"
 
-#include <simgrid/s4u/Host.hpp>
-#include <simgrid/s4u/Link.hpp>
-
 #include <algorithm>
 #include <limits>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "sim/simgrid_engine.hpp"
 
 namespace hcclsim::sim {
 namespace {
@@ -20,22 +16,11 @@ std::uint32_t number_at_end(std::string_view name) {
 
 }  // namespace
 
-CpuHosts::CpuHosts(Cluster& cluster) : cluster_(cluster) {
-  for (simgrid::s4u::Host* const host : engine().get_all_hosts()) {
-    if (host->get_property("cpu") != nullptr) hosts_.push_back(host);
-  }
-  std::ranges::sort(hosts_, [](const auto* a, const auto* b) {
-    return std::pair(number_at_end(a->get_name()), a->get_name()) <
-           std::pair(number_at_end(b->get_name()), b->get_name());
+CpuHosts::CpuHosts(Cluster& cluster) : cluster_(cluster), cpus_(cluster.cpus().begin(), cluster.cpus().end()) {
+  std::ranges::sort(cpus_, [](const Cpu& a, const Cpu& b) {
+    return std::pair(number_at_end(a.name), a.name) < std::pair(number_at_end(b.name), b.name);
   });
-  if (hosts_.size() > cluster.servers()) hosts_.resize(cluster.servers());
-  for (const auto* const host : hosts_) names_.push_back(host->get_name());
-}
-
-simgrid::s4u::Host& CpuHosts::host_of(Rank npu) const {
-  auto* const host = engine().host_by_name_or_null(cluster_.npu(npu).name);
-  if (host == nullptr) internal_error("NPU '{}' is no host", cluster_.npu(npu).name);
-  return *host;
+  if (cpus_.size() > cluster.servers()) cpus_.resize(cluster.servers());
 }
 
 Rank CpuHosts::gateway(std::uint32_t cpu, Rank of) const {
@@ -45,29 +30,16 @@ Rank CpuHosts::gateway(std::uint32_t cpu, Rank of) const {
     if (cluster_.npu(npu).device == cluster_.npu(of).device) return npu;
     if (!first.has_value()) first = npu;
   }
-  if (!first.has_value()) bad_input("platform", "{}: the server of {} has no NPU", cluster_.path(), names_[cpu]);
+  if (!first.has_value()) bad_input("platform", "{}: the server of {} has no NPU", cluster_.path(), cpus_[cpu].name);
   return *first;
 }
 
 std::vector<LinkId> CpuHosts::local_way(Rank npu, std::uint32_t cpu, bool up) const {
-  std::vector<simgrid::s4u::Link*> way;
-  simgrid::s4u::Host& from = up ? host_of(npu) : *hosts_[cpu];
-  simgrid::s4u::Host& to = up ? *hosts_[cpu] : host_of(npu);
-  try {
-    from.route_to(&to, way, nullptr);
-  } catch (const std::exception&) {
-    way.clear();
-  }
-  if (way.empty()) {
+  const HostId local = cluster_.npu(npu).host;
+  std::vector<LinkId> links = up ? cluster_.way(local, cpus_[cpu].host) : cluster_.way(cpus_[cpu].host, local);
+  if (links.empty()) {
     bad_input("platform", "{}: no route between NPU '{}' and its CPU '{}'", cluster_.path(), cluster_.npu(npu).name,
-              names_[cpu]);
-  }
-  std::vector<LinkId> links;
-  for (const simgrid::s4u::Link* const part : way) {
-    const auto known = cluster_.links();
-    const auto found = std::ranges::find(known, part->get_name(), &Link::name);
-    if (found == known.end()) internal_error("link '{}' is unknown", part->get_name());
-    links.push_back(static_cast<LinkId>(found - known.begin()));
+              cpus_[cpu].name);
   }
   return links;
 }

@@ -9,10 +9,6 @@
 #include "base/units.hpp"
 #include "sim/cluster.hpp"
 
-namespace simgrid::s4u {
-class Host;
-}  // namespace simgrid::s4u
-
 /// The CPUs of a platform as ends of transfers: the hosts with property `cpu`, one per server, in the order of the
 /// numbers in their names. An NPU reaches the CPU of its own server on the way that the file has, its PCIe link. It is
 /// assumed that it reaches the CPU of another server through the NPU with its own device number there: over RoCE to
@@ -25,8 +21,8 @@ class CpuHosts {
   explicit CpuHosts(Cluster& cluster);
 
   /// Number of CPUs; CPU c is that of server c.
-  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(hosts_.size()); }
-  [[nodiscard]] const std::string& name(std::uint32_t cpu) const { return names_[cpu]; }
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(cpus_.size()); }
+  [[nodiscard]] const std::string& name(std::uint32_t cpu) const { return cpus_[cpu].name; }
 
   /// Routes, kept once found; their ends are the NPUs through which they go. Throw Error(bad_input, "platform") if the
   /// file has no way between a CPU and an NPU of its server.
@@ -41,11 +37,9 @@ class CpuHosts {
   /// The way between an NPU and the CPU of its server, up or down.
   [[nodiscard]] std::vector<LinkId> local_way(Rank npu, std::uint32_t cpu, bool up) const;
   [[nodiscard]] Route route_of(std::vector<LinkId> links, Rank source, Rank destination) const;
-  [[nodiscard]] simgrid::s4u::Host& host_of(Rank npu) const;
 
   Cluster& cluster_;
-  std::vector<simgrid::s4u::Host*> hosts_;  // by server
-  std::vector<std::string> names_;
+  std::vector<Cpu> cpus_;  // by server
   std::map<std::pair<Rank, std::uint32_t>, Route> up_;
   std::map<std::pair<std::uint32_t, Rank>, Route> down_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Route> across_;

@@ -1,30 +1,18 @@
 #include "sim/event_loop.hpp"
 
-#include <simgrid/kernel/Timer.hpp>
-#include <simgrid/s4u/NetZone.hpp>
-
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "base/error.hpp"
-#include "sim/simgrid_engine.hpp"
 
 namespace hcclsim::sim {
-
-using simgrid::kernel::timer::Timer;
-using simgrid::s4u::Engine;
-
-EventLoop::EventLoop() { engine(); }
-
-EventLoop::~EventLoop() { disarm(); }
 
 EventId EventLoop::at(Seconds date, const QueuedEvent& event) {
   if (!(date >= now_) || !std::isfinite(date)) {
     internal_error("event of rank {} at {} s, but the clock stands at {} s", event.order.rank, date, now_);
   }
   const EventId id = queue_.add(date, event);
-  if (running_ && !handling_) arm();  // from a callback of SimGrid
+  if (running_ && !handling_ && outer_ != nullptr) outer_->arm();  // from a callback of that clock's owner
   return id;
 }
 
@@ -46,36 +34,17 @@ void EventLoop::at_end_of_date(EventHandler& handler, std::uint64_t tag) {
 }
 
 void EventLoop::run() {
-  // Without any zone Engine::run crashes.
-  if (engine().get_netzone_root() == nullptr) simgrid::s4u::create_empty_zone("empty")->seal();
   running_ = true;
-  arm();
-  engine().run();
+  if (outer_ != nullptr) {
+    outer_->run();
+  } else {
+    while (first_date().has_value()) handle_first_date();
+  }
   running_ = false;
   if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-/// Puts the timer at the earliest date.
-void EventLoop::arm() {
-  const std::optional<Seconds> date = queue_.first_date();
-  if (failure_ != nullptr || !date || (timer_ != nullptr && timer_date_ <= *date)) return;
-  disarm();
-  timer_date_ = *date;
-  // SimGrid's clock is a sum of steps and may be past our date by a rounding error, or by all that an earlier loop
-  // has simulated; it refuses a timer in its past.
-  timer_ = Timer::set(std::max(*date, Engine::get_clock()), [this] {
-    timer_ = nullptr;
-    const std::optional<Seconds> first = queue_.first_date();
-    if (first && *first <= timer_date_) handle_first_date();  // else what the timer stood for was cancelled
-    arm();
-  });
-}
-
-void EventLoop::disarm() {
-  if (timer_ != nullptr) std::exchange(timer_, nullptr)->remove();
-}
-
-/// Exceptions must not cross SimGrid's frames: they wait until it has returned.
+/// Exceptions must not cross the frames of an outer clock: they wait until it has returned.
 void EventLoop::handle_first_date() {
   const EventQueue::Bucket bucket = queue_.take_first();
   now_ = queue_.date(bucket);

@@ -3,30 +3,37 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
 #include "sim/event_queue.hpp"
-
-namespace simgrid::kernel::timer {
-class Timer;
-}
 
 /// The simulated clock. Everything that happens at a date — a kernel that ends, a transfer whose alpha is over, a flow
 /// that is drained — is an event here. Events of one date fire in the order (rank, stream, insertion), whatever the
 /// order in which they were found, so that a simulation is the same on every machine and on both networks. Events that
 /// are added for the date being handled still fire at this date, after the others and again in that order.
 ///
-/// SimGrid keeps the clock: one of its timers always stands at our earliest date. Our own queue keeps all events of
-/// one date in one bucket, because thousands of NPUs in lockstep have thousands of events at the same date.
+/// The queue keeps all events of one date in one bucket, because thousands of NPUs in lockstep have thousands of events
+/// at the same date.
 namespace hcclsim::sim {
 
-/// There is one loop at a time, because SimGrid has one clock. Each loop begins at date 0: if SimGrid's clock is
-/// already past a date, because another loop has run in this process, the date is handled at once, with its own value.
+/// A clock that somebody else keeps, and that a loop follows.
+class OuterClock {
+ public:
+  virtual ~OuterClock() = default;
+  /// Sees to it that the loop's handle_first_date() is called when first_date() is reached.
+  virtual void arm() = 0;
+  /// Runs until the loop has no event and nothing else is under way.
+  virtual void run() = 0;
+};
+
 class EventLoop final : private EventHandler {
  public:
-  EventLoop();
-  ~EventLoop() override;
+  EventLoop() = default;
+  ~EventLoop() override = default;
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
@@ -51,14 +58,21 @@ class EventLoop final : private EventHandler {
   /// thrown from here. May be called again after new events were added.
   void run();
 
+  /// From now on the loop follows another clock; to be called while it does not run.
+  void follow(std::unique_ptr<OuterClock> clock) { outer_ = std::move(clock); }
+
+  /// The earliest date with an event; nothing if there is none, or if a handler has failed. For outer clocks.
+  [[nodiscard]] std::optional<Seconds> first_date() const {
+    return failure_ == nullptr ? queue_.first_date() : std::nullopt;
+  }
+  /// Handles the events of the earliest date. Never throws: what a handler throws is kept for run(). For outer clocks.
+  void handle_first_date();
+
   /// Events handled since the start.
   [[nodiscard]] std::uint64_t events() const { return events_; }
 
  private:
   EventId at(Seconds date, const QueuedEvent& event);
-  void arm();
-  void disarm();
-  void handle_first_date();
   void handle(EventQueue::Bucket bucket);
   void end_date();
   void on_event(std::uint64_t slot) override;
@@ -69,8 +83,7 @@ class EventLoop final : private EventHandler {
   bool running_ = false;
   bool handling_ = false;
   std::exception_ptr failure_;
-  simgrid::kernel::timer::Timer* timer_ = nullptr;
-  Seconds timer_date_ = 0;
+  std::unique_ptr<OuterClock> outer_;
   std::vector<QueuedEvent> ending_;  // to be called at the end of the date
   std::vector<QueuedEvent> ended_;   // being called
   std::vector<std::function<void()>> functions_;

@@ -22,14 +22,6 @@
 namespace hcclsim::study {
 namespace {
 
-sim::NetworkKind network_of(const RunSpec& spec, Rank npus) {
-  if (spec.network.has_value()) return *spec.network;
-  // A mesh that is asked for moves something between all pairs at once, also between servers.
-  const bool mesh =
-      spec.allreduce == hccl::Algorithm::mesh_one_shot || spec.allreduce == hccl::Algorithm::mesh_two_shot;
-  return sim::automatic_network(npus, mesh ? std::uint64_t{npus} * (npus - 1) : npus);
-}
-
 /// Whether two NPUs have the same type and state the same figures of it.
 bool alike(const sim::Npu& a, const sim::Npu& b) {
   if (a.soc != b.soc && sim::soc_of_property(a.soc) != sim::soc_of_property(b.soc)) return false;
@@ -168,7 +160,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.levels = spec.levels;
   training.launch = spec.launch;
   training.iterations = spec.iterations;
-  training.network = network_of(spec, npus);
+  training.network = spec.network;
   training.fold = spec.fold;
   mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
   failures = spec.failures;

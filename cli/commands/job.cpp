@@ -1,9 +1,16 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/output_file.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/draw/svg_chart.hpp"
 #include "cli/html/pages.hpp"
 #include "cli/options/job_options.hpp"
 #include "cli/options/parse/command.hpp"
@@ -20,7 +27,8 @@ constexpr const char* job_footer =
     "  hcclsim job job.yaml --steps 500                      ResNet50 on the NPUs of its workers\n"
     "  hcclsim job job.yaml --platform atlas800t-a2-x2 --packing spread\n"
     "  hcclsim job ps.yaml --step-time 12ms --format json    parameter servers\n"
-    "  hcclsim job elastic.yaml --fail 'worker-1 exit 137 at 1m' --checkpoint-every 100";
+    "  hcclsim job elastic.yaml --fail 'worker-1 exit 137 at 1m' --checkpoint-every 100\n"
+    "  hcclsim job job.yaml --model lenet --steps 50 --numerics    real gradients, loss and accuracy";
 
 std::string report_in(JobFormat format, const study::JobResult& result) {
   switch (format) {
@@ -32,6 +40,25 @@ std::string report_in(JobFormat format, const study::JobResult& result) {
       return job_yaml(result);
   }
   internal_error("unknown output format {}", static_cast<int>(format));
+}
+
+/// Losses over simulated time: of all workers together, or of each that trains by itself.
+std::string loss_chart(const study::JobResult& result) {
+  constexpr std::size_t most_series = 8;
+  std::vector<ChartSeries> series;
+  for (std::size_t run = 0; run < result.outcome.runs.size(); ++run) {
+    const std::string& worker = result.outcome.runs[run].worker;
+    const std::string name = worker.empty() ? "all workers" : worker;
+    auto found = std::ranges::find(series, name, &ChartSeries::name);
+    if (found == series.end()) {
+      if (series.size() == most_series) continue;
+      found = series.insert(found, {name, {}});
+    }
+    for (const study::JobStep& step : result.numerics->runs[run]) found->points.emplace_back(step.end, step.loss);
+  }
+  const std::string title = fmt::format("Loss of MSJob {}", result.job.name);
+  return svg_line_chart(
+      {.title = title, .x_label = "s", .y_label = "loss", .series = std::move(series), .marks_not_finite = true});
 }
 
 }  // namespace
@@ -50,10 +77,17 @@ void set_up_job(Command& command, const std::shared_ptr<const HtmlReport>& html)
     finish_job_options(command, *options);
     std::optional<OutputFile> page;
     if (html != nullptr) page.emplace(html->path);
+    std::optional<OutputFile> plot;
+    if (const std::string& path = options->run.numerics.loss_plot; !path.empty()) plot.emplace(path);
     const study::JobResult result = study::run_job(options->spec);
     if (page.has_value()) page->write(job_page(result, *html));
     print(report_in(options->format, result));
+    if (plot.has_value()) {
+      plot->write(loss_chart(result));
+      plot->commit();
+    }
     if (page.has_value()) page->commit();
+    if (result.numerics.has_value() && result.numerics->failure.has_value()) throw Error(*result.numerics->failure);
     if (!result.succeeded()) simulated_failure("job", "{}", job_sentence(result));
   });
 }

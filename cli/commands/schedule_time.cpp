@@ -20,7 +20,6 @@ namespace {
 
 struct TimeCommand : PlatformChoice {
   std::string format = "text";
-  std::string network = "auto";
   std::string launch = "graph";
   std::vector<std::string> files;
   study::TimeSpec spec{};
@@ -46,9 +45,6 @@ void time_schedules(const TimeCommand& command) {
   spec.platform = command.platform_spec();
   for (const std::string& file : command.files) spec.files.push_back(timed_file(file));
   spec.launch = hccl::parse_launch_mode(command.launch);
-  if (command.network != "auto") {
-    spec.network = command.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
-  }
   const study::ScheduleTimes times = study::time_schedules(spec);
   if (command.format == "csv") print_remarks_apart(times.on.unmodelled, times.on.notes);
   regression.print_result(command.format, times_json(times, spec),
@@ -71,11 +67,7 @@ void add_schedule_time(Command& schedule) {
   command.add("--together", flag(options->spec.together), "Also all at the same time, sharing the links");
   add_repetition_options(command, "--iterations", options->spec.iterations, "--warmups", options->spec.warmups);
   add_launch_option(command, options->launch, "graph: tasks are loaded in advance; op: the host launches each");
-  command
-      .add("--network", one_of({"auto", "simgrid", "fluid"}, options->network),
-           "Network model; auto: simgrid up to 64 NPUs and 1024 queues, then fluid")
-      .value_name("TEXT")
-      .with_default();
+  add_network_option(command, options->spec.network);
   add_faults(command, options->spec.faults);
   add_format_option(command, options->format, {"text", "json", "csv"});
   add_baseline_options(command, options->regression);

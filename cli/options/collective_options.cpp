@@ -82,12 +82,7 @@ void add_collective_options(Command& command, CollectiveOptions& options) {
   command.begin_group();
   add_collective_choice(command, "op", options);
   add_platform_edits(command, options.spec.platform.edits);
-  const auto network = [&options](const std::string& name) {
-    options.spec.network = name == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
-  };
-  command.add("--network", one_of({"fluid", "simgrid"}, network), "Network model; the two agree to 1e-9")
-      .value_name("TEXT")
-      .with_default("fluid");
+  add_network_option(command, options.spec.network);
   add_faults(command, options.spec.faults);
   command.add("--extended", flag(options.extended), "Also bus bandwidth, bound, algorithm, what limits it, formula");
   command.add("--explain", flag(options.spec.explain), "Why each algorithm was chosen, and what the others cost");

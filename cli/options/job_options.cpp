@@ -17,22 +17,30 @@ constexpr std::array<std::string_view, 12> not_of_jobs{
     "advice", "explain", "explain-memory", "explain-uncertainty", "fault",       "group",
     "npus",   "rank",    "rank-table",     "split-group",         "trace-ranks", "uncertainty"};
 
+/// Options of real gradients that are of a single run: a job has checkpoints of its own.
+constexpr std::array<std::string_view, 6> not_of_trained_jobs{"check-gradients", "load",         "plain-beside", "save",
+                                                              "save-every",      "save-diverged"};
+
+template <std::size_t count>
+bool is_one_of(const std::array<std::string_view, count>& keys, const Option& option) {
+  return std::find(keys.begin(), keys.end(), option.key()) != keys.end();
+}
+
 bool is_of_jobs(const Option& option) {
-  if (option.role() == Role::writes_file || option.group() == numerics_group || option.group() == ps_group) {
-    return false;
-  }
-  return std::find(not_of_jobs.begin(), not_of_jobs.end(), option.key()) == not_of_jobs.end();
+  if (option.group() == numerics_group) return !is_one_of(not_of_trained_jobs, option);
+  if (option.role() == Role::writes_file || option.group() == ps_group) return false;
+  return !is_one_of(not_of_jobs, option);
 }
 
 std::string_view why_not_of_jobs(const Option& option) {
   constexpr std::array<std::string_view, 6> of_one_step{
       "advice", "explain", "explain-memory", "explain-uncertainty", "trace-ranks", "uncertainty"};
   if (option.group() == ps_group || option.key() == "mode") return "whose PS pods are the parameter servers";
-  if (option.group() == numerics_group || option.key() == "numerics")
-    return "whose steps are simulated without real numbers";
   if (option.key() == "fault") return "whose pods fail instead";
-  const bool figures = std::find(of_one_step.begin(), of_one_step.end(), option.key()) != of_one_step.end();
-  if (figures || option.role() == Role::writes_file) return "of which a single step is not shown";
+  if (is_one_of(not_of_trained_jobs, option))
+    return "which are trained as a whole, from checkpoints of their own (--checkpoint-every)";
+  if (is_one_of(of_one_step, option) || option.role() == Role::writes_file)
+    return "of which a single step is not shown";
   return "whose pods get their NPUs by themselves";
 }
 

@@ -48,4 +48,17 @@ void finish_platform_options(const OptionOrigins& origins, std::initializer_list
   }
 }
 
+void add_network_option(Command& command, sim::NetworkKind& network) {
+  const auto take = [&network](const std::string& name) {
+    network = name == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
+  };
+  command
+      .add("--network", one_of({"fluid", "simgrid", "auto"}, take),
+           "How transfers share links: fluid, our solver; simgrid, SimGrid's own, the reference, for some dozens of "
+           "NPUs; "
+           "the two agree to 1e-9; auto is fluid")
+      .value_name("TEXT")
+      .with_default("fluid");
+}
+
 }  // namespace hcclsim::cli

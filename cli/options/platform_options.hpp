@@ -6,6 +6,7 @@
 
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/parse/origins.hpp"
+#include "sim/network_kind.hpp"
 #include "study/platform.hpp"
 
 /// The options of every command that has a platform: the file, the rank table, and what HCCL's variables say.
@@ -38,5 +39,8 @@ void add_platform_options(Command& command, const std::string& description, Plat
 /// there is no platform, --rank-table is an error and RANK_TABLE_FILE is not looked at.
 void finish_platform_options(const OptionOrigins& origins, std::initializer_list<const char*> selecting,
                              PlatformChoice& choice);
+
+/// Adds --network.
+void add_network_option(Command& command, sim::NetworkKind& network);
 
 }  // namespace hcclsim::cli

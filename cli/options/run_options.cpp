@@ -169,10 +169,7 @@ Seconds parse_skew(const std::string& text) {
 void add_simulation_options(Command& command, RunOptions& options) {
   command.begin_group("How it is simulated");
   command.add("--iterations", whole_number(options.spec.iterations, 1, 10000), "Training steps").with_default();
-  command
-      .add("--network", one_of({"auto", "simgrid", "fluid"}, options.network),
-           "Network model; auto: simgrid up to 64 NPUs (mesh: 32), then fluid")
-      .with_default();
+  add_network_option(command, options.spec.network);
   command
       .add(
           "--fold",
@@ -388,10 +385,6 @@ void finish_run_options(Command& command, RunOptions& options) {
   options.spec.loss_scale = device::LossScaler::parse(options.loss_scale);
   options.spec.levels.clear();
   if (!options.levels.empty()) options.spec.levels = hccl::parse_levels(options.levels);
-  options.spec.network.reset();
-  if (options.network != "auto") {
-    options.spec.network = options.network == "simgrid" ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid;
-  }
   options.spec.numerics.reset();
   if (options.numerics.enabled) options.spec.numerics = options.numerics.spec;
   finish_failure_options(origins, options.failures, options.spec);

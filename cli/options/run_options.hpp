@@ -38,8 +38,7 @@ struct RunOptions {
   std::string loss_scale = "none";
   std::string split = "default";  ///< default, none, each
   std::string levels{};           ///< of a hierarchy; empty: HCCL's
-  std::string network = "auto";
-  HcclOptions hccl_options{};  ///< what counts are the spec's settings
+  HcclOptions hccl_options{};     ///< what counts are the spec's settings
 
   // What is written
   std::string trace{};              ///< file or folder of the timeline; empty: none

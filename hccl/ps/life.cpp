@@ -77,6 +77,7 @@ std::uint32_t RunningJob::add_node(PsRole role, PsHost host, Seconds delay) {
 
 void RunningJob::start() {
   note("scheduler", "starts");
+  checkpoint_.step = options_.first_step;
   for (const PsHost& host : options_.servers) {
     servers_.emplace_back();
     servers_.back().node = add_node(PsRole::server, host, 0);
@@ -84,6 +85,7 @@ void RunningJob::start() {
   for (std::uint32_t number = 0; number < options_.workers.size(); ++number) {
     workers_.emplace_back();
     workers_.back().node = add_node(PsRole::worker, options_.workers[number], options_.skew.start(number));
+    workers_.back().step = options_.first_step;
   }
   place_pieces();
   for (Worker& worker : workers_) {

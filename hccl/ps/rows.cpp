@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/error.hpp"
@@ -20,18 +21,32 @@ const std::vector<std::uint64_t>& RunningJob::rows_of(std::uint32_t key, std::ui
   return place->second;
 }
 
-/// How many of these rows each server has.
-std::vector<std::uint64_t> RunningJob::rows_by_server(std::uint32_t key, const std::vector<std::uint64_t>& rows) const {
-  std::vector<std::uint64_t> counts(servers_.size(), 0);
+/// Which of these rows (ascending) each server has.
+std::vector<std::span<const std::uint64_t>> RunningJob::rows_by_server(std::uint32_t key,
+                                                                       std::span<const std::uint64_t> rows) const {
+  std::vector<std::span<const std::uint64_t>> of_servers(servers_.size());
   const std::uint64_t width = options_.parameters[key].width();
   if (width == 0) internal_error("parameter {} is no table", key);
   for (const PsPiece& piece : pieces_) {
     if (piece.key != key) continue;
-    const auto begin = std::ranges::lower_bound(rows, piece.first / width);
-    const auto end = std::ranges::lower_bound(rows, (piece.first + piece.elements) / width);
-    counts[piece.server] += static_cast<std::uint64_t>(end - begin);
+    of_servers[piece.server] = {std::ranges::lower_bound(rows, piece.first / width),
+                                std::ranges::lower_bound(rows, (piece.first + piece.elements) / width)};
   }
-  return counts;
+  return of_servers;
+}
+
+/// For the log: rows that go between a server and a worker.
+PsLogEntry RunningJob::entry_of_rows(PsLogEntry::Kind kind, std::uint32_t worker, std::uint32_t key,
+                                     std::uint32_t server, std::span<const std::uint64_t> rows) const {
+  PsLogEntry entry{.kind = kind, .worker = worker, .step = workers_[worker].step, .key = key};
+  for (const PsPiece& piece : pieces_) {
+    if (piece.key != key || piece.server != server) continue;
+    entry.first = piece.first;
+    entry.elements = piece.elements;
+  }
+  // A batch that looks rows up says itself which they are.
+  if (options_.keep_log && kind != PsLogEntry::Kind::look_up) entry.rows.assign(rows.begin(), rows.end());
+  return entry;
 }
 
 /// Of a table: ids and rows.
@@ -39,7 +54,8 @@ Bytes RunningJob::push_bytes(std::uint32_t worker, std::uint32_t piece) const {
   const PsParameter& parameter = options_.parameters[pieces_[piece].key];
   if (parameter.rows == 0) return pieces_[piece].bytes();
   const auto& rows = rows_of(pieces_[piece].key, worker, workers_[worker].step);
-  return rows_by_server(pieces_[piece].key, rows)[pieces_[piece].server] * (parameter.width() + 1) * sizeof(float);
+  return rows_by_server(pieces_[piece].key, rows)[pieces_[piece].server].size() * (parameter.width() + 1) *
+         sizeof(float);
 }
 
 void RunningJob::fetch_rows(std::uint32_t worker) {
@@ -63,30 +79,35 @@ void RunningJob::count_look_ups(std::uint32_t worker, std::uint32_t key) {
 /// Ids go to the servers that have their rows, and the rows come back.
 void RunningJob::look_up(std::uint32_t worker, std::uint32_t key) {
   Worker& me = workers_[worker];
-  const auto& rows = rows_of(key, worker, me.step);
-  const std::vector<std::uint64_t> counts = rows_by_server(key, rows);
+  const auto of_servers = rows_by_server(key, rows_of(key, worker, me.step));
   count_look_ups(worker, key);
   EmbeddingFigures& table = table_of(key);
-  for (std::uint32_t server = 0; server < counts.size(); ++server) {
-    if (counts[server] == 0) continue;
+  for (std::uint32_t server = 0; server < of_servers.size(); ++server) {
+    const std::span<const std::uint64_t> rows = of_servers[server];
+    if (rows.empty()) continue;
     ++me.rows_left;
-    const Bytes bytes = counts[server] * options_.parameters[key].width() * sizeof(float);
+    const Bytes bytes = rows.size() * options_.parameters[key].width() * sizeof(float);
     table.fetched += bytes;
-    wire_.send(me.node, servers_[server].node, counts[server] * sizeof(std::uint32_t), PsTraffic::look_up, [=, this] {
-      send_rows(server, worker, bytes, PsTraffic::look_up, [=, this] {
-        --workers_[worker].rows_left;
-        rows_may_be_there(worker);
-      });
-    });
+    wire_.send(me.node, servers_[server].node, rows.size() * sizeof(std::uint32_t), PsTraffic::look_up,
+               [=, this, entry = entry_of_rows(PsLogEntry::Kind::look_up, worker, key, server, rows)] {
+                 send_rows(server, worker, bytes, entry, [=, this] {
+                   --workers_[worker].rows_left;
+                   rows_may_be_there(worker);
+                 });
+               });
   }
 }
 
 /// The server reads and sends rows.
-void RunningJob::send_rows(std::uint32_t server, std::uint32_t worker, Bytes bytes, PsTraffic traffic,
+void RunningJob::send_rows(std::uint32_t server, std::uint32_t worker, Bytes bytes, PsLogEntry entry,
                            const std::function<void()>& arrival) {
   constexpr double read_and_written = 2;
+  const PsTraffic traffic = entry.kind == PsLogEntry::Kind::fetch ? PsTraffic::cache : PsTraffic::look_up;
   work(server, read_and_written * static_cast<double>(bytes) / options_.costs.server_bandwidth,
-       [=, this] { wire_.send(servers_[server].node, workers_[worker].node, bytes, traffic, arrival); });
+       [=, this, entry = std::move(entry)] {
+         log(entry);
+         wire_.send(servers_[server].node, workers_[worker].node, bytes, traffic, arrival);
+       });
 }
 
 void RunningJob::rows_may_be_there(std::uint32_t worker) {
@@ -158,13 +179,15 @@ void RunningJob::exchange_rows(std::uint32_t worker, std::uint32_t key, const Em
   std::vector<std::uint64_t> evicted = rows.evicted;
   std::ranges::sort(evicted);
   write_back(worker, key, evicted, left, done);
-  const std::vector<std::uint64_t> wanted = rows_by_server(key, rows.missed);
+  const auto wanted = rows_by_server(key, rows.missed);
   for (std::uint32_t server = 0; server < servers_.size(); ++server) {
-    if (wanted[server] == 0) continue;
+    if (wanted[server].empty()) continue;
     ++*left;
-    const Bytes bytes = wanted[server] * row;
+    const Bytes bytes = wanted[server].size() * row;
     at(loop_.now() + control(node, servers_[server].node), servers_[server].node, node,
-       [=, this] { send_rows(server, worker, bytes, PsTraffic::cache, done); });
+       [=, this, entry = entry_of_rows(PsLogEntry::Kind::fetch, worker, key, server, wanted[server])] {
+         send_rows(server, worker, bytes, entry, done);
+       });
   }
 }
 
@@ -175,11 +198,15 @@ void RunningJob::write_back(std::uint32_t worker, std::uint32_t key, const std::
   EmbeddingFigures& table = table_of(key);
   table.evicted += rows.size();
   table.written_back += rows.size() * row;
-  const std::vector<std::uint64_t> back = rows_by_server(key, rows);
+  const auto back = rows_by_server(key, rows);
   for (std::uint32_t server = 0; server < servers_.size(); ++server) {
-    if (back[server] == 0) continue;
+    if (back[server].empty()) continue;
     ++*left;
-    wire_.send(workers_[worker].node, servers_[server].node, back[server] * row, PsTraffic::cache, done);
+    wire_.send(workers_[worker].node, servers_[server].node, back[server].size() * row, PsTraffic::cache,
+               [=, this, entry = entry_of_rows(PsLogEntry::Kind::write_back, worker, key, server, back[server])] {
+                 log(entry);
+                 done();
+               });
   }
 }
 

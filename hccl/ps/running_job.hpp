@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -120,7 +121,7 @@ class RunningJob {
   void fetch_rows(std::uint32_t worker);
   void look_up(std::uint32_t worker, std::uint32_t key);
   void count_look_ups(std::uint32_t worker, std::uint32_t key);
-  void send_rows(std::uint32_t server, std::uint32_t worker, Bytes bytes, PsTraffic traffic,
+  void send_rows(std::uint32_t server, std::uint32_t worker, Bytes bytes, PsLogEntry entry,
                  const std::function<void()>& arrival);
   void rows_may_be_there(std::uint32_t worker);
   void prefetch(std::uint32_t worker, std::uint32_t step);
@@ -130,8 +131,10 @@ class RunningJob {
                   const std::shared_ptr<std::size_t>& left, const std::function<void()>& done);
   void new_caches(Worker& worker) const;
   void empty_caches(std::function<void()> then);
-  [[nodiscard]] std::vector<std::uint64_t> rows_by_server(std::uint32_t key,
-                                                          const std::vector<std::uint64_t>& rows) const;
+  [[nodiscard]] std::vector<std::span<const std::uint64_t>> rows_by_server(std::uint32_t key,
+                                                                           std::span<const std::uint64_t> rows) const;
+  [[nodiscard]] PsLogEntry entry_of_rows(PsLogEntry::Kind kind, std::uint32_t worker, std::uint32_t key,
+                                         std::uint32_t server, std::span<const std::uint64_t> rows) const;
   [[nodiscard]] const std::vector<std::uint64_t>& rows_of(std::uint32_t key, std::uint32_t worker,
                                                           std::uint32_t step) const;
   [[nodiscard]] Bytes push_bytes(std::uint32_t worker, std::uint32_t piece) const;
@@ -147,7 +150,9 @@ class RunningJob {
   void apply(std::uint32_t piece, std::vector<PsContribution> contributions);
   /// The server works for so long when it is free; then `done`.
   void work(std::uint32_t server, Seconds time, std::function<void()> done);
-  [[nodiscard]] Seconds memory_time(std::uint32_t piece, std::uint32_t worker, std::uint32_t tensors) const;
+  [[nodiscard]] Seconds memory_time(std::uint64_t elements, std::uint32_t tensors) const;
+  [[nodiscard]] std::uint64_t pushed_elements(std::uint32_t piece, std::uint32_t worker) const;
+  [[nodiscard]] Seconds update_time(std::uint32_t piece, std::span<const PsContribution> contributions) const;
   void place_pieces();
   void count_staleness(std::uint64_t updates);
 

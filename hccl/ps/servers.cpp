@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "base/error.hpp"
@@ -41,13 +42,26 @@ void RunningJob::work(std::uint32_t server, Seconds time, std::function<void()> 
   at(me.free_at, me.node, std::move(done));
 }
 
-/// Of the elements that a worker has pushed: all of a dense piece, rows of a table.
-Seconds RunningJob::memory_time(std::uint32_t piece, std::uint32_t worker, std::uint32_t tensors) const {
-  const PsParameter& parameter = options_.parameters[pieces_[piece].key];
-  std::uint64_t elements = pieces_[piece].elements;
-  if (parameter.rows > 0)
-    elements = push_bytes(worker, piece) / ((parameter.width() + 1) * sizeof(float)) * parameter.width();
+/// A pass of so many tensors over elements.
+Seconds RunningJob::memory_time(std::uint64_t elements, std::uint32_t tensors) const {
   return static_cast<double>(elements * sizeof(float) * tensors) / options_.costs.server_bandwidth;
+}
+
+/// All of a dense piece, rows of a table.
+std::uint64_t RunningJob::pushed_elements(std::uint32_t piece, std::uint32_t worker) const {
+  const PsParameter& parameter = options_.parameters[pieces_[piece].key];
+  if (parameter.rows == 0) return pieces_[piece].elements;
+  return push_bytes(worker, piece) / ((parameter.width() + 1) * sizeof(float)) * parameter.width();
+}
+
+/// An optimizer without states moves those rows of a table alone that have gradients; one with states moves them all.
+Seconds RunningJob::update_time(std::uint32_t piece, std::span<const PsContribution> contributions) const {
+  std::uint64_t elements = pieces_[piece].elements;
+  if (options_.parameters[pieces_[piece].key].rows > 0 && options_.costs.state_tensors == 0) {
+    elements = 0;
+    for (const PsContribution& one : contributions) elements += pushed_elements(piece, one.worker);
+  }
+  return memory_time(elements, tensors_of_update(options_.costs.state_tensors));
 }
 
 /// The worker asks whether it may push or pull, and goes on asking until it may.
@@ -115,9 +129,10 @@ void RunningJob::serve_pull(std::uint32_t worker, std::uint32_t piece) {
 
 void RunningJob::push_arrived(std::uint32_t worker, std::uint32_t piece) {
   const std::uint32_t server = pieces_[piece].server;
-  const std::uint32_t tensors =
-      options_.asynchronous ? tensors_of_update(options_.costs.state_tensors) : tensors_of_addition;
-  work(server, memory_time(piece, worker, tensors), [=, this] { accumulated(worker, piece); });
+  const PsContribution contribution{worker, workers_[worker].step};
+  const Seconds time = options_.asynchronous ? update_time(piece, std::span(&contribution, 1))
+                                             : memory_time(pushed_elements(piece, worker), tensors_of_addition);
+  work(server, time, [=, this] { accumulated(worker, piece); });
 }
 
 void RunningJob::accumulated(std::uint32_t worker, std::uint32_t piece) {
@@ -130,13 +145,7 @@ void RunningJob::accumulated(std::uint32_t worker, std::uint32_t piece) {
   } else {
     for (const std::size_t place : server.rounds->push(states_[piece].place, contribution)) {
       const std::uint32_t updated = server.pieces[place];
-      const std::uint32_t tensors = tensors_of_update(options_.costs.state_tensors);
-      Seconds time = 0;  // rows of a table are those of all workers
-      for (const PsContribution& one : server.rounds->pushed(place)) {
-        time =
-            (options_.parameters[pieces_[updated].key].rows > 0 ? time : 0) + memory_time(updated, one.worker, tensors);
-      }
-      work(pieces_[piece].server, time, [=, this] {
+      work(pieces_[piece].server, update_time(updated, server.rounds->pushed(place)), [=, this] {
         SynchronousRounds& rounds = *server_of(updated).rounds;
         apply(updated, rounds.pushed(place));
         rounds.updated(place);

@@ -14,7 +14,9 @@ void check(const sim::Cluster& cluster, const PsOptions& options) {
     bad_input("option", "{} workers and {} servers: parameter servers need at least one of each",
               options.workers.size(), options.servers.size());
   }
-  if (options.steps == 0 || options.parameters.empty()) internal_error("a job without steps or parameters");
+  if (options.steps <= options.first_step || options.parameters.empty()) {
+    internal_error("a job without steps or parameters");
+  }
   for (const auto* hosts : {&options.workers, &options.servers, &options.spare_workers, &options.spare_servers}) {
     for (const PsHost& host : *hosts) {
       if (host.cpu || host.number < cluster.size()) continue;

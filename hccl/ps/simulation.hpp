@@ -38,7 +38,8 @@ struct PsOptions {
   std::vector<PsParameter> parameters;  ///< those on servers, by key
   bool asynchronous = false;
   std::optional<std::uint32_t> staleness;  ///< steps that a worker may be ahead of the slowest; none: unbounded
-  std::uint32_t steps = 1;
+  std::uint32_t first_step = 0;            ///< those before it have been done
+  std::uint32_t steps = 1;                 ///< with those
   PsCosts costs;
   PsLifeTimes times;
   std::vector<PsRequest> requests;
@@ -56,12 +57,16 @@ struct PsOptions {
 struct PsLogEntry {
   enum class Kind : std::uint8_t {
     step_begin,  ///< a worker begins a step with the weights that it has
+    look_up,     ///< a server reads those rows of the piece of a table that the worker's step looks up, and sends them
+    fetch,       ///< … these rows for the worker's cache, which has them from then on
+    write_back,  ///< these rows have come back from the worker's cache, which no longer has them
+    compute,     ///< the passes of the worker's step begin; all rows that it looks up are there
     update,      ///< a server updates a piece with the sum of these contributions
-    serve,       ///< the server sends a worker the piece as it is now
+    serve,       ///< the server sends a worker the piece as it is now; of a table nothing
     pull,        ///< … which has arrived
     step_end,    ///< the worker puts what it has pulled in the place of its weights
     restore,     ///< a server that was lost gets a piece from the worker's weights, or from what it has just pulled
-    rollback,    ///< everybody goes back to what worker 0 had at the begin of the step
+    rollback,    ///< everybody goes back to what worker 0 had at the begin of the step, and to the tables of that date
     resize,      ///< from this step on there are so many workers; new ones have what the servers have
   };
   Kind kind = Kind::step_begin;
@@ -73,6 +78,7 @@ struct PsLogEntry {
   std::uint64_t elements = 0;
   std::uint64_t version = 0;  ///< after it: updates that the piece has had
   std::vector<PsContribution> contributions{};
+  std::vector<std::uint64_t> rows{};  ///< of fetch and write_back, ascending
 };
 
 struct PsStep {

@@ -69,6 +69,7 @@ void RunningJob::begin_step(std::uint32_t worker) {
 
 void RunningJob::compute(std::uint32_t worker) {
   Worker& me = workers_[worker];
+  log({.kind = PsLogEntry::Kind::compute, .worker = worker, .step = me.step});
   const double speed = options_.skew.speed(number_of(me));
   std::vector<Seconds> ends;
   Seconds end = loop_.now();

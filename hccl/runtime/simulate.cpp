@@ -288,20 +288,6 @@ void add_equal_iterations(SimulatedCollectives& result, Seconds start, const Sim
 
 }  // namespace
 
-sim::NetworkKind automatic_network(const std::vector<CollectiveCall>& calls) {
-  std::map<std::uint32_t, std::uint64_t> transfers;  // of each stream, at once
-  std::set<Rank> npus;
-  for (const CollectiveCall& call : calls) {
-    std::uint64_t& most = transfers[call.stream];
-    most = std::max(most, std::uint64_t{call.schedule->ranks} * call.schedule->queues);
-    const std::vector<Rank> ranks = ranks_of(call);
-    npus.insert(ranks.begin(), ranks.end());
-  }
-  const auto sum = [](std::uint64_t all, const auto& stream) { return all + stream.second; };
-  return sim::automatic_network(static_cast<Rank>(npus.size()),
-                                std::accumulate(transfers.begin(), transfers.end(), std::uint64_t{0}, sum));
-}
-
 SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
                                           const SimulateOptions& options, const std::vector<CollectiveCall>& calls) {
   check(cluster, options, calls);

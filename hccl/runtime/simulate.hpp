@@ -73,9 +73,6 @@ struct SimulatedCollectives {
   sim::Trace trace;
 };
 
-/// The network that `auto` stands for: SimGrid's own up to 64 NPUs and 1024 queues of theirs, then `fluid`.
-[[nodiscard]] sim::NetworkKind automatic_network(const std::vector<CollectiveCall>& calls);
-
 /// One simulation. With the network `fluid` any number of them can follow each other in a process; with `simgrid` only
 /// one, so run it in a child (base/child_process.hpp). Throws Error(bad_input, "collective") for a schedule with more
 /// ranks than the cluster and NPUs that do not fit its ranks, Error(simulated_failure) if it does not come to an end.

@@ -110,7 +110,7 @@ TimedCheck check_timing(const std::shared_ptr<const Schedule>& schedule, const D
                         sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs) {
   constexpr std::size_t most_traced = 1'000'000;
   const std::vector<CollectiveCall> calls{{.name = "schedule", .schedule = schedule}};
-  const SimulateOptions options{.network = automatic_network(calls), .trace = task_count(*schedule) <= most_traced};
+  const SimulateOptions options{.trace = task_count(*schedule) <= most_traced};
   const SimulatedCollectives result = simulate_collectives(cluster, soc, costs, options, calls);
   const CollectiveTime& call = result.calls.front();
 

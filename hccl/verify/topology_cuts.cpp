@@ -31,6 +31,7 @@ class Placement {
       ranks_of_[server].push_back(rank);
     }
     find_pods();
+    find_looks();
   }
 
   [[nodiscard]] const sim::Route& route(Rank from, Rank to) const { return cluster_.route(npus_[from], npus_[to]); }
@@ -58,39 +59,57 @@ class Placement {
     return group;
   }
 
-  /// Calls visit(route) for the routes that are looked at.
+  /// Calls visit(from, to, route) for the routes that are looked at.
   template <typename Visit>
   void visit_routes(const Visit& visit) const {
+    for (const Look& look : looks_) visit(look.from, look.to, *look.route);
+  }
+
+ private:
+  struct Look {
+    Rank from = 0;
+    Rank to = 0;
+    const sim::Route* route = nullptr;
+  };
+
+  /// Servers whose first ranks reach each other without RoCE. A server is looked at beside the one before it and the
+  /// first one of the super-pod that the file gives it: a look at all others would be quadratic in servers.
+  void find_pods() {
+    std::map<std::uint32_t, std::uint32_t> first_of_super_pod;
+    for (std::uint32_t server = 0; server < ranks_of_.size(); ++server) {
+      const std::uint32_t super_pod = cluster_.npu(npus_[ranks_of_[server].front()]).super_pod;
+      const std::uint32_t first = first_of_super_pod.emplace(super_pod, server).first->second;
+      auto pod = static_cast<std::uint32_t>(first_server_.size());
+      for (const std::uint32_t other : {first, std::max(server, 1U) - 1}) {
+        if (other < server && pod == first_server_.size() && without_roce(other, server)) pod = pod_of_[other];
+      }
+      if (pod == first_server_.size()) first_server_.push_back(server);
+      pod_of_.push_back(pod);
+    }
+  }
+
+  [[nodiscard]] bool without_roce(std::uint32_t server, std::uint32_t other) const {
+    return route(ranks_of_[server].front(), ranks_of_[other].front()).transport == sim::Transport::sdma;
+  }
+
+  void find_looks() {
     for (Rank from = 0; from < npus_.size(); ++from) {
       if (all_routes_) {
-        for (Rank to = 0; to < npus_.size(); ++to) {
-          if (to != from) visit(from, to, route(from, to));
-        }
+        for (Rank to = 0; to < npus_.size(); ++to) look_at(from, to);
         continue;
       }
-      for (const Rank to : ranks_of_[server_[from]]) {
-        if (to != from) visit(from, to, route(from, to));
-      }
+      for (const Rank to : ranks_of_[server_[from]]) look_at(from, to);
       for (const std::uint32_t server : others_of(server_[from])) {
         const std::vector<Rank>& there = ranks_of_[server];
         const Rank to = there[from % there.size()];
-        visit(from, to, route(from, to));
-        visit(to, from, route(to, from));
+        look_at(from, to);
+        look_at(to, from);
       }
     }
   }
 
- private:
-  /// Servers whose first ranks reach each other without RoCE.
-  void find_pods() {
-    for (const std::vector<Rank>& ranks : ranks_of_) {
-      const auto pod = std::find_if(first_server_.begin(), first_server_.end(), [&](std::uint32_t server) {
-        return route(ranks_of_[server].front(), ranks.front()).transport == sim::Transport::sdma;
-      });
-      const auto number = static_cast<std::uint32_t>(pod - first_server_.begin());
-      if (pod == first_server_.end()) first_server_.push_back(static_cast<std::uint32_t>(pod_of_.size()));
-      pod_of_.push_back(number);
-    }
+  void look_at(Rank from, Rank to) {
+    if (from != to) looks_.push_back({from, to, &route(from, to)});
   }
 
   /// The next server, one far away, and the first one of the next super-pod.
@@ -115,6 +134,7 @@ class Placement {
   std::vector<std::vector<Rank>> ranks_of_;  // by server
   Groups pod_of_;                            // by server
   std::vector<std::uint32_t> first_server_;  // by super-pod
+  std::vector<Look> looks_;
 };
 
 /// Links that carry all bytes of one direction over the border of a group, in three ways.

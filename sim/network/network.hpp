@@ -6,6 +6,7 @@
 #include "base/units.hpp"
 #include "sim/cluster.hpp"
 #include "sim/event_loop.hpp"
+#include "sim/network_kind.hpp"
 
 /// Moves bytes between NPUs. A transfer of n bytes over an idle route takes exactly route.latency + n / B; transfers
 /// that meet on a link share its capacity by max-min fairness. There are two implementations, which agree to 1e-9:
@@ -14,10 +15,6 @@
 namespace hcclsim::sim {
 
 class FaultPlan;
-
-enum class NetworkKind : std::uint8_t { simgrid, fluid };
-
-[[nodiscard]] std::string_view name_of(NetworkKind kind);
 
 class Network {
  public:
@@ -37,17 +34,11 @@ class Network {
   std::uint64_t completed_ = 0;
 };
 
-/// The kind for a simulation of `npus` NPUs with at most `transfers_at_once` transfers under way at the same time:
-/// SimGrid's network as long as it takes a fraction of a second.
-[[nodiscard]] NetworkKind automatic_network(Rank npus, std::uint64_t transfers_at_once);
-
 /// With `simgrid`, only before anything else has been simulated in this process. `faults`, null if there are none, must
 /// outlive the network: at their dates capacities change, and all rates with them; a transfer over a link that is cut,
 /// or from or to an NPU that stands still, keeps what it has moved and goes on when it can.
 [[nodiscard]] std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop,
                                                     const FaultPlan* faults = nullptr);
-[[nodiscard]] std::unique_ptr<Network> make_simgrid_network(const Cluster& cluster, EventLoop& loop,
-                                                            const FaultPlan* faults);
 [[nodiscard]] std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop,
                                                           const FaultPlan* faults);
 

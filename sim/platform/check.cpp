@@ -6,44 +6,47 @@
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
+#include "sim/platform/document.hpp"
 #include "sim/platform/passes.hpp"
 
 namespace hcclsim::sim {
 namespace {
 
-void check_document(const pugi::xml_document& document, const std::string& directory, PlatformProblems& problems) {
-  check_schema(document, directory, problems);
+void check_document(PlatformDocument& file, const std::string& directory) {
+  check_schema(file.document, directory, file.problems);
   // Names mean nothing in a file whose form is wrong, nor routes where names are.
-  if (problems.any_fatal()) return;
-  const PlatformNames names(document.document_element(), problems);
-  if (problems.any_fatal()) return;
-  check_routes(names, problems);
-  check_properties(document.document_element(), names, problems);
+  if (file.problems.any_fatal()) return;
+  file.names.emplace(file.document.document_element(), file.problems);
+  if (file.problems.any_fatal()) return;
+  check_routes(*file.names, file.problems);
+  check_properties(file.document.document_element(), *file.names, file.problems);
+}
+
+std::unique_ptr<PlatformDocument> checked_platform(const std::string& path) {
+  auto file = std::make_unique<PlatformDocument>(read_text_file(path, "platform"));
+  constexpr unsigned parts = pugi::parse_default | pugi::parse_fragment | pugi::parse_declaration | pugi::parse_doctype;
+  const pugi::xml_parse_result parsed =
+      file->document.load_buffer(file->text.data(), file->text.size(), parts, pugi::encoding_utf8);
+  if (!parsed) {
+    file->problems.fatal(parsed.offset, "bad XML: {}", parsed.description());
+  } else if (file->document.document_element().empty()) {
+    file->problems.fatal(0, "no root element; a platform file holds <platform version=\"4.1\">");
+  } else {
+    check_document(*file, std::filesystem::path(path).parent_path().string());
+  }
+  return file;
 }
 
 }  // namespace
 
-std::vector<PlatformProblem> check_platform(const std::string& path) {
-  const std::string text = read_text_file(path, "platform");
-  PlatformProblems problems(text);
-  pugi::xml_document document;
-  constexpr unsigned parts = pugi::parse_default | pugi::parse_fragment | pugi::parse_declaration | pugi::parse_doctype;
-  const pugi::xml_parse_result parsed = document.load_buffer(text.data(), text.size(), parts, pugi::encoding_utf8);
-  if (!parsed) {
-    problems.fatal(parsed.offset, "bad XML: {}", parsed.description());
-  } else if (document.document_element().empty()) {
-    problems.fatal(0, "no root element; a platform file holds <platform version=\"4.1\">");
-  } else {
-    check_document(document, std::filesystem::path(path).parent_path().string(), problems);
-  }
-  return problems.take();
-}
+std::vector<PlatformProblem> check_platform(const std::string& path) { return checked_platform(path)->problems.take(); }
 
-void require_valid_platform(const std::string& path) {
-  const std::vector<PlatformProblem> problems = check_platform(path);
+std::unique_ptr<PlatformDocument> valid_platform(const std::string& path) {
+  std::unique_ptr<PlatformDocument> file = checked_platform(path);
+  const std::vector<PlatformProblem> problems = file->problems.take();
   const auto first =
       std::find_if(problems.begin(), problems.end(), [](const PlatformProblem& problem) { return problem.fatal; });
-  if (first == problems.end()) return;
+  if (first == problems.end()) return file;
   const auto others = std::count_if(first + 1, problems.end(), [](const PlatformProblem& p) { return p.fatal; });
   const std::string where = first->line == 0 ? path : fmt::format("{}:{}", path, first->line);
   const std::string more = others == 0 ? "" : fmt::format(" (and {} more: hcclsim platform check {})", others, path);

@@ -20,7 +20,4 @@ struct PlatformProblem {
 /// All problems of a platform file, by line. Throws Error(bad_input, "platform") if the file cannot be read.
 [[nodiscard]] std::vector<PlatformProblem> check_platform(const std::string& path);
 
-/// Throws Error(bad_input, "platform") "FILE:LINE: message" for the first fatal problem, with the number of the others.
-void require_valid_platform(const std::string& path);
-
 }  // namespace hcclsim::sim

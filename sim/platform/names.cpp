@@ -24,12 +24,12 @@ PlatformNames::PlatformNames(const pugi::xml_node& platform, PlatformProblems& p
   collect(platform, no_number);
 }
 
-const PlatformPoint* PlatformNames::find_point(const std::string& name) const {
+const PlatformPoint* PlatformNames::find_point(std::string_view name) const {
   const auto found = point_numbers_.find(name);
   return found == point_numbers_.end() ? nullptr : &points_[found->second];
 }
 
-const PlatformLink* PlatformNames::find_link(const std::string& name) const {
+const PlatformLink* PlatformNames::find_link(std::string_view name) const {
   const auto found = link_numbers_.find(name);
   return found == link_numbers_.end() ? nullptr : &links_[found->second];
 }
@@ -40,10 +40,10 @@ bool PlatformNames::inside(std::uint32_t zone, std::uint32_t outer) const {
 }
 
 std::string PlatformNames::link_fault(std::string_view name, std::string_view direction, std::ptrdiff_t at) const {
-  const PlatformLink* link = find_link(std::string(name));
+  const PlatformLink* link = find_link(name);
   bool directed = direction == "UP" || direction == "DOWN";
   if (link == nullptr && !directed) {
-    link = find_link(std::string(without_direction(name)));
+    link = find_link(without_direction(name));
     directed = true;
     if (link != nullptr && !link->split) link = nullptr;
   }
@@ -164,7 +164,7 @@ void PlatformNames::add_link(const pugi::xml_node& element) {
   // "a_UP" is also SimGrid's name for a direction of a SPLITDUPLEX link "a".
   const std::string_view base = without_direction(name);
   if (base.size() != name.size()) {
-    const PlatformLink* const other = find_link(std::string(base));
+    const PlatformLink* const other = find_link(base);
     if (other != nullptr && other->split) report(*other);
   }
   for (const char* const direction : {"_UP", "_DOWN"}) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <pugixml.hpp>
 #include <string>
 #include <string_view>
@@ -44,17 +45,28 @@ struct PlatformLink {
   bool split = false;  ///< SPLITDUPLEX: SimGrid's links are name_UP and name_DOWN
 };
 
+/// A hash of names that finds a name given as any kind of text.
+struct NameHash {
+  using is_transparent = void;
+  [[nodiscard]] std::size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+};
+using NumberOfName = std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>>;
+
 class PlatformNames {
  public:
   /// Collects all names under <platform>; duplicates and impossible clusters go to `problems`.
   PlatformNames(const pugi::xml_node& platform, PlatformProblems& problems);
 
-  [[nodiscard]] const PlatformPoint* find_point(const std::string& name) const;
-  [[nodiscard]] const PlatformLink* find_link(const std::string& name) const;
+  [[nodiscard]] const PlatformPoint* find_point(std::string_view name) const;
+  [[nodiscard]] const PlatformLink* find_link(std::string_view name) const;
   [[nodiscard]] const std::vector<PlatformPoint>& points() const { return points_; }
   [[nodiscard]] const std::vector<PlatformZone>& zones() const { return zones_; }
+  [[nodiscard]] const std::vector<PlatformLink>& links() const { return links_; }
   [[nodiscard]] std::uint32_t number(const PlatformPoint& point) const {
     return static_cast<std::uint32_t>(&point - points_.data());
+  }
+  [[nodiscard]] std::uint32_t number(const PlatformLink& link) const {
+    return static_cast<std::uint32_t>(&link - links_.data());
   }
   /// Whether the zone or one around it is `outer`.
   [[nodiscard]] bool inside(std::uint32_t zone, std::uint32_t outer) const;
@@ -75,8 +87,8 @@ class PlatformNames {
   double links_of_clusters_ = 0;
   std::vector<PlatformZone> zones_;
   std::vector<PlatformLink> links_;
-  std::unordered_map<std::string, std::uint32_t> point_numbers_;
-  std::unordered_map<std::string, std::uint32_t> link_numbers_;
+  NumberOfName point_numbers_;
+  NumberOfName link_numbers_;
   bool links_by_clusters_ = false;  ///< clusters and cabinets make links of names that are not in the file
 };
 

@@ -82,7 +82,7 @@ class RouteCheck {
   }
 
   void check_host_link(const pugi::xml_node& element, std::uint32_t zone) {
-    const std::string name = element.attribute("id").value();
+    const std::string_view name = element.attribute("id").value();
     const PlatformPoint* const point = names_.find_point(name);
     if (names_.zones()[zone].routing != "Cluster") {
       problems_.fatal(place(element), "host_link '{}' can only stand in a zone with routing Cluster", name);
@@ -104,7 +104,7 @@ class RouteCheck {
 
   /// The point at one end of a route; nullptr after a report.
   const PlatformPoint* find_end(const pugi::xml_node& element, const char* end, std::uint32_t zone, bool of_zones) {
-    const std::string name = element.attribute(end).value();
+    const std::string_view name = element.attribute(end).value();
     const PlatformPoint* const point = names_.find_point(name);
     const std::string_view wanted = of_zones ? "zone" : "host or router";
     if (point == nullptr || (point->inner != no_number) != of_zones) {
@@ -121,7 +121,7 @@ class RouteCheck {
   }
 
   void check_gateway(const pugi::xml_node& element, const char* attribute, const PlatformPoint& zone) {
-    const std::string name = element.attribute(attribute).value();
+    const std::string_view name = element.attribute(attribute).value();
     const PlatformPoint* const gateway = names_.find_point(name);
     if (gateway == nullptr || gateway->inner != no_number || !names_.inside(gateway->zone, zone.inner)) {
       problems_.fatal(place(element), "{}: {} '{}' is not a host or router of zone '{}'", element.name(), attribute,
@@ -170,8 +170,8 @@ class RouteCheck {
   void check_route_property(const pugi::xml_node& element) {
     const std::string_view id = element.attribute("id").value();
     const std::vector<std::string_view> ends = split(id.substr(id.find(':') + 1), ':');
-    const PlatformPoint* const source = ends.size() == 2 ? names_.find_point(std::string(ends[0])) : nullptr;
-    const PlatformPoint* const destination = ends.size() == 2 ? names_.find_point(std::string(ends[1])) : nullptr;
+    const PlatformPoint* const source = ends.size() == 2 ? names_.find_point(ends[0]) : nullptr;
+    const PlatformPoint* const destination = ends.size() == 2 ? names_.find_point(ends[1]) : nullptr;
     if (source == nullptr || destination == nullptr || !source->host || !destination->host || source == destination) {
       problems_.fatal(place(element), "property '{}' must name two hosts of this file: route:FROM:TO", id);
       return;

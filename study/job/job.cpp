@@ -84,6 +84,7 @@ JobResult run_job(const JobSpec& spec) {
   JobResult result;
   result.job = read_msjob(spec.file);
   if (!spec.step_time.has_value()) require_simulated_step(result.job);
+  if (spec.run.numerics.has_value()) require_numbers(result.job);
   if (spec.run.compression.has_value() && spec.step_time.has_value()) {
     bad_input("option", "--compress: the time of a step is given (--step-time), and nothing of it is simulated");
   }
@@ -97,6 +98,8 @@ JobResult run_job(const JobSpec& spec) {
   result.servers = servers_of_platform(run.platform, spec.servers);
   result.scenario = spec.scenario;
   result.notes = notes_of(result.job, spec);
+  // The time of a step is that of a run without them.
+  run.numerics.reset();
   StepTime step_time;
   if (spec.step_time.has_value()) {
     step_time = [time = *spec.step_time](const TrainingHosts&) { return StepTimes{.first = time}; };
@@ -106,6 +109,10 @@ JobResult run_job(const JobSpec& spec) {
     step_time = simulated_step_time(run, result.notes);
   }
   result.outcome = simulate_job(result.job, result.servers, spec.scenario, step_time);
+  if (spec.run.numerics.has_value()) {
+    run.numerics = spec.run.numerics;
+    result.numerics = train_job(run, spec.scenario.plan, result.outcome.runs);
+  }
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "study/job/msjob.hpp"
+#include "study/job/numbers.hpp"
 #include "study/job/servers.hpp"
 #include "study/job/simulate_job.hpp"
 #include "study/run/spec.hpp"
@@ -20,7 +21,9 @@ struct ServerSize {
 
 struct JobSpec {
   std::string file{};  ///< of the MSJob
-  RunSpec run{};       ///< what a step is, and the platform; without NPUs and rank table, which the pods decide
+  /// What a step is, and the platform; without NPUs and rank table, which the pods decide. With numerics the training
+  /// is computed too.
+  RunSpec run{};
   std::optional<Seconds> step_time{};  ///< in place of its simulation
   ServerSize servers{};
   JobScenario scenario{};
@@ -33,6 +36,7 @@ struct JobResult {
   JobScenario scenario;
   std::string model;  ///< whose step was simulated; empty: its time was given
   JobOutcome outcome;
+  std::optional<JobNumerics> numerics{};
   std::vector<std::string> notes;  ///< sentences: what has no effect, warnings
 
   [[nodiscard]] bool succeeded() const { return outcome.status.has(JobConditionType::succeeded); }

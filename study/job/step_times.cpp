@@ -40,24 +40,24 @@ StepOnNpus simulate_step(RunSpec spec, const std::vector<Rank>& npus) {
   });
 }
 
-/// Servers run on the CPUs of the servers that have their pods.
-StepOnNpus simulate_step_with_servers(const RunSpec& spec, const TrainingHosts& hosts) {
+}  // namespace
+
+PsSpec servers_on(const TrainingHosts& hosts) {
   PsSpec servers;
   servers.servers = static_cast<std::uint32_t>(hosts.parameter_servers.size());
   servers.hosts = {.cpu = true, .numbers = hosts.parameter_servers};
   servers.worker_npus = hosts.npus;
   servers.generation = hccl::PsGeneration::dynamic;
-  return {{.first = ps_step_time(spec, servers)}, {}};
+  return servers;
 }
-
-}  // namespace
 
 StepTime simulated_step_time(const RunSpec& spec, std::vector<std::string>& notes) {
   const auto known = std::make_shared<std::map<TrainingHosts, StepTimes>>();
   return [spec, known, &notes](const TrainingHosts& hosts) {
     if (const auto found = known->find(hosts); found != known->end()) return found->second;
-    const StepOnNpus step =
-        hosts.parameter_servers.empty() ? simulate_step(spec, hosts.npus) : simulate_step_with_servers(spec, hosts);
+    const StepOnNpus step = hosts.parameter_servers.empty()
+                                ? simulate_step(spec, hosts.npus)
+                                : StepOnNpus{{.first = ps_step_time(spec, servers_on(hosts))}, {}};
     for (const std::string& note : step.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }

@@ -2,6 +2,7 @@
 
 #include "study/job/msjob.hpp"
 #include "study/job/training_hosts.hpp"
+#include "study/ps/spec.hpp"
 #include "study/run/spec.hpp"
 
 /// Where the time of a step of a job comes from.
@@ -11,6 +12,9 @@ namespace hcclsim::study {
 /// there are some; simulated once for each choice of them. With compression of gradients, steps before its start are
 /// plain. `spec` is without NPUs and rank table. What a run notes is added to `notes`, which must outlive the result.
 [[nodiscard]] StepTime simulated_step_time(const RunSpec& spec, std::vector<std::string>& notes);
+
+/// Parameter servers on the CPUs of the servers that have their pods, and workers on exactly these NPUs.
+[[nodiscard]] PsSpec servers_on(const TrainingHosts& hosts);
 
 /// Throws Error(bad_input, "unsupported") for a job whose step cannot be simulated, that of workers without NPUs.
 void require_simulated_step(const MsJob& job);

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "base/error.hpp"
+#include "hccl/ps/id_samples.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 #include "study/run/numeric_shape.hpp"
 
@@ -18,55 +22,113 @@ device::ComputationOptions computation_of(const NumericsSpec& numerics, const de
           .label_smoothing = static_cast<float>(numerics.label_smoothing)};
 }
 
-/// The same training without servers: the mean loss of all workers, step by step.
-std::vector<double> losses_of_data_parallelism(const models::Graph& graph, Experiment& experiment,
-                                               const hccl::ReplayOptions& how, const NumericsSpec& numerics,
-                                               std::uint32_t steps) {
-  hccl::TrainerOptions options;
-  options.workers = numerics.workers;
-  options.optimizer = how.optimizer;
-  options.learning_rate = how.learning_rate;
-  options.computation = how.computation;
-  options.data = how.data;
-  options.shuffle = how.shuffle;
-  options.seed = how.seed;
-  hccl::Trainer trainer(graph, {}, experiment.plan(), options);
-  std::vector<double> losses;
-  while (losses.size() < steps) losses.push_back(trainer.step(false).loss);
-  return losses;
+bool has_tables(const PsExperiment& made) {
+  return std::ranges::any_of(made.options.parameters, [](const hccl::PsParameter& one) { return one.rows > 0; });
 }
 
-}  // namespace
-
-PsNumerics replay_numbers(PsExperiment& made, const hccl::PsOutcome& outcome) {
-  const NumericsSpec& numerics = *made.run.numerics;
-  const Rank workers = made.experiment.npus;
-  const models::Graph graph = numeric_graph(made.run, made.experiment.batch, workers);
-  std::vector<std::uint32_t> order;
+/// The network as it is computed, whose parameters must be those that are timed.
+models::Graph computed_graph(const PsExperiment& made) {
+  models::Graph graph = numeric_graph(made.run, made.experiment.batch, made.experiment.npus);
   for (const models::Gradient& gradient : made.experiment.program->gradients) {
-    order.push_back(gradient.parameter);
     const models::Parameter& parameter = graph.parameters.at(gradient.parameter);
     if (parameter.elements == gradient.elements) continue;
     bad_input("option",
               "{} has {} elements in the shape that is computed, but {} in the timed one; give --numeric-input",
               parameter.name, parameter.elements, gradient.elements);
   }
+  return graph;
+}
+
+/// Samples whose ids are those that the simulated workers look up; null without tables.
+std::shared_ptr<const models::Dataset> dataset_of(const PsExperiment& made, const models::Graph& graph) {
+  if (!has_tables(made)) return nullptr;
+  const std::uint32_t batch = made.experiment.batch.micro_batch;
+  auto samples = std::make_shared<hccl::IdSamples>(graph, batch, made.options.embeddings.ids, made.run.numerics->seed);
+  if (samples->form().elements() * batch != made.options.embeddings.look_ups) {
+    bad_input("unsupported", "{} looks up {} ids in a step, but a batch has {}: its real numbers are not known",
+              graph.title, made.options.embeddings.look_ups, samples->form().elements() * batch);
+  }
+  return samples;
+}
+
+hccl::ReplayOptions replay_options(const PsExperiment& made, const models::Graph& graph,
+                                   std::uint32_t checkpoint_every) {
+  const NumericsSpec& numerics = *made.run.numerics;
   // Workers that are added take their samples from the same data.
-  const std::uint64_t most_workers = workers + made.options.spare_workers.size();
+  const std::uint64_t most_workers = made.experiment.npus + made.options.spare_workers.size();
   hccl::ReplayOptions how{
+      .threads = numerics.workers,
       .optimizer = numerics.optimizer,
       .learning_rate = numerics.learning_rate,
       .computation = computation_of(numerics, made.experiment.soc),
       .data = numerics.data.empty() ? fmt::format("synthetic:{}", most_workers * graph.batch()) : numerics.data,
+      .dataset = dataset_of(made, graph),
+      .cached = made.options.embeddings.cache_rows > 0,
       .shuffle = numerics.shuffle,
       .seed = numerics.seed,
-      .checkpoint_every = made.options.recovery.checkpoint_every};
+      .checkpoint_every = checkpoint_every};
   how.optimizer.rule = made.run.optimizer;
-  hccl::Replay replay(graph, order, made.options.parameters, workers, how);
-  for (const hccl::PsLogEntry& entry : outcome.log) replay.take(entry);
-  PsNumerics result{.computed_shape = shape_text(graph), .data = replay.data().describe(), .steps = replay.steps()};
+  return how;
+}
+
+std::vector<std::uint32_t> production_order(const models::Program& program) {
+  std::vector<std::uint32_t> order;
+  for (const models::Gradient& gradient : program.gradients) order.push_back(gradient.parameter);
+  return order;
+}
+
+}  // namespace
+
+void require_numbers(const PsExperiment& made) {
+  if (!has_tables(made)) return;
+  if (!made.run.numerics->data.empty()) {
+    bad_input("option",
+              "--data {}: with tables of embeddings on servers samples have the ids that --ids says, and labels that "
+              "follow from them; leave it out",
+              made.run.numerics->data);
+  }
+  const std::size_t workers = made.options.workers.size() + made.options.spare_workers.size();
+  if (made.options.embeddings.cache_rows > 0 && made.options.asynchronous && workers > 1) {
+    bad_input("unsupported",
+              "real numbers of asynchronous workers with caches: in each step they would wait for each other's rows; "
+              "leave out --vocab-cache-size or --ps-async");
+  }
+}
+
+PsTraining::PsTraining(const PsExperiment& made, std::uint32_t checkpoint_every)
+    : graph_(computed_graph(made)),
+      numerics_(*made.run.numerics),
+      how_(replay_options(made, graph_, checkpoint_every)),
+      replay_(graph_, production_order(*made.experiment.program), made.options.parameters, made.experiment.npus, how_) {
+}
+
+std::vector<double> PsTraining::losses_of_data_parallelism(Experiment& experiment, std::uint32_t steps) const {
+  hccl::TrainerOptions options;
+  options.workers = numerics_.workers;
+  options.optimizer = how_.optimizer;
+  options.learning_rate = how_.learning_rate;
+  options.computation = how_.computation;
+  options.data = how_.data;
+  options.dataset = how_.dataset;
+  options.shuffle = how_.shuffle;
+  options.seed = how_.seed;
+  hccl::Trainer trainer(graph_, {}, experiment.plan(), options);
+  std::vector<double> losses;
+  while (losses.size() < steps) losses.push_back(trainer.step(false).loss);
+  return losses;
+}
+
+PsNumerics PsTraining::description() const {
+  return {.computed_shape = shape_text(graph_), .data = replay_.data().describe()};
+}
+
+PsNumerics replay_numbers(PsExperiment& made, const hccl::PsOutcome& outcome) {
+  PsTraining training(made, made.options.recovery.checkpoint_every);
+  for (const hccl::PsLogEntry& entry : outcome.log) training.replay().take(entry);
+  PsNumerics result = training.description();
+  result.steps = training.replay().steps();
   if (made.options.spare_workers.empty()) {
-    result.allreduce_losses = losses_of_data_parallelism(graph, made.experiment, how, numerics, made.options.steps);
+    result.allreduce_losses = training.losses_of_data_parallelism(made.experiment, made.options.steps);
   }
   return result;
 }

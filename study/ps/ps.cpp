@@ -272,13 +272,13 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
   if (!skew.speeds.empty()) skew.speeds.resize(workers + added_by(spec).workers, 1);  // new ones are as they should be
   options.skew = device::Skew(skew, workers + added_by(spec).workers);
   options.keep_log = run.numerics.has_value();
+  if (run.numerics.has_value()) require_numbers(*this);
   if (spec.hosts.cpu) {
     if (run.network == sim::NetworkKind::simgrid) {
       bad_input("option", "--network simgrid has no routes to CPUs of other servers; give fluid");
     }
   } else {
-    network =
-        run.network.value_or(sim::automatic_network(workers + spec.servers, std::uint64_t{2} * workers * spec.servers));
+    network = run.network;
   }
   check_memory(*this);
   add_hybrid(*this);

@@ -131,7 +131,7 @@ struct RunSpec {
 
   // How it is simulated
   std::uint32_t iterations = 3;
-  std::optional<sim::NetworkKind> network{};  ///< none: by the number of NPUs
+  sim::NetworkKind network = sim::NetworkKind::fluid;
   hccl::Fold fold = hccl::Fold::automatic;
   device::SkewOptions skew{};
   std::vector<sim::Fault> faults{};  ///< their dates are those since the first step begins

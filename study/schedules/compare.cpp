@@ -23,12 +23,7 @@ std::pair<std::array<Seconds, 2>, PlatformFacts> times_of(const CompareSpec& spe
     const std::vector<std::vector<hccl::CollectiveCall>> points{{{.name = spec.first, .schedule = schedules[0]}},
                                                                 {{.name = spec.second, .schedule = schedules[1]}}};
     for (const auto& calls : points) platform.require_ranks(calls.front().name, calls.front().schedule->ranks);
-    // One network for both, so that equal schedules take the same time.
-    const bool simgrid = std::all_of(points.begin(), points.end(), [](const auto& calls) {
-      return hccl::automatic_network(calls) == sim::NetworkKind::simgrid;
-    });
-    const hccl::SimulateOptions options{.network = simgrid ? sim::NetworkKind::simgrid : sim::NetworkKind::fluid,
-                                        .exec_timeout = platform.config.exec_timeout};
+    const hccl::SimulateOptions options{.exec_timeout = platform.config.exec_timeout};
     const auto results = simulate_each(platform.cluster, platform.soc, platform.costs, options, points);
     return std::pair(std::array{results[0].makespan, results[1].makespan}, platform.facts());
   });

@@ -34,8 +34,7 @@ TextOnPlatform draw_schedule(const PlatformSpec& platform, const std::string& fi
   return on_platform(platform, obeyed_by_schedules, [&](LoadedPlatform& on) {
     on.require_ranks(file, schedule->ranks);
     const std::vector<hccl::CollectiveCall> calls{{.name = schedule->algorithm, .schedule = schedule}};
-    const hccl::SimulateOptions options{
-        .network = hccl::automatic_network(calls), .trace = true, .exec_timeout = on.config.exec_timeout};
+    const hccl::SimulateOptions options{.trace = true, .exec_timeout = on.config.exec_timeout};
     const auto result = simulate_collectives(on.cluster, on.soc, on.costs, options, calls);
     return TextOnPlatform{draw(result.trace), on.facts()};
   });

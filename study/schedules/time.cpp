@@ -34,7 +34,7 @@ ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveC
   }
   const bool together = spec.together && calls.size() > 1;
   const hccl::SimulateOptions options{
-      .network = spec.network.value_or(hccl::automatic_network(calls)),
+      .network = spec.network,
       .launch = spec.launch,
       .iterations = spec.iterations,
       .warmups = spec.warmups,

@@ -24,7 +24,7 @@ struct TimedFile {
 struct TimeSpec {
   PlatformSpec platform{};
   std::vector<TimedFile> files{};
-  std::optional<sim::NetworkKind> network{};  ///< none: simgrid for few NPUs, else fluid
+  sim::NetworkKind network = sim::NetworkKind::fluid;
   hccl::LaunchMode launch = hccl::LaunchMode::graph;
   std::uint32_t iterations = 1;
   std::uint32_t warmups = 0;

@@ -56,7 +56,8 @@ hccl::Plan plan_of(const models::Graph& graph, const TrainingSetup& setup) {
 }
 
 std::unique_ptr<hccl::Trainer> make_trainer(const TrainingSetup& setup) {
-  models::Graph graph = models::make_model({.name = setup.model, .batch = setup.batch, .input = setup.input});
+  models::Graph graph = models::make_model(
+      {.name = setup.model, .batch = setup.batch, .input = setup.input, .vocabulary = setup.vocabulary});
   const hccl::Plan plan = plan_of(graph, setup);
   return std::make_unique<hccl::Trainer>(std::move(graph), std::vector<models::Graph>{}, plan, setup.options);
 }

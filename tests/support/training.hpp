@@ -16,7 +16,8 @@ namespace hcclsim::test {
 struct TrainingSetup {
   std::string model = "lenet";
   std::uint32_t batch = 4;
-  std::optional<std::uint32_t> input{};  ///< pixels; unset: the model's own
+  std::optional<std::uint32_t> input{};       ///< pixels; unset: the model's own
+  std::optional<std::uint32_t> vocabulary{};  ///< rows of tables; unset: the model's own
   Rank npus = 4;
   std::function<hccl::Schedule(const hccl::Operation&)> build{};  ///< unset: ring
   DataType wire = DataType::fp32;

@@ -29,6 +29,18 @@ function podTimeline(pods, end) {
   return box;
 }
 
+// Losses of the runs of all workers together, or of each that trains by itself, over simulated time.
+function jobLosses(training) {
+  const colours = ["forward", "allreduce", "update", "backward", "check", "flag"];
+  const lines = {};
+  for (const run of training) {
+    (lines[run.worker || "all workers"] ??= []).push(...run.numbers.map((step) => [step.end_s, step.loss]));
+  }
+  return lineChart("Loss over simulated time",
+    Object.entries(lines).slice(0, colours.length).map(([name, points], number) => ({ name, points, colour: colours[number] })),
+    axis("s", short), axis("loss", short), { x: short, y: short }, { tall: true });
+}
+
 function jobSections(data) {
   const { result } = data;
   const date = (seconds) => (seconds === null ? "–" : fixed(seconds, 3));
@@ -61,6 +73,7 @@ function jobSections(data) {
                                                  { title: "Step ms", number: true }, { title: "Ended" }],
         result.training.map((run) => [run.worker || "all", date(run.start_s), date(run.end_s), String(run.first_step),
                                       String(run.steps), milliseconds(run.step_time_s), run.ended]))),
+      result.numerics ? section("loss", "Loss", jobLosses(result.training)) : null,
       section("events", "Events", table("", [{ title: "First s", number: true }, { title: "Last s", number: true },
                                              { title: "Count", number: true }, { title: "Type" }, { title: "Reason" },
                                              { title: "Object" }, { title: "Message" }],

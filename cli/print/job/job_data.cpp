@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/json.hpp"
 #include "cli/print/job/job_report.hpp"
@@ -111,20 +113,32 @@ Json event_list(const JobOutcome& outcome) {
   return events;
 }
 
-Json run_list(const JobOutcome& outcome) {
+Json step_list(const std::vector<study::JobStep>& steps) {
+  Json list = Json::array();
+  for (const study::JobStep& step : steps) {
+    list.push_back(
+        Json::object({{"step", step.step}, {"end_s", step.end}, {"loss", step.loss}, {"accuracy", step.accuracy}}));
+  }
+  return list;
+}
+
+Json run_list(const JobResult& result) {
   Json runs = Json::array();
-  for (const study::TrainingRun& run : outcome.runs) {
+  for (std::size_t number = 0; number < result.outcome.runs.size(); ++number) {
+    const study::TrainingRun& run = result.outcome.runs[number];
     const bool compressed = run.step_times.change_at != study::StepTimes::never;
-    runs.push_back(Json::object({{"worker", run.worker},
-                                 {"start_s", run.start},
-                                 {"end_s", or_null(run.end)},
-                                 {"first_step", run.first_step},
-                                 {"steps", run.steps},
-                                 {"step_time_s", run.step_times.first},
-                                 {"compressed_from_step", compressed ? Json(run.step_times.change_at) : Json()},
-                                 {"compressed_step_time_s", compressed ? Json(run.step_times.then) : Json()},
-                                 {"npus", run.hosts.npus},
-                                 {"ended", run.why_ended}}));
+    Json object = Json::object({{"worker", run.worker},
+                                {"start_s", run.start},
+                                {"end_s", or_null(run.end)},
+                                {"first_step", run.first_step},
+                                {"steps", run.steps},
+                                {"step_time_s", run.step_times.first},
+                                {"compressed_from_step", compressed ? Json(run.step_times.change_at) : Json()},
+                                {"compressed_step_time_s", compressed ? Json(run.step_times.then) : Json()},
+                                {"npus", run.hosts.npus},
+                                {"ended", run.why_ended}});
+    if (result.numerics.has_value()) object.append("numbers", step_list(result.numerics->runs[number]));
+    runs.push_back(std::move(object));
   }
   return runs;
 }
@@ -182,31 +196,38 @@ std::string job_json(const JobResult& result) {
                           {"deleted_s", or_null(outcome.pod_group->deleted)}});
   }
   const study::JobCounters& counters = outcome.counters;
-  const Json report = Json::object({{"format_version", 1},
-                                    {"job", result.job.name},
-                                    {"namespace", result.job.name_space},
-                                    {"platform", result.platform},
-                                    {"model", result.model.empty() ? Json() : Json(result.model)},
-                                    {"steps", result.scenario.plan.steps},
-                                    {"state", outcome.status.state()},
-                                    {"sentence", job_sentence(result)},
-                                    {"ending", endings.at(static_cast<std::size_t>(outcome.ending))},
-                                    {"end_s", outcome.end},
-                                    {"deleted", outcome.deleted},
-                                    {"waits", outcome.waits},
-                                    {"counters", Json::object({{"created", counters.created},
-                                                               {"succeeded", counters.succeeded},
-                                                               {"failed", counters.failed},
-                                                               {"restarted", counters.restarted},
-                                                               {"deleted", counters.deleted}})},
-                                    {"status", status_object(result)},
-                                    {"conditions", condition_history(outcome)},
-                                    {"pods", std::move(pods)},
-                                    {"services", service_list(outcome)},
-                                    {"pod_group", std::move(group)},
-                                    {"events", event_list(outcome)},
-                                    {"training", run_list(outcome)},
-                                    {"notes", result.notes}});
+  Json report = Json::object({{"format_version", 1},
+                              {"job", result.job.name},
+                              {"namespace", result.job.name_space},
+                              {"platform", result.platform},
+                              {"model", result.model.empty() ? Json() : Json(result.model)},
+                              {"steps", result.scenario.plan.steps},
+                              {"state", outcome.status.state()},
+                              {"sentence", job_sentence(result)},
+                              {"ending", endings.at(static_cast<std::size_t>(outcome.ending))},
+                              {"end_s", outcome.end},
+                              {"deleted", outcome.deleted},
+                              {"waits", outcome.waits},
+                              {"counters", Json::object({{"created", counters.created},
+                                                         {"succeeded", counters.succeeded},
+                                                         {"failed", counters.failed},
+                                                         {"restarted", counters.restarted},
+                                                         {"deleted", counters.deleted}})},
+                              {"status", status_object(result)},
+                              {"conditions", condition_history(outcome)},
+                              {"pods", std::move(pods)},
+                              {"services", service_list(outcome)},
+                              {"pod_group", std::move(group)},
+                              {"events", event_list(outcome)},
+                              {"training", run_list(result)},
+                              {"notes", result.notes}});
+  if (const auto& numerics = result.numerics; numerics.has_value()) {
+    report.append("numerics",
+                  Json::object({{"computed_shape", numerics->computed_shape},
+                                {"data", numerics->data},
+                                {"seed", numerics->seed},
+                                {"failure", numerics->failure.has_value() ? numerics->failure->what() : ""}}));
+  }
   return report.dump(2) + '\n';
 }
 

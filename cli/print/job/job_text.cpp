@@ -113,6 +113,37 @@ std::string training_text(const JobResult& result) {
   return text + table.to_string("  ");
 }
 
+std::string number_text(double value) { return fmt::format("{:.4f}", value); }
+
+/// What the runs of the training computed.
+std::string numerics_text(const JobResult& result) {
+  const study::JobNumerics& numerics = *result.numerics;
+  if (numerics.computed_shape.empty()) return "Real gradients: no step was computed\n";
+  std::string text = fmt::format("Real gradients: {} on every NPU, {}, seed {}\n", numerics.computed_shape,
+                                 numerics.data, numerics.seed);
+  Table table("<BY|FROM STEP|DONE|LOSS FIRST|LOSS LAST|ACCURACY LAST");
+  bool resumed = false;
+  for (std::size_t number = 0; number < numerics.runs.size(); ++number) {
+    const study::TrainingRun& run = result.outcome.runs[number];
+    const std::vector<study::JobStep>& steps = numerics.runs[number];
+    if (steps.empty()) continue;
+    resumed = resumed || run.first_step > 0;
+    table.add_row({run.worker.empty() ? "all" : run.worker, std::to_string(run.first_step),
+                   std::to_string(steps.size()), number_text(steps.front().loss), number_text(steps.back().loss),
+                   number_text(steps.back().accuracy)});
+  }
+  text += table.to_string("  ");
+  if (resumed) {
+    text +=
+        result.job.of(study::JobRole::ps) == nullptr
+            ? "  A run from a later step than 0 goes on from the checkpoint before it: weights, what the optimizer\n"
+              "  keeps, and the position in the data.\n"
+            : "  A run from a later step than 0 goes on from the weights of the checkpoint before it; what the\n"
+              "  optimizers of the servers kept is lost.\n";
+  }
+  return text;
+}
+
 // --- The timeline: a row for the job and one for every pod
 
 constexpr std::size_t timeline_columns = 64;
@@ -212,6 +243,7 @@ std::string job_text(const JobResult& result) {
   text += "\nConditions\n" + condition_table(outcome);
   text += "\nEvents\n" + event_table(outcome);
   text += "\n" + training_text(result);
+  if (result.numerics.has_value()) text += "\n" + numerics_text(result);
   text += "\n" + timeline_text(result);
   for (const std::string& note : result.notes) text += fmt::format("Note: {}\n", note);
   return text;

@@ -56,7 +56,8 @@ Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const P
       tasks_(numeric_tasks(plan)),
       buckets_(plan.roles.front().segments),
       pool_(options_.workers),
-      data_(models::open_dataset(options_.data, graph_, options_.seed)) {
+      data_(options_.dataset != nullptr ? options_.dataset
+                                        : models::open_dataset(options_.data, graph_, options_.seed)) {
   if (plan.compression.has_value() && !options_.gradients_mean) {
     bad_input("unsupported", "a compression hook gives the mean of the gradients: their sum has no --compress");
   }

@@ -46,10 +46,11 @@ struct TrainerOptions {
   device::LearningRate learning_rate{};
   device::LossScaler loss_scale{};
   std::optional<double> clip_norm{};
-  device::ComputationOptions computation{};  ///< its overflow is that of the wire too
-  std::string data = "synthetic";            ///< as open_dataset takes it
-  bool shuffle = true;                       ///< epochs, where the source is to be shuffled at all
-  std::uint64_t seed = 1;                    ///< of weights, synthetic data, shuffling and dropout
+  device::ComputationOptions computation{};          ///< its overflow is that of the wire too
+  std::string data = "synthetic";                    ///< as open_dataset takes it
+  std::shared_ptr<const models::Dataset> dataset{};  ///< what `data` names, where open_dataset does not know it
+  bool shuffle = true;                               ///< epochs, where the source is to be shuffled at all
+  std::uint64_t seed = 1;                            ///< of weights, synthetic data, shuffling and dropout
   /// Replicas draw their weights from seeds of their own, but for the first of each stage: as processes do that have
   /// no seed in common. Parameters of which they keep parts are drawn together.
   bool own_weights = false;
@@ -159,7 +160,7 @@ class Trainer {
   std::vector<NumericTask> tasks_;  // of a step
   std::vector<Segment> buckets_;    // of a compression hook
   device::WorkerPool pool_;
-  std::unique_ptr<models::Dataset> data_;
+  std::shared_ptr<const models::Dataset> data_;
   std::vector<std::unique_ptr<TrainedStage>> stages_;  // of each role
   std::vector<Owner> owners_;                          // of parameters
   std::vector<models::Sampler> samplers_;              // of each replica

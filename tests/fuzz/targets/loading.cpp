@@ -4,6 +4,7 @@
 
 #include "base/memory_file.hpp"
 #include "sim/platform/check.hpp"
+#include "sim/platform/document.hpp"
 #include "study/platform_summary.hpp"
 #include "tests/fuzz/targets.hpp"
 
@@ -12,7 +13,7 @@ namespace hcclsim::fuzz {
 int fuzz_platform_loading(Input input) {
   const MemoryFile file(text_of(input));
   return attempt([&] {
-    sim::require_valid_platform(file.path());
+    static_cast<void>(sim::valid_platform(file.path()));
     require(study::load_platform(file.path()).npus > 0, "a platform without NPUs");
   });
 }

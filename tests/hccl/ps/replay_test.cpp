@@ -4,77 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hccl/collective/algorithm/ring.hpp"
-#include "models/lowering/lower.hpp"
-#include "models/zoo/zoo.hpp"
-#include "tests/support/ps_job.hpp"
+#include "tests/hccl/ps/trained_job.hpp"
 #include "tests/support/training.hpp"
 
 /// Real gradients in the order of simulated time, against training without servers.
 namespace hcclsim::hccl {
 namespace {
 
-struct Job {
-  std::string model = "mlp:20,16,10";
-  std::uint32_t batch = 4;
-  std::uint32_t workers = 2;
-  std::uint32_t servers = 2;
-  std::uint32_t steps = 5;
-  models::Optimizer optimizer = models::Optimizer::sgd;
-};
-
-struct Trained {
-  PsOutcome outcome;
-  std::unique_ptr<Replay> replay;
-};
-
-/// The network's own parameters with the kernels of a program made by hand.
-Trained train(const Job& job, const std::function<void(PsOptions&)>& change = {}) {
-  static sim::Cluster cluster(std::string(HCCLSIM_TEST_DATA) + "/platforms/star8.xml");
-  const models::Graph graph = models::make_model({.name = job.model, .batch = job.batch});
-  models::Program program = lower(graph, {});
-  for (models::Kernel& kernel : program.kernels) kernel.duration = 1e-4;
-  PsOptions options = test::ps_options({}, job.workers, job.servers, job.steps);
-  for (std::uint32_t parameter = 0; parameter < graph.parameters.size(); ++parameter) {
-    const auto gradient = std::ranges::find(program.gradients, parameter, &models::Gradient::parameter);
-    options.parameters.push_back({.name = gradient->name,
-                                  .gradient = static_cast<std::uint32_t>(gradient - program.gradients.begin()),
-                                  .elements = gradient->elements});
-  }
-  options.costs.call = 1e-5;
-  if (change) change(options);
-  Trained trained;
-  trained.outcome = simulate_parameter_server(cluster, program, options, sim::NetworkKind::fluid);
-  const std::size_t most_workers = job.workers + options.spare_workers.size();
-  ReplayOptions how{.data = fmt::format("synthetic:{}", most_workers * job.batch)};
-  how.learning_rate = device::LearningRate(0.05);
-  how.optimizer.rule = job.optimizer;
-  how.checkpoint_every = options.recovery.checkpoint_every;
-  trained.replay = std::make_unique<Replay>(graph, test::production_order(graph), options.parameters, job.workers, how);
-  for (const PsLogEntry& entry : trained.outcome.log) trained.replay->take(entry);
-  return trained;
-}
-
-/// The same without servers.
-std::unique_ptr<Trainer> by_allreduce(const Job& job) {
-  test::TrainingSetup setup{.model = job.model, .batch = job.batch, .npus = job.workers};
-  setup.options.optimizer.rule = job.optimizer;
-  setup.options.learning_rate = device::LearningRate(0.05);
-  setup.options.data = fmt::format("synthetic:{}", job.workers * job.batch);
-  std::unique_ptr<Trainer> trainer = test::make_trainer(setup);
-  for (std::uint32_t step = 0; step < job.steps; ++step) static_cast<void>(trainer->step(false));
-  return trainer;
-}
-
-double largest_difference(const std::vector<std::vector<float>>& one, const std::vector<std::vector<float>>& other) {
-  double most = 0;
-  for (std::size_t p = 0; p < one.size(); ++p) {
-    for (std::size_t i = 0; i < one[p].size(); ++i) {
-      most = std::max(most, std::abs(static_cast<double>(one[p][i]) - other[p][i]));
-    }
-  }
-  return most;
-}
+using Job = test::TrainedJob;
+using test::by_allreduce;
+using test::largest_difference;
+using test::Trained;
 
 TEST(PsReplay, AppliesTheMeanOfARoundAsA13) {
   const std::vector<float> gradients{3, 6, 9};

@@ -379,21 +379,6 @@ TEST(SimulateCollectives, BadCallsAreRefused) {
   EXPECT_THAT(refusal({{"far", small_ring_of_two(), {0, 9}}}), testing::HasSubstr("no NPU 9"));
 }
 
-TEST(SimulateCollectives, TheNetworkOfAuto) {
-  const auto with = [](Rank ranks, std::uint32_t queues) {
-    Schedule schedule;
-    schedule.ranks = ranks;
-    schedule.queues = queues;
-    return std::make_shared<const Schedule>(schedule);
-  };
-  using sim::NetworkKind;
-  EXPECT_EQ(automatic_network({{"", with(64, 16)}}), NetworkKind::simgrid);
-  EXPECT_EQ(automatic_network({{"", with(65, 1)}}), NetworkKind::fluid);
-  EXPECT_EQ(automatic_network({{"", with(33, 32)}}), NetworkKind::fluid);
-  EXPECT_EQ(automatic_network({{"", with(32, 31)}, {"", with(32, 31)}}), NetworkKind::simgrid);
-  EXPECT_EQ(automatic_network({{"", with(32, 31), {}, 0, 0}, {"", with(32, 31), {}, 0, 1}}), NetworkKind::fluid);
-}
-
 // 1000 elements of 4 B in 1 us among 4 ranks.
 TEST(Bandwidth, OfTheBusDependsOnTheCollective) {
   const auto ratio = [](Collective collective) {

@@ -1,4 +1,5 @@
 #include "sim/platform/check.hpp"
+#include "sim/platform/document.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -111,11 +112,11 @@ TEST(PlatformCheck, FindsEveryProblemOfTheBadFilesWithItsLine) {
       fatal = fatal || !warning;
     }
     if (!fatal) {
-      EXPECT_NO_THROW(require_valid_platform(file.path()));
+      EXPECT_NO_THROW(static_cast<void>(valid_platform(file.path())));
       continue;
     }
     try {
-      require_valid_platform(file.path());
+      static_cast<void>(valid_platform(file.path()));
       ADD_FAILURE() << "accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::bad_input);
@@ -174,7 +175,7 @@ TEST(PlatformCheck, NamesTheNumberOfOtherProblems) {
   text.replace(text.find("1us"), 3, "-1us");
   const TemporaryFile file(text);
   try {
-    require_valid_platform(file.path());
+    static_cast<void>(valid_platform(file.path()));
     ADD_FAILURE() << "accepted";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("platform.xml:17: link roce-0: latency '-1us' is negative (and 1 more:"));

@@ -1,7 +1,10 @@
+#include "sim/simgrid/network.hpp"
+
 #include <simgrid/s4u/Comm.hpp>
 #include <simgrid/s4u/Engine.hpp>
 #include <simgrid/s4u/Host.hpp>
 #include <simgrid/s4u/Link.hpp>
+#include <simgrid/s4u/NetZone.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +15,9 @@
 
 #include "base/error.hpp"
 #include "sim/faults/fault_plan.hpp"
-#include "sim/network/network.hpp"
+#include "sim/flat_map.hpp"
+#include "sim/simgrid/engine.hpp"
+#include "sim/simgrid/source.hpp"
 
 /// The network `simgrid`: every transfer is a Comm of SimGrid on SimGrid's own network model. Only the latency is paid
 /// by us, before the Comm starts: SimGrid's sharing is max-min fair when no link has a latency.
@@ -38,7 +43,13 @@ class SimgridNetwork final : public Network, private EventHandler {
     }();
     static_cast<void>(connected);
     for (LinkId link = 0; link < cluster.links().size(); ++link) {
-      cluster.simgrid_link(link).set_bandwidth(cluster.capacity(link) * payload_scale);
+      links_.push_back(engine().link_by_name(cluster.links()[link].name));
+      links_.back()->set_bandwidth(cluster.capacity(link) * payload_scale);
+    }
+    for (Rank rank = 0; rank < cluster.size(); ++rank) {
+      const std::string& name = cluster.npu(rank).name;
+      hosts_.push_back(engine().host_by_name(name));
+      ports_.push_back(engine().host_by_name_or_null(port_host_of(name)));
     }
     if (faults_ == nullptr) return;
     for (const Seconds date : faults_->dates_of_transfers()) loop_.at(date, {}, *this, fault);
@@ -59,6 +70,7 @@ class SimgridNetwork final : public Network, private EventHandler {
       bad_input("network", "a transfer of {} bytes is too large for the network simgrid (about 3e10); use fluid",
                 bytes);
     }
+    require_same_way(route);
     ++started_;
     auto slot = static_cast<std::uint32_t>(transfers_.size());
     if (free_.empty()) {
@@ -74,6 +86,39 @@ class SimgridNetwork final : public Network, private EventHandler {
   }
 
  private:
+  /// By rank: the hosts between which SimGrid has the route.
+  [[nodiscard]] const std::vector<simgrid::s4u::Host*>& ends(const Route& route) const {
+    return route.between_ports ? ports_ : hosts_;
+  }
+
+  /// Sees to it that SimGrid leads a transfer over the links of the route: it is told of ways that its zones do not
+  /// lead.
+  void require_same_way(const Route& route) {
+    const std::uint64_t key = std::uint64_t{route.source} << 32 | route.destination;
+    if (known_.find(key) != FlatMap::none) return;
+    known_.insert(key, 1);
+    simgrid::s4u::Host& from = *ends(route)[route.source];
+    simgrid::s4u::Host& to = *ends(route)[route.destination];
+    if (route.between_ports || route.by_property) {
+      auto* const zone = from.get_englobing_zone();
+      if (zone != to.get_englobing_zone()) {
+        bad_input("platform",
+                  "{}: property route:{}:{} joins NPUs of different zones; only NPUs of one zone can be joined",
+                  cluster_.path(), cluster_.npu(route.source).name, cluster_.npu(route.destination).name);
+      }
+      std::vector<simgrid::s4u::LinkInRoute> links;
+      for (const LinkId link : route.links) links.emplace_back(links_[link]);
+      zone->add_bypass_route(from.get_netpoint(), to.get_netpoint(), nullptr, nullptr, links);
+    }
+    std::vector<simgrid::s4u::Link*> way;
+    from.route_to(&to, way, nullptr);
+    const auto same = [this](LinkId link, const simgrid::s4u::Link* other) { return links_[link] == other; };
+    if (!std::ranges::equal(route.links, way, same)) {
+      internal_error("{}: SimGrid leads from '{}' to '{}' over other links", cluster_.path(), from.get_name(),
+                     to.get_name());
+    }
+  }
+
   struct Transfer {
     const Route* route = nullptr;
     std::uint64_t payload = 0;  // scaled bytes; 0 once they have arrived
@@ -112,9 +157,10 @@ class SimgridNetwork final : public Network, private EventHandler {
     if (changes) set_bandwidths(transfer.route->links, [this](LinkId link) { return faults_->largest_factor(link); });
     transfer.comm = simgrid::s4u::Comm::sendto_init();
     under_way_.emplace(transfer.comm.get(), slot);
+    const std::vector<simgrid::s4u::Host*>& route_ends = ends(*transfer.route);
     // The payload comes first: the Comm starts as soon as both ends are set.
-    transfer.comm->set_payload_size(transfer.payload)->set_source(&cluster_.simgrid_source(*transfer.route));
-    transfer.comm->set_destination(&cluster_.simgrid_destination(*transfer.route));
+    transfer.comm->set_payload_size(transfer.payload)->set_source(route_ends[transfer.route->source]);
+    transfer.comm->set_destination(route_ends[transfer.route->destination]);
     if (changes) set_bandwidths(transfer.route->links, factor_now());
   }
 
@@ -123,7 +169,7 @@ class SimgridNetwork final : public Network, private EventHandler {
   void set_bandwidths(const Links& links, const Factor& factor_of) {
     for (const LinkId link : links) {
       const double factor = factor_of(link);
-      if (factor > 0) cluster_.simgrid_link(link).set_bandwidth(cluster_.capacity(link) * factor * payload_scale);
+      if (factor > 0) links_[link]->set_bandwidth(cluster_.capacity(link) * factor * payload_scale);
     }
   }
 
@@ -168,7 +214,11 @@ class SimgridNetwork final : public Network, private EventHandler {
 
   const Cluster& cluster_;
   EventLoop& loop_;
-  const FaultPlan* faults_;  // null: there are none
+  const FaultPlan* faults_;                 // null: there are none
+  std::vector<simgrid::s4u::Link*> links_;  // by LinkId
+  std::vector<simgrid::s4u::Host*> hosts_;  // by rank
+  std::vector<simgrid::s4u::Host*> ports_;  // by rank; null without a port
+  FlatMap known_;                           // pairs of ranks whose way is known to be the same
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
   std::unordered_map<const simgrid::s4u::Activity*, std::uint32_t> under_way_;
@@ -177,7 +227,7 @@ class SimgridNetwork final : public Network, private EventHandler {
 
 }  // namespace
 
-std::unique_ptr<Network> make_simgrid_network(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults) {
+std::unique_ptr<Network> make_simgrid_comms(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults) {
   return std::make_unique<SimgridNetwork>(cluster, loop, faults);
 }
 

@@ -6,7 +6,7 @@
 #include <simgrid/s4u/Engine.hpp>
 
 /// The one SimGrid engine of this process, configured so that bytes flow with exact max-min fairness: CM02 without
-/// cross-traffic, TCP window or loss of precision. For the files of sim/ only.
+/// cross-traffic, TCP window or loss of precision. For the files of sim/simgrid/ only.
 namespace hcclsim::sim {
 
 /// The engine: the one that exists, or a new one that lives until the process ends. An engine of somebody else is
