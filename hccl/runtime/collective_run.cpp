@@ -125,8 +125,10 @@ void CollectiveRun::drain() {
 void CollectiveRun::advance(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
   while (const Task* task = queue.walk.task()) {
-    if (machine_.faults != nullptr) queue.date = later(place, queue.date, 0);
-    if (std::isinf(queue.date)) return;  // its NPU is lost
+    if (machine_.faults != nullptr) {
+      queue.date = later(place, queue.date, 0);
+      if (std::isinf(queue.date)) return;  // its NPU is lost
+    }
     if (members_[place].pace.task > 0) wait_for_issue(members_[place], queue);
     switch (task->kind) {
       case TaskKind::wait:
