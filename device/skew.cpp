@@ -78,6 +78,9 @@ std::string_view name_of(JitterShape shape) {
 }
 
 Skew::Skew(SkewOptions options, Rank size) : options_(std::move(options)) {
+  if (!(options_.start >= 0 && std::isfinite(options_.start))) {
+    bad_input("option", "start is at {} s, must be at 0 or later", options_.start);
+  }
   if (!(options_.start_skew >= 0 && std::isfinite(options_.start_skew))) {
     bad_input("option", "start skew is {} s, must be 0 or more", options_.start_skew);
   }
@@ -110,14 +113,15 @@ void Skew::go_on(std::uint32_t iterations, std::vector<Seconds> ends) {
 }
 
 bool Skew::none() const {
-  return !goes_on() && options_.start_skew == 0 && options_.speed_spread == 0 && options_.jitter == 0 &&
+  return !goes_on() && options_.start == 0 && options_.start_skew == 0 && options_.speed_spread == 0 &&
+         options_.jitter == 0 &&
          std::all_of(options_.speeds.begin(), options_.speeds.end(), [](double speed) { return speed == 1; });
 }
 
 Seconds Skew::start(Rank rank) const {
   if (goes_on()) return starts_.at(rank);
-  if (options_.start_skew == 0) return 0;
-  return options_.start_skew * uniform(draw(options_.seed, Purpose::start, rank));
+  if (options_.start_skew == 0) return options_.start;
+  return options_.start + options_.start_skew * uniform(draw(options_.seed, Purpose::start, rank));
 }
 
 double Skew::speed(Rank rank) const {

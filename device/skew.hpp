@@ -19,7 +19,8 @@ enum class JitterShape : std::uint8_t { normal, uniform, exponential };
 [[nodiscard]] std::string_view name_of(JitterShape shape);
 
 struct SkewOptions {
-  Seconds start_skew = 0;        ///< ranks start uniformly in [0, start_skew)
+  Seconds start = 0;             ///< date from which on ranks start
+  Seconds start_skew = 0;        ///< ranks start uniformly in [start, start + start_skew)
   std::vector<double> speeds{};  ///< relative speed of every rank, 1 = nominal; empty: none
   double speed_spread = 0;       ///< ranks' speeds lie uniformly in [1 − spread, 1 + spread); below 1
   /// Relative standard deviation of a kernel's duration: at most 0.16, of uniform jitter 0.57, of exponential 0.99.

@@ -42,6 +42,11 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
 
 Cluster::~Cluster() = default;
 
+Cluster Cluster::of_another_job() const {
+  if (!routes_.empty()) internal_error("{}: another job comes after routes were asked for", path_);
+  return *this;
+}
+
 void Cluster::renumber(std::span<const Rank> first) {
   if (!routes_.empty()) internal_error("{}: NPUs are renumbered after routes were asked for", path_);
   std::vector<Rank> order(first.begin(), first.end());
@@ -134,6 +139,8 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
   Route route;
   route.source = source;
   route.destination = destination;
+  route.from = npus_[source].host;
+  route.to = npus_[destination].host;
   route.between_ports = between_ports;
   route.links = way_of(route);
   if (route.links.empty()) {
@@ -167,10 +174,8 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
 /// The way of a route, with what kind of way it is.
 std::vector<LinkId> Cluster::way_of(Route& route) {
   if (route.between_ports) return way_between_ports(route.source, route.destination);
-  const HostId from = npus_[route.source].host;
-  const HostId to = npus_[route.destination].host;
-  const auto given = ways_.find({from, to});
-  if (given == ways_.end()) return source_->way(from, to);
+  const auto given = ways_.find({route.from, route.to});
+  if (given == ways_.end()) return source_->way(route.from, route.to);
   route.by_property = true;
   return given->second;
 }

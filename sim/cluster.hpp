@@ -63,14 +63,16 @@ enum class Transport : std::uint8_t { sdma, rdma };
 struct Route {
   Rank source = 0;
   Rank destination = 0;
+  HostId from = 0;  ///< of the source, whatever its rank
+  HostId to = 0;
   std::vector<LinkId> links;
   Seconds latency = 0;  ///< sum over the links
-  Transport transport = Transport::sdma;
   /// Factor on the bytes of a write or read so that an idle route takes n / B with B the slowest task speed on the way,
   /// while flows of both kinds share the links' capacity: min(capacity) / min(task speed).
   double write_factor = 1;
   double read_factor = 1;
-  LinkId slowest = 0;          ///< the link with the least capacity
+  LinkId slowest = 0;  ///< the link with the least capacity
+  Transport transport = Transport::sdma;
   bool between_ports = false;  ///< from RoCE port to RoCE port, not on the way that the file has
   bool by_property = false;    ///< on the way that a property `route:FROM:TO` gives
 };
@@ -105,9 +107,13 @@ class Cluster {
   /// (base/child_process.hpp). With edits, the platform is the file as changed by them (sim/platform/edit.hpp); path()
   /// stays the path of the file.
   explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {});
-  Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
   ~Cluster();
+
+  /// The same loaded platform for another job on it, to be renumbered by itself: jobs share the links and their
+  /// numbers, and a network of any of them carries what goes over the routes of all. To be called before any route is
+  /// asked for.
+  [[nodiscard]] Cluster of_another_job() const;
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::span<const PlatformEdit> edits() const { return edits_; }
@@ -149,6 +155,7 @@ class Cluster {
   [[nodiscard]] std::vector<LinkId> way(HostId from, HostId to) { return source_->way(from, to); }
 
  private:
+  Cluster(const Cluster&) = default;
   void read_links();
   void read_hosts();
   void read_route_properties();
@@ -164,7 +171,7 @@ class Cluster {
 
   std::string path_;
   std::vector<PlatformEdit> edits_;
-  std::unique_ptr<PlatformSource> source_;
+  std::shared_ptr<PlatformSource> source_;  // of all jobs
   std::map<std::string, std::string> properties_;
   std::vector<Npu> npus_;
   std::vector<Cpu> cpus_;

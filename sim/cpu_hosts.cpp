@@ -46,7 +46,11 @@ std::vector<LinkId> CpuHosts::local_way(Rank npu, std::uint32_t cpu, bool up) co
 
 /// As Cluster makes it of the links between two NPUs.
 Route CpuHosts::route_of(std::vector<LinkId> links, Rank source, Rank destination) const {
-  Route route{.source = source, .destination = destination, .links = std::move(links)};
+  Route route{.source = source,
+              .destination = destination,
+              .from = cluster_.npu(source).host,
+              .to = cluster_.npu(destination).host,
+              .links = std::move(links)};
   double least = std::numeric_limits<double>::infinity();
   double slowest_write = least;
   double slowest_read = least;

@@ -63,6 +63,9 @@ class Trace {
     tasks_ = tasks;
   }
 
+  /// Spans of this training iteration and later ones are not kept.
+  void end_before(std::int32_t iteration) { end_ = iteration; }
+
   [[nodiscard]] bool selected(Rank rank) const { return rank < selected_.size() && selected_[rank]; }
   [[nodiscard]] bool selected_tasks(Rank rank) const { return tasks_ && selected(rank); }
 
@@ -72,7 +75,9 @@ class Trace {
     if (is_new) names_.push_back(name);
     return place->second;
   }
-  void add(const Span& span) { spans_.push_back(span); }
+  void add(const Span& span) {
+    if (span.id.iteration < end_) spans_.push_back(span);
+  }
 
   [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
   [[nodiscard]] const std::string& name(std::uint32_t index) const { return names_[index]; }
@@ -80,6 +85,7 @@ class Trace {
  private:
   std::vector<bool> selected_;
   bool tasks_ = false;
+  std::int32_t end_ = std::numeric_limits<std::int32_t>::max();  // iterations from this one on are not kept
   std::vector<Span> spans_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  // of names

@@ -34,10 +34,15 @@ bool alike(const sim::Npu& a, const sim::Npu& b) {
                      [&](const sim::NpuProperty& property) { return value(a, property) == value(b, property); });
 }
 
-/// The number of NPUs that take part, all of one kind: those of the rank table, or as the spec says.
+/// The number of NPUs that take part, all of one kind: those of the rank table or list, or as the spec says.
 Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
   const sim::Cluster& cluster = platform.cluster;
   const Rank npus = platform.placed.value_or(spec.npus.value_or(cluster.size()));
+  if (const std::vector<Rank>& list = spec.platform.rank_table.npus_list;
+      !list.empty() && spec.npus.value_or(npus) != npus) {
+    bad_input("option", "--npus-list {} names {} NPUs, but --npus (or device_num) says {}; they must agree",
+              hccl::rank_ranges(list), npus, *spec.npus);
+  }
   if (npus > cluster.size()) {
     bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),
               cluster.size());

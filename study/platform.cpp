@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "hccl/collective/selection/algo_notes.hpp"
+#include "hccl/comm/communicator.hpp"
 #include "hccl/comm/groups.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
@@ -34,6 +35,20 @@ std::string placement_note(const RankTableChoice& choice, const hccl::RankTable&
                      table.file, table.ranks(), table.servers.size(), table.servers.size() == 1 ? "" : "s");
 }
 
+/// Renumbers the NPUs so that the listed ones come first.
+void place_on(const std::vector<Rank>& npus, sim::Cluster& cluster) {
+  std::vector<bool> listed(cluster.size(), false);
+  for (const Rank npu : npus) {
+    if (npu >= cluster.size()) {
+      bad_input("option", "--npus-list {}: {} has no NPU {}; accepted: 0 to {}", hccl::rank_ranges(npus),
+                cluster.path(), npu, cluster.size() - 1);
+    }
+    if (listed[npu]) bad_input("option", "--npus-list {}: NPU {} is there twice", hccl::rank_ranges(npus), npu);
+    listed[npu] = true;
+  }
+  cluster.renumber(npus);
+}
+
 std::vector<std::string> without_effect(std::span<const hccl::HcclSetting> settings,
                                         std::span<const std::string_view> obeyed, device::Generation generation) {
   std::vector<std::string_view> modelled(obeyed.begin(), obeyed.end());
@@ -48,6 +63,10 @@ LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hc
     : rank_table(choice.file), cluster(on) {
   for (const sim::PlatformEdit& edit : cluster.edits()) {
     notes.push_back(fmt::format("platform edited: {}={}", edit.target, edit.value));
+  }
+  if (!choice.npus_list.empty()) {
+    place_on(choice.npus_list, cluster);
+    placed = static_cast<Rank>(choice.npus_list.size());
   }
   std::optional<hccl::RankTable> table;
   if (!choice.not_used_beside.empty()) {

@@ -19,11 +19,14 @@
 /// same rank tables and variables in the same way, and begins here.
 namespace hcclsim::study {
 
-/// Which rank table counts: that of --rank-table, else RANK_TABLE_FILE's, as HCCL does.
+/// Which NPUs the ranks are on: those of the rank table, which is that of --rank-table, else RANK_TABLE_FILE's, as HCCL
+/// does; or those of a list.
 struct RankTableChoice {
   std::string file;               ///< empty: the platform's order
   bool of_environment = false;    ///< the file is RANK_TABLE_FILE's
   std::string not_used_beside{};  ///< option for which RANK_TABLE_FILE, which is set, is not used; empty: none
+  /// In place of a rank table, NPUs of the platform by its numbers, in the order of the ranks; empty: no list.
+  std::vector<Rank> npus_list{};
 };
 
 struct PlatformSpec {
@@ -38,7 +41,7 @@ struct PlatformFacts {
   std::string platform{};    ///< name of the file
   std::string rank_table{};  ///< its file; empty: none
   std::string npu{};
-  Rank npus = 0;                          ///< of the rank table, else of the platform
+  Rank npus = 0;                          ///< of the rank table or list, else of the platform
   std::vector<std::string> unmodelled{};  ///< settings of HCCL without effect
   std::vector<std::string> notes{};       ///< sentences: ignored settings, fall-backs
 };
@@ -75,7 +78,7 @@ struct LoadedPlatform {
   std::vector<std::string> unmodelled;  ///< settings of HCCL without effect
   std::string rank_table;               ///< its file; empty: none
   sim::Cluster& cluster;
-  std::optional<Rank> placed;  ///< ranks of the rank table
+  std::optional<Rank> placed;  ///< ranks of the rank table, or of the list of NPUs
   std::string table_group;     ///< how the rank table calls the group of all ranks; empty: it does not
   device::Soc soc;
   device::TaskCosts costs;  ///< in the mode of HCCL_OP_EXPANSION_MODE, but for AIV, which depends on the collective

@@ -11,10 +11,12 @@
 
 #include "base/error.hpp"
 #include "base/output_file.hpp"
+#include "cli/commands/run_concurrent.hpp"
 #include "cli/commands/run_ps.hpp"
 #include "cli/draw/svg_chart.hpp"
 #include "cli/draw/timeline.hpp"
 #include "cli/html/pages.hpp"
+#include "cli/options/concurrent_options.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/baseline.hpp"
@@ -45,7 +47,8 @@ constexpr const char* footer =
     "  hcclsim run --explain                                 why these algorithms, and what others cost\n"
     "  hcclsim run --format json --advice                    with comparisons and advice\n"
     "  hcclsim run --mode ps --servers 2 --npus 6            parameter servers on NPUs 6 and 7\n"
-    "  hcclsim run --baseline stored.json --junit run.xml    against a run that was stored, for CI";
+    "  hcclsim run --baseline stored.json --junit run.xml    against a run that was stored, for CI\n"
+    "  hcclsim run --concurrent a.toml --concurrent b.toml   jobs side by side, each on its npus-list";
 
 /// The timeline files that --trace asks for: one, or one per rank in a folder.
 struct Timeline {
@@ -257,11 +260,18 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
   const auto regression = std::make_shared<BaselineOptions>();
   add_run_options(command, *options);
   add_baseline_options(command, *regression);
-  command.on_run([&command, options, regression, html] {
+  const auto concurrent = std::make_shared<ConcurrentOptions>();
+  add_concurrent_options(command, *options, *concurrent);
+  command.on_run([&command, options, regression, concurrent, html] {
     if (html != nullptr) options->html = *html;
     std::optional<Session> session;
     with_junit(command, *regression, "run", [&] {
+      if (concurrent->enabled()) {
+        run_concurrent(command, *options, *concurrent);
+        return;
+      }
       finish_run_options(command, *options);
+      require_no_job(command);
       check_baseline_options(command, *regression);
       options->spec.platform.file = options->platform;
       if (options->ps.enabled) {

@@ -41,10 +41,6 @@ constexpr std::array<std::string_view, 4> overlap_threads{"Computing", "Communic
 constexpr std::string_view forward_colour = "rail_response";
 constexpr std::string_view backward_colour = "rail_animation";
 
-std::uint32_t pid(Rank rank, Process process) {
-  return rank * static_cast<std::uint32_t>(processes.size()) + static_cast<std::uint32_t>(process);
-}
-
 std::string json_string(std::string_view text) { return Json(text).dump(); }
 
 bool is_task(const sim::Span& span) {
@@ -97,7 +93,17 @@ std::string timestamp(Seconds date) { return fmt::format("{:.3f}", date * micros
 /// Collects the events and hands them on in pieces.
 class Writer {
  public:
-  Writer(const sim::Trace& trace, const Sink& sink) : trace_(trace), sink_(sink) {}
+  explicit Writer(const Sink& sink) : sink_(sink) {}
+
+  /// What follows is of this job.
+  void begin(const TimelineJob& job) {
+    job_ = &job;
+    calls_.clear();
+  }
+
+  [[nodiscard]] std::uint32_t pid(Rank rank, Process process) const {
+    return npu(rank) * static_cast<std::uint32_t>(processes.size()) + static_cast<std::uint32_t>(process);
+  }
 
   /// An event's fields after the opening brace, without the closing one.
   template <typename... Args>
@@ -111,10 +117,12 @@ class Writer {
 
   void name_process(Rank rank, const ProcessName& process) {
     const std::uint32_t id = pid(rank, process.process);
-    event(R"("name":"process_name","ph":"M","pid":{},"args":{{"name":"{}"}})", id, process.name);
-    event(R"("name":"process_labels","ph":"M","pid":{},"args":{{"labels":"NPU {}"}})", id, rank);
+    const std::string name =
+        job_->name.empty() ? std::string(process.name) : fmt::format("{}: {}", job_->name, process.name);
+    event(R"("name":"process_name","ph":"M","pid":{},"args":{{"name":{}}})", id, json_string(name));
+    event(R"("name":"process_labels","ph":"M","pid":{},"args":{{"labels":"NPU {}"}})", id, npu(rank));
     event(R"("name":"process_sort_index","ph":"M","pid":{},"args":{{"sort_index":{}}})", id,
-          rank * sort_indices_per_rank + process.sort_index);
+          npu(rank) * sort_indices_per_rank + process.sort_index);
   }
 
   void name_thread(std::uint32_t process, std::uint32_t thread, std::string_view name) {
@@ -139,8 +147,9 @@ class Writer {
 
   /// One end of an arrow: "s" where a notify is posted, "f" where the wait that consumes it ends.
   void flow_end(char phase, std::uint64_t flow, std::uint32_t process, std::uint32_t thread, Seconds date) {
-    event(R"("name":"notify","cat":"notify","ph":"{}","bp":"e","id":{},"pid":{},"tid":{},"ts":{})", phase, flow,
-          process, thread, timestamp(date));
+    const std::string category = job_->name.empty() ? "notify" : "notify of " + job_->name;
+    event(R"("name":"notify","cat":{},"ph":"{}","bp":"e","id":{},"pid":{},"tid":{},"ts":{})", json_string(category),
+          phase, flow, process, thread, timestamp(date));
   }
 
   /// Number of a collective among those of its rank and iteration, in the order in which they are asked for.
@@ -153,7 +162,7 @@ class Writer {
 
   [[nodiscard]] std::string name(const sim::Span& span) const { return quoted_name(span.name); }
   /// A name of the trace as a JSON string.
-  [[nodiscard]] std::string quoted_name(std::uint32_t index) const { return json_string(trace_.name(index)); }
+  [[nodiscard]] std::string quoted_name(std::uint32_t index) const { return json_string(job_->trace.name(index)); }
 
  private:
   void flush() {
@@ -161,7 +170,10 @@ class Writer {
     text_.clear();
   }
 
-  const sim::Trace& trace_;
+  /// Of the platform.
+  [[nodiscard]] Rank npu(Rank rank) const { return job_->npus.empty() ? rank : job_->npus[rank]; }
+
+  const TimelineJob* job_ = nullptr;
   const Sink& sink_;
   std::string text_;
   bool empty_ = true;
@@ -201,18 +213,19 @@ using Flows = std::set<std::uint64_t>;
 void write_flow(Writer& writer, const sim::Span& span, const Flows& flows) {
   if (span.flow == 0 || !flows.contains(span.flow)) return;
   const char phase = span.kind == sim::SpanKind::notify_post ? 's' : 'f';
-  writer.flow_end(phase, span.flow, pid(span.rank, Process::communication), first_plane_thread + span.plane, span.end);
+  writer.flow_end(phase, span.flow, writer.pid(span.rank, Process::communication), first_plane_thread + span.plane,
+                  span.end);
 }
 
 void write_span(Writer& writer, const sim::Span& span) {
   if (is_task(span)) {
-    writer.span(json_string(task_name(span)), pid(span.rank, Process::communication), first_plane_thread + span.plane,
-                span.start, span.end, task_args(span));
+    writer.span(json_string(task_name(span)), writer.pid(span.rank, Process::communication),
+                first_plane_thread + span.plane, span.start, span.end, task_args(span));
     return;
   }
   if (span.kind == sim::SpanKind::collective) {
     writer.span(json_string(operator_name(writer.next_call(span), span.id.iteration)),
-                pid(span.rank, Process::communication), group_thread, span.start, span.end,
+                writer.pid(span.rank, Process::communication), group_thread, span.start, span.end,
                 fmt::format("\"trace point\":{},\"alg_type\":{},\"count\":{},\"data_type\":\"{}\",\"size(Byte)\":{},"
                             "\"stream id\":{},\"iteration\":{}",
                             writer.name(span), writer.quoted_name(span.algorithm), span.bytes / size_of(span.type),
@@ -221,7 +234,7 @@ void write_span(Writer& writer, const sim::Span& span) {
   }
   const std::string_view type = span.kind == sim::SpanKind::host ? "HOST" : "AI_CORE";
   writer.span(
-      writer.name(span), pid(span.rank, Process::hardware), span.stream, span.start, span.end,
+      writer.name(span), writer.pid(span.rank, Process::hardware), span.stream, span.start, span.end,
       fmt::format(R"("Task Type":"{}","Stream Id":{},"iteration":{})", type, span.stream, span.id.iteration + 1));
 }
 
@@ -238,14 +251,15 @@ void write_names(Writer& writer, Rank rank, const std::vector<const sim::Span*>&
   }
   for (const ProcessName& process : processes) writer.name_process(rank, process);
   for (const std::uint32_t stream : streams) {
-    writer.name_thread(pid(rank, Process::hardware), stream, fmt::format("Stream {}", stream));
+    writer.name_thread(writer.pid(rank, Process::hardware), stream, fmt::format("Stream {}", stream));
   }
-  writer.name_thread(pid(rank, Process::communication), group_thread, "Group hccl_world_group Communication");
+  writer.name_thread(writer.pid(rank, Process::communication), group_thread, "Group hccl_world_group Communication");
   for (const std::uint32_t plane : planes) {
-    writer.name_thread(pid(rank, Process::communication), first_plane_thread + plane, fmt::format("Plane {}", plane));
+    writer.name_thread(writer.pid(rank, Process::communication), first_plane_thread + plane,
+                       fmt::format("Plane {}", plane));
   }
   for (std::uint32_t i = 0; i < overlap_threads.size(); ++i) {
-    writer.name_thread(pid(rank, Process::overlap), i, overlap_threads.at(i));
+    writer.name_thread(writer.pid(rank, Process::overlap), i, overlap_threads.at(i));
   }
 }
 
@@ -268,7 +282,8 @@ void write_overlap(Writer& writer, Rank rank, const std::vector<const sim::Span*
                                                           sim::subtract(communicating, computing), std::move(free)};
   for (std::uint32_t i = 0; i < threads.size(); ++i) {
     for (const sim::Interval& interval : threads.at(i)) {
-      writer.span(json_string(overlap_threads.at(i)), pid(rank, Process::overlap), i, interval.start, interval.end, "");
+      writer.span(json_string(overlap_threads.at(i)), writer.pid(rank, Process::overlap), i, interval.start,
+                  interval.end, "");
     }
   }
 }
@@ -277,7 +292,7 @@ void write_overlap(Writer& writer, Rank rank, const std::vector<const sim::Span*
 void write_cells(Writer& writer, Rank rank, const std::vector<hccl::TracedCell>& cells) {
   if (cells.empty()) return;
   const auto thread = static_cast<std::uint32_t>(overlap_threads.size());
-  const std::uint32_t process = pid(rank, Process::overlap);
+  const std::uint32_t process = writer.pid(rank, Process::overlap);
   writer.name_thread(process, thread, fmt::format("Stage {}", cells.front().stage));
   for (const hccl::TracedCell& cell : cells) {
     const bool forward = cell.phase == hccl::StepPhase::forward;
@@ -289,7 +304,8 @@ void write_cells(Writer& writer, Rank rank, const std::vector<hccl::TracedCell>&
 }
 
 /// From when to when links and NPUs failed, as far as spans go.
-void write_faults(Writer& writer, std::span<const sim::Fault> faults, const sim::Trace& trace, std::uint32_t process) {
+void write_faults(Writer& writer, std::span<const sim::Fault> faults, const sim::Trace& trace) {
+  constexpr std::uint32_t process = 1'000'000;  // behind those of all NPUs
   Seconds end = 0;
   for (const sim::Span& span : trace.spans()) end = std::max(end, span.end);
   if (!faults.empty()) writer.event(R"("name":"process_name","ph":"M","pid":{},"args":{{"name":"Faults"}})", process);
@@ -301,13 +317,10 @@ void write_faults(Writer& writer, std::span<const sim::Fault> faults, const sim:
   }
 }
 
-}  // namespace
-
-void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink,
-                    std::span<const sim::Fault> faults) {
+void write_job(Writer& writer, const TimelineJob& job) {
   std::map<Rank, std::vector<const sim::Span*>> spans_of;
-  for (const Rank rank : ranks) spans_of[rank];
-  for (const sim::Span& span : trace.spans()) {
+  for (const Rank rank : job.ranks) spans_of[rank];
+  for (const sim::Span& span : job.trace.spans()) {
     const auto found = spans_of.find(span.rank);
     if (found != spans_of.end()) found->second.push_back(&span);
   }
@@ -323,7 +336,7 @@ void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::
       if (span->kind == sim::SpanKind::notify_wait && posts.contains(span->flow)) flows.insert(span->flow);
     }
   }
-  Writer writer(trace, sink);
+  writer.begin(job);
   for (const auto& [rank, spans] : spans_of) {
     write_names(writer, rank, spans);
     for (const sim::Span* span : spans) {
@@ -331,10 +344,23 @@ void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::
       write_flow(writer, *span, flows);
     }
     write_overlap(writer, rank, spans);
-    write_cells(writer, rank, hccl::traced_cells(plan, spans));
+    write_cells(writer, rank, hccl::traced_cells(job.plan, spans));
   }
-  write_faults(writer, faults, trace, pid(plan.ranks(), Process::hardware));
+  write_faults(writer, job.faults, job.trace);
+}
+
+}  // namespace
+
+void write_timeline(std::span<const TimelineJob> jobs, const Sink& sink) {
+  Writer writer(sink);
+  for (const TimelineJob& job : jobs) write_job(writer, job);
   writer.finish();
+}
+
+void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink,
+                    std::span<const sim::Fault> faults) {
+  const TimelineJob job{.plan = plan, .trace = trace, .ranks = ranks, .faults = faults};
+  write_timeline({&job, 1}, sink);
 }
 
 }  // namespace hcclsim::cli

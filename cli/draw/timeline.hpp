@@ -22,6 +22,19 @@ namespace hcclsim::cli {
 /// Takes the next piece of the text.
 using Sink = std::function<void(std::string_view)>;
 
+/// What the timeline shows of one of several jobs. Its processes are named by the job and numbered by its NPUs.
+struct TimelineJob {
+  const hccl::Plan& plan;
+  const sim::Trace& trace;
+  std::vector<Rank> ranks{};
+  std::string name{};            ///< empty: the only job
+  std::span<const Rank> npus{};  ///< of the platform, by rank; empty: the same numbers
+  std::span<const sim::Fault> faults{};
+};
+
+/// Writes the timeline of jobs that were simulated together.
+void write_timeline(std::span<const TimelineJob> jobs, const Sink& sink);
+
 /// Writes the timeline of these ranks, piece by piece, so that a large trace is never held as text. Faults are a
 /// process of their own, "Faults", with a thread for each.
 void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink,

@@ -8,7 +8,7 @@
 namespace hcclsim::cli {
 void add_failure_options(Command& command, FailureOptions& options) {
   study::FailureSpec& spec = options.spec;
-  command.begin_group("A job of days");
+  command.begin_group(failure_group);
   command
       .add("--mtbf", parsed(positive_duration, spec.npu_mtbf),
            "Mean time between failures of an NPU with its share of all else, such as 50000h: also simulate a job of "

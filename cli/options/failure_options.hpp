@@ -7,6 +7,8 @@
 /// Options of `hcclsim run` that have to do with a job that runs for days. All of them are refused without --mtbf.
 namespace hcclsim::cli {
 
+inline constexpr const char* failure_group = "A job of days";
+
 struct FailureOptions {
   study::FailureSpec spec{.length = 30 * 86400., .runs = 20};
 };

@@ -13,9 +13,9 @@ namespace hcclsim::cli {
 namespace {
 
 /// Options of `run` that say which NPUs take part or what is printed of one step.
-constexpr std::array<std::string_view, 12> not_of_jobs{
-    "advice", "explain", "explain-memory", "explain-uncertainty", "fault",       "group",
-    "npus",   "rank",    "rank-table",     "split-group",         "trace-ranks", "uncertainty"};
+constexpr std::array<std::string_view, 13> not_of_jobs{
+    "advice",    "explain", "explain-memory", "explain-uncertainty", "fault",       "group",      "npus",
+    "npus-list", "rank",    "rank-table",     "split-group",         "trace-ranks", "uncertainty"};
 
 /// Options of real gradients that are of a single run: a job has checkpoints of its own.
 constexpr std::array<std::string_view, 6> not_of_trained_jobs{"check-gradients", "load",         "plain-beside", "save",

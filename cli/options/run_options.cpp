@@ -80,6 +80,13 @@ void add_model_options(Command& command, RunOptions& options) {
       .value_name("NORM");
 }
 
+std::vector<Rank> parse_npus_list(const std::string& text) {
+  std::vector<Rank> npus = parse_ranks_in_order(text);
+  if (npus.size() > max_npus)
+    bad_input("option", "'{}' names {} NPUs; accepted: up to {}", text, npus.size(), max_npus);
+  return npus;
+}
+
 void add_cluster_options(Command& command, RunOptions& options) {
   command.begin_group("Where");
   command.add("--platform", read_file(options.platform), "Platform file, or name of one of 'hcclsim platform list'")
@@ -87,6 +94,10 @@ void add_cluster_options(Command& command, RunOptions& options) {
   add_platform_edits(command, options.spec.platform.edits);
   command.add("--npus", whole_number(options.spec.npus, 1, max_npus), "Number of NPUs, the first ones (default: all)");
   add_rank_table_option(command, options.spec.platform.rank_table);
+  command
+      .add("--npus-list", parsed(parse_npus_list, options.spec.platform.rank_table.npus_list),
+           "NPUs of the platform that the ranks are on, in their order, such as 8-15 or 0-3,16-19")
+      .value_name("LIST");
   add_group_option(command,
                    "Ranks that reduce their gradients among themselves, such as dp0=0,4,8,12; all groups train at once",
                    options.spec.groups);
@@ -255,7 +266,7 @@ void add_output_options(Command& command, RunOptions& options) {
 }
 
 /// Options that cannot be given together.
-constexpr std::array<OptionPair, 25> exclusive{{{"gradients", "model"},           {"gradients", "explain-memory"},
+constexpr std::array<OptionPair, 26> exclusive{{{"gradients", "model"},           {"gradients", "explain-memory"},
                                                 {"gradients", "input"},           {"gradients", "classes"},
                                                 {"gradients", "fc-bias"},         {"gradients", "sequence"},
                                                 {"gradients", "layers"},          {"gradients", "hidden"},
@@ -267,7 +278,7 @@ constexpr std::array<OptionPair, 25> exclusive{{{"gradients", "model"},         
                                                 {"fusion", "fusion-index"},       {"fusion", "split"},
                                                 {"fusion", "split-by-size"},      {"fusion", "split-by-idx"},
                                                 {"fusion", "split-group"},        {"rank-table", "npus"},
-                                                {"speed-factors", "speed-spread"}}};
+                                                {"rank-table", "npus-list"},      {"speed-factors", "speed-spread"}}};
 /// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
 constexpr std::array<OptionPair, 3> either{
     {{"split-by-size", "split-by-idx"}, {"split", "split-by-size"}, {"split", "split-by-idx"}}};
@@ -376,7 +387,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   options.spec.fallback_split = options.split == "none"   ? FallbackSplit::none
                                 : options.split == "each" ? FallbackSplit::each
                                                           : FallbackSplit::vendor_default;
-  finish_rank_table_option(origins, {"npus"}, options.spec.platform.rank_table);
+  finish_rank_table_option(origins, {"npus", "npus-list"}, options.spec.platform.rank_table);
   options.spec.platform.hccl_settings = hccl_settings(origins, options.hccl_options);
   require_one_algorithm(origins, options.hccl_options, "allreduce", options.spec.allreduce);
   check_against_each_other(origins, options);

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "hccl/comm/communicator.hpp"
+
 namespace hcclsim::cli {
 namespace {
 
@@ -63,8 +65,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
   std::vector<std::string> faults;
   for (const sim::Fault& fault : options.spec.faults) faults.push_back(fault.text);
   const auto& fused = options.spec.fused_attention;
-  const std::array<std::pair<const char*, std::string>, 12> where_given{
-      {{"sequence", number(options.spec.model.sequence)},
+  const std::array<std::pair<const char*, std::string>, 13> where_given{
+      {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
+       {"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
        {"hidden", number(options.spec.model.hidden)},
        {"heads", number(options.spec.model.heads)},

@@ -12,6 +12,18 @@
 
 namespace hcclsim::hccl {
 
+std::string rank_ranges(std::span<const Rank> ranks) {
+  std::string text;
+  for (std::size_t first = 0; first < ranks.size();) {
+    std::size_t last = first;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (!text.empty()) text += ',';
+    text += first == last ? fmt::format("{}", ranks[first]) : fmt::format("{}-{}", ranks[first], ranks[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
 Communicator world_communicator(Rank size) {
   Communicator world{std::string(world_group), std::vector<Rank>(size)};
   std::iota(world.ranks.begin(), world.ranks.end(), Rank{0});

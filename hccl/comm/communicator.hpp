@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct Communicator {
   std::string name;         ///< world_group or the user's
   std::vector<Rank> ranks;  ///< world rank of each rank of the communicator
 };
+
+/// "0-7,16-23": ranks in their order, those that follow each other as one range.
+[[nodiscard]] std::string rank_ranges(std::span<const Rank> ranks);
 
 /// The first `size` ranks of the cluster.
 [[nodiscard]] Communicator world_communicator(Rank size);

@@ -408,11 +408,21 @@ void CollectiveRun::record(Rank place, std::uint32_t queue, sim::Span span) {
 CollectiveStats CollectiveRun::stats() const {
   CollectiveStats stats{communicator_.ranks.front(), members_.front().id, schedule_->payload(), last_arrival_,
                         last_end_};
-  loads_.for_each([&](double bytes) { stats.on_links += bytes * static_cast<double>(copies()); });
+  loads_.for_each([&](sim::LinkId, double bytes) { stats.on_links += bytes * static_cast<double>(copies()); });
   stats.path = path_;
   stats.transfers = transfers_ * copies();
   stats.groups = seats_.groups;
   return stats;
+}
+
+void CollectiveRun::add_to(CarriedBytes& carried) const {
+  if (members_.front().id.iteration != carried.iteration) return;
+  loads_.for_each([&](sim::LinkId link, double bytes) { carried.of_links[link] += bytes; });
+}
+
+std::string CollectiveRun::name() const {
+  const std::string& name = machine_.trace.name(name_);
+  return machine_.job.empty() ? name : fmt::format("{}: {}", machine_.job, name);
 }
 
 }  // namespace hcclsim::hccl

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
@@ -35,6 +36,12 @@
 /// (private_links.hpp) have a known duration, too.
 namespace hcclsim::hccl {
 
+/// Takes what links carry in one training iteration, while it is simulated: bytes as they load the links' capacity.
+struct CarriedBytes {
+  std::int32_t iteration = 0;
+  std::vector<double> of_links{};  ///< by LinkId
+};
+
 /// What a simulation gives to its collectives; must outlive them.
 struct Machine {
   sim::EventLoop& loop;
@@ -48,6 +55,8 @@ struct Machine {
   const RankOrbits* orbits = nullptr;                               ///< null: every rank is simulated
   /// Of the links, if it is known beforehand what all streams do and capacities stay what they are; null: none.
   const PrivateLinks* private_links = nullptr;
+  std::string_view job{};           ///< of several on one clock: its name, for messages
+  CarriedBytes* carried = nullptr;  ///< null: nobody asks for it
   bool moves_all = true;  ///< the network moves what goes over private links, too: with events, like all others
   const sim::FaultPlan* faults = nullptr;  ///< null: nothing goes wrong
 };
@@ -98,6 +107,8 @@ class CollectiveRun final : public sim::EventHandler {
   /// It is working at the moment, that is, below in the stack of calls.
   [[nodiscard]] bool busy() const { return draining_; }
   [[nodiscard]] CollectiveStats stats() const;
+  /// Adds what the links have carried, if it is of the iteration that is asked for.
+  void add_to(CarriedBytes& carried) const;
   /// What a member that has not finished waits for, for people.
   [[nodiscard]] std::string waiting_for(Rank place) const;
   /// Where the queues of a member that has arrived and not finished stand.
@@ -184,7 +195,8 @@ class CollectiveRun final : public sim::EventHandler {
   void record(Rank place, std::uint32_t queue, sim::Span span);
   /// Number of a post for the trace, unique among the collectives of the communicator.
   [[nodiscard]] std::uint64_t flow_of(std::uint32_t post) const { return (sequence_ << 32) + post; }
-  [[nodiscard]] const std::string& name() const { return machine_.trace.name(name_); }
+  /// For messages.
+  [[nodiscard]] std::string name() const;
   [[nodiscard]] std::size_t index_of(Rank place, std::uint32_t queue) const {
     return std::size_t{place} * schedule_->queues + queue;
   }

@@ -192,8 +192,9 @@ void Runtime::report_timeout(const Obstacle& first) const {
       waiting.peer == Waiting::nobody || waiting.peer == stream.rank ? "" : fmt::format(" for rank {}", waiting.peer);
   simulated_failure(
       "timeout",
-      "rank {} waits{} since {:.9g} s, and HCCL_EXEC_TIMEOUT lets it wait {:.6g} s: the job ends at {:.9g} s{}",
-      stream.rank, whom, waiting.since, machine_.exec_timeout, date, trail(first, date).first);
+      "{}{}rank {} waits{} since {:.9g} s, and HCCL_EXEC_TIMEOUT lets it wait {:.6g} s: the job ends at {:.9g} s{}",
+      machine_.job, machine_.job.empty() ? "" : ": ", stream.rank, whom, waiting.since, machine_.exec_timeout, date,
+      trail(first, date).first);
 }
 
 void Runtime::report_faults() const {

@@ -37,11 +37,11 @@ class LinkLoads {
     return found != few_.end() && found->link == link ? found->load.bytes * found->load.time_per_byte : 0;
   }
 
-  /// Calls visit(bytes) for the links in their order.
+  /// Calls visit(link, bytes) for the links in their order.
   template <typename Visit>
   void for_each(const Visit& visit) const {
-    for (const Few& one : few_) visit(one.load.bytes);
-    for (const Load& load : table_) visit(load.bytes);
+    for (const Few& one : few_) visit(one.link, one.load.bytes);
+    for (sim::LinkId link = 0; link < table_.size(); ++link) visit(link, table_[link].bytes);
   }
 
  private:

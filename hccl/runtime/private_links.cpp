@@ -34,6 +34,14 @@ void PrivateLinks::add_way(sim::LinkId link, const Use& use) {
   known.shared = shared;
 }
 
+void PrivateLinks::meet(PrivateLinks& other) {
+  for (std::size_t link = 0; link < uses_.size(); ++link) {
+    if (uses_[link].stream == nobody || other.uses_[link].stream == nobody) continue;
+    uses_[link].shared = true;
+    other.uses_[link].shared = true;
+  }
+}
+
 BytesPerSecond PrivateLinks::rate(const sim::Route& route) const {
   BytesPerSecond rate = std::numeric_limits<double>::infinity();
   for (const sim::LinkId link : route.links) {

@@ -24,6 +24,9 @@ class PrivateLinks {
   /// The NPUs of the seats carry out the schedule in their streams of this number.
   void add(const Communicator& group, const Seats& seats, const Schedule& schedule, std::uint32_t stream);
 
+  /// Another job on the cluster uses links at the same time: those that both use are private to neither.
+  void meet(PrivateLinks& other);
+
   /// Rate of the transfers over a route if its links are private, else 0. FATPIPE links are: a flow on them has the
   /// whole capacity in any case.
   [[nodiscard]] BytesPerSecond rate(const sim::Route& route) const;

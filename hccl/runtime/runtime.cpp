@@ -156,6 +156,10 @@ void Runtime::host_function(StreamId stream, std::function<void()> function) {
 
 void Runtime::run() {
   machine_.loop.run();
+  require_finished();
+}
+
+void Runtime::require_finished() const {
   for (const Stream& stream : streams_) {
     if (stream.tasks.empty()) continue;
     report_faults();
@@ -362,7 +366,10 @@ void Runtime::end_collective(const CollectiveRun& run, std::uint32_t index, Seco
                         .type = run.schedule().type,
                         .algorithm = machine_.trace.intern(run.schedule().algorithm)});
   }
-  if (run.finished()) finished_.push_back(run.stats());
+  if (run.finished()) {
+    finished_.push_back(run.stats());
+    if (machine_.carried != nullptr) run.add_to(*machine_.carried);
+  }
   calls_[task.index] = {};
   free_calls_.push_back(task.index);
   wake(index, date);
@@ -379,7 +386,8 @@ void Runtime::forget_finished_runs(CommunicatorState& state) {
 
 void Runtime::report_deadlock() const {
   constexpr std::size_t most_lines = 8;
-  std::string message = "the simulation stopped before all streams had finished:";
+  std::string message = fmt::format("{}{}the simulation stopped before all streams had finished:", machine_.job,
+                                    machine_.job.empty() ? "" : ": ");
   std::size_t unfinished = 0;
   for (const Stream& stream : streams_) {
     if (stream.tasks.empty() || ++unfinished > most_lines) continue;

@@ -90,10 +90,12 @@ class Runtime final : private sim::EventHandler {
   /// host function sees the date at which its stream has come to it.
   [[nodiscard]] Seconds now() const { return machine_.loop.now(); }
 
-  /// Simulates until nothing is left to do. Throws Error(simulated_failure, "timeout") at the date at which an NPU has
-  /// waited for a notify for Machine::exec_timeout, Error(simulated_failure, "deadlock") that names the streams which
-  /// could not finish if nobody waits so long: there is no time-out, or no notify that a fault keeps back.
+  /// Simulates until nothing is left to do; throws as require_finished() does.
   void run();
+  /// When nothing is left to do: throws Error(simulated_failure, "deadlock") that names the streams which could not
+  /// finish, or Error(simulated_failure, "timeout") if a fault keeps them from it and an NPU has waited for a notify
+  /// for Machine::exec_timeout. A wait that ends too late throws that at its date.
+  void require_finished() const;
 
   /// Statistics of the collectives that have ended, in the order of their ends.
   [[nodiscard]] const std::vector<CollectiveStats>& collectives() const { return finished_; }

@@ -1,6 +1,7 @@
 #include "hccl/training/training.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -13,11 +14,9 @@
 #include "hccl/comm/communicator.hpp"
 #include "hccl/parallel/data_parallel.hpp"
 #include "hccl/parallel/plan_walk.hpp"
-#include "hccl/runtime/folded_cluster.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "hccl/training/executor.hpp"
-#include "hccl/training/plan_links.hpp"
-#include "hccl/training/plan_orbits.hpp"
+#include "hccl/training/simulation.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -155,34 +154,6 @@ Seconds mean_step(const std::vector<std::vector<Seconds>>& ends, Rank rank, Seco
   return (last - ends.front()[rank]) / static_cast<double>(ends.size() - 1);
 }
 
-/// In graph mode the runtime adds what a launch takes.
-IssueOf issue_in(LaunchMode launch, const device::TaskCosts& costs) {
-  if (launch == LaunchMode::graph) return {};
-  return [&costs](const Schedule& schedule, Rank rank) { return issue_of(costs, LaunchMode::op, schedule, rank); };
-}
-
-std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions& options, const Plan& plan) {
-  if (options.fold == Fold::off) return {};
-  const bool required = options.fold == Fold::require;
-  std::string_view reason = options.faults == nullptr
-                                ? "no ranks do the same at the same dates on this platform"
-                                : "no ranks do the same at the same dates on this platform with these faults";
-  if (options.network != sim::NetworkKind::fluid) {
-    reason = "it is for the network fluid (--network fluid)";
-  } else if (options.trace_tasks || options.record_flows) {
-    reason = "what is asked for shows tasks or transfers of every rank";
-  } else if (options.skew.jitters()) {
-    reason = "kernels have jitter, of which every rank has its own";
-  } else {
-    std::vector<Rank> preferred{options.rank};
-    preferred.insert(preferred.end(), options.traced.begin(), options.traced.end());
-    std::optional<RankOrbits> orbits = find_orbits(cluster, plan, options.skew, options.faults.get(), preferred);
-    if (orbits.has_value() || !required) return orbits;
-  }
-  if (required) bad_input("fold", "--fold require: {}", reason);
-  return {};
-}
-
 /// Of ranks that are traced and have another to stand for them: its spans, once more.
 void add_spans_of_images(const RankOrbits& orbits, std::span<const Rank> traced, sim::Trace& trace) {
   std::map<Rank, std::vector<Rank>> images;
@@ -202,50 +173,40 @@ void add_spans_of_images(const RankOrbits& orbits, std::span<const Rank> traced,
   }
 }
 
-/// A Plan on simulated NPUs.
-class Simulation {
- public:
-  /// What is referred to must outlive it; `log` may be null.
-  Simulation(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
-             const TrainingOptions& options, const Plan& plan, sim::Trace& trace, sim::FlowLog* log,
-             IterationEnd on_end)
-      : orbits_(orbits_of(cluster, options, plan)),
-        folded_(cluster, orbits_),
-        private_links_(private_links_of(cluster, plan, orbits(), options.rank)),
-        network_(sim::make_network(options.network, cluster, loop_, options.faults.get())),
-        runtime_({loop_, *network_, cluster, costs, soc, trace, options.config.exec_timeout, log, orbits(),
-                  &private_links_, options.network != sim::NetworkKind::fluid, options.faults.get()}),
-        executor_(plan, runtime_, trace, options.skew, options.iterations, issue_in(options.launch, costs),
-                  std::move(on_end), orbits(), options.rank) {}
-
-  void run() {
-    executor_.start();
-    runtime_.run();
-    if (network_->completed() != network_->started()) {
-      simulated_failure("network", "{} of {} transfers did not complete", network_->started() - network_->completed(),
-                        network_->started());
-    }
+/// Of all ranks in the iterations that are asked for.
+std::uint64_t transfers_of(const Runtime& runtime, const TrainingOptions& options) {
+  std::uint64_t transfers = 0;
+  for (const CollectiveStats& stats : runtime.collectives()) {
+    if (stats.id.iteration < static_cast<std::int32_t>(options.iterations)) transfers += stats.transfers * stats.groups;
   }
+  return transfers;
+}
 
-  [[nodiscard]] Runtime& runtime() { return runtime_; }
-  /// Of all ranks, in collectives that are not forgotten.
-  [[nodiscard]] std::uint64_t transfers() const {
-    std::uint64_t transfers = 0;
-    for (const CollectiveStats& stats : runtime_.collectives()) transfers += stats.transfers * stats.groups;
-    return transfers;
+std::vector<Rank> traced_ranks(const TrainingOptions& options) {
+  std::vector<Rank> traced = options.traced;
+  traced.push_back(options.rank);
+  return traced;
+}
+
+/// What there is of a step before it is simulated: when its last iteration has ended, add_figures() adds the rest.
+TimedStep planned_step(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
+                       const device::Soc& soc, const TrainingOptions& options) {
+  TimedStep step;
+  step.plan = plan_training(cluster, program, soc, options);
+  step.trace.select(traced_ranks(options), cluster.size(), options.trace_tasks);
+  return step;
+}
+
+void add_figures(TimedStep& step, const Runtime& runtime, const sim::Cluster& cluster, const TrainingOptions& options) {
+  step.transfers = transfers_of(runtime, options);
+  for (const std::vector<Seconds>& ends : step.iteration_ends) {
+    step.pipeline_ends.push_back(latest_of_pipelines(ends, options));
   }
-  /// Null: no rank stands for another.
-  [[nodiscard]] const RankOrbits* orbits() const { return orbits_.has_value() ? &*orbits_ : nullptr; }
-
- private:
-  std::optional<RankOrbits> orbits_;
-  FoldedCluster folded_;
-  PrivateLinks private_links_;
-  sim::EventLoop loop_;
-  std::unique_ptr<sim::Network> network_;
-  Runtime runtime_;
-  PlanExecutor executor_;
-};
+  for (Rank rank = 0; rank < options.npus; ++rank) {
+    step.step_times.push_back(mean_step(step.pipeline_ends, rank, pipeline_start(options, rank)));
+  }
+  step.bottlenecks = bottlenecks_of(step.plan, runtime, step.trace, cluster, options);
+}
 
 void check_options(const models::Program& program, const sim::Cluster& cluster, const TrainingOptions& options) {
   if (options.npus == 0 || options.npus > cluster.size()) {
@@ -321,34 +282,73 @@ Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Pr
 
 TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                             const device::Soc& soc, const device::TaskCosts& costs, const TrainingOptions& options) {
-  check_options(*program, cluster, options);
-  TimedStep step;
-  step.plan = make_plan(cluster, program, soc, options);
-  std::vector<Rank> traced = options.traced;
-  traced.push_back(options.rank);
-  step.trace.select(traced, cluster.size(), options.trace_tasks);
-
+  TimedStep step = planned_step(cluster, program, soc, options);
   sim::FlowLog log{static_cast<std::int32_t>(options.iterations) - 1};
-  Simulation simulation(cluster, soc, costs, options, step.plan, step.trace, options.record_flows ? &log : nullptr,
-                        [&step](std::span<const Seconds> ends) {
-                          step.iteration_ends.emplace_back(ends.begin(), ends.end());
-                          return true;
-                        });
+  const SimulatedPlan plan{.cluster = cluster,
+                           .soc = soc,
+                           .costs = costs,
+                           .options = options,
+                           .plan = step.plan,
+                           .trace = step.trace,
+                           .on_end =
+                               [&step](std::span<const Seconds> ends) {
+                                 step.iteration_ends.emplace_back(ends.begin(), ends.end());
+                                 return true;
+                               },
+                           .iterations = options.iterations,
+                           .flows = options.record_flows ? &log : nullptr};
+  Simulation simulation({&plan, 1});
   simulation.run();
-  step.transfers = simulation.transfers();
   if (const RankOrbits* orbits = simulation.orbits(); orbits != nullptr) {
     step.ranks_simulated = orbits->orbits();
-    add_spans_of_images(*orbits, traced, step.trace);
+    add_spans_of_images(*orbits, traced_ranks(options), step.trace);
   }
-  for (const std::vector<Seconds>& ends : step.iteration_ends) {
-    step.pipeline_ends.push_back(latest_of_pipelines(ends, options));
-  }
-  for (Rank rank = 0; rank < options.npus; ++rank) {
-    step.step_times.push_back(mean_step(step.pipeline_ends, rank, pipeline_start(options, rank)));
-  }
-  step.bottlenecks = bottlenecks_of(step.plan, simulation.runtime(), step.trace, cluster, options);
+  add_figures(step, simulation.runtime(), cluster, options);
   step.flows = std::move(log.flows);
   return step;
+}
+
+std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs) {
+  std::vector<ConcurrentStep> steps(jobs.size());
+  std::vector<CarriedBytes> carried;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const TrainingJob& job = jobs[i];
+    const auto own = static_cast<std::int32_t>(job.options.iterations);
+    steps[i].step = planned_step(job.cluster, job.program, job.soc, job.options);
+    steps[i].step.trace.end_before(own);
+    carried.push_back({own - 1, std::vector<double>(job.cluster.links().size())});
+  }
+  std::size_t busy = jobs.size();  // jobs that have not done their own steps
+  Simulation* running = nullptr;
+  std::vector<SimulatedPlan> plans;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto on_end = [&jobs, &steps, &busy, &running, i](std::span<const Seconds> ends) {
+      const TrainingJob& job = jobs[i];
+      ConcurrentStep& one = steps[i];
+      if (one.steps < job.options.iterations) one.step.iteration_ends.emplace_back(ends.begin(), ends.end());
+      if (++one.steps == job.options.iterations) {
+        add_figures(one.step, running->runtime(i), job.cluster, job.options);
+        --busy;
+      }
+      if (one.steps >= job.options.iterations) running->runtime(i).forget_collectives();
+      return busy > 0;
+    };
+    plans.push_back({.cluster = jobs[i].cluster,
+                     .soc = jobs[i].soc,
+                     .costs = jobs[i].costs,
+                     .options = jobs[i].options,
+                     .plan = steps[i].step.plan,
+                     .trace = steps[i].step.trace,
+                     .on_end = on_end,
+                     .iterations = std::numeric_limits<std::int32_t>::max(),
+                     .job = jobs[i].name,
+                     .carried = &carried[i]});
+  }
+  Simulation simulation(plans);
+  running = &simulation;
+  simulation.run();
+  for (std::size_t i = 0; i < jobs.size(); ++i) steps[i].carried = std::move(carried[i].of_links);
+  return steps;
 }
 
 Plan plan_start_up(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options,
@@ -367,11 +367,13 @@ Seconds simulate_start_up(sim::Cluster& cluster, const device::Soc& soc, const d
   once.faults.reset();  // their dates are those of the steps
   sim::Trace trace;     // of no rank
   Seconds end = 0;
-  Simulation simulation(cluster, soc, costs, once, plan, trace, nullptr, [&end](std::span<const Seconds> ends) {
+  const IterationEnd on_end = [&end](std::span<const Seconds> ends) {
     end = *std::ranges::max_element(ends);
     return true;
-  });
-  simulation.run();
+  };
+  const SimulatedPlan one{
+      .cluster = cluster, .soc = soc, .costs = costs, .options = once, .plan = plan, .trace = trace, .on_end = on_end};
+  Simulation({&one, 1}).run();
   return end;
 }
 
@@ -382,10 +384,19 @@ void simulate_iterations(sim::Cluster& cluster, const std::shared_ptr<const mode
   const Plan plan = make_plan(cluster, program, soc, options);
   sim::Trace trace;  // of no rank
   Runtime* runtime = nullptr;
-  Simulation simulation(cluster, soc, costs, options, plan, trace, nullptr, [&](std::span<const Seconds> ends) {
-    runtime->forget_collectives();
-    return use(ends);
-  });
+  const SimulatedPlan one{.cluster = cluster,
+                          .soc = soc,
+                          .costs = costs,
+                          .options = options,
+                          .plan = plan,
+                          .trace = trace,
+                          .on_end =
+                              [&](std::span<const Seconds> ends) {
+                                runtime->forget_collectives();
+                                return use(ends);
+                              },
+                          .iterations = options.iterations};
+  Simulation simulation({&one, 1});
   runtime = &simulation.runtime();
   simulation.run();
 }

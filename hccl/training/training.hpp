@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/units.hpp"
@@ -105,6 +107,29 @@ struct TimedStep {
 [[nodiscard]] TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                                           const device::Soc& soc, const device::TaskCosts& costs,
                                           const TrainingOptions& options);
+
+/// One of several jobs on a platform. Its cluster has the NPUs of the job first (sim::Cluster::of_another_job).
+struct TrainingJob {
+  std::string name;
+  sim::Cluster& cluster;
+  std::shared_ptr<const models::Program> program;
+  const device::Soc& soc;
+  const device::TaskCosts& costs;
+  TrainingOptions options{};
+};
+
+/// A step beside other jobs. Its figures are those of the job's own iterations: it repeats its step until all jobs have
+/// done theirs, so that none is ever alone.
+struct ConcurrentStep {
+  TimedStep step;
+  std::uint32_t steps = 0;  ///< that were done, the repeated ones too
+  std::vector<double>
+      carried;  ///< by LinkId: bytes of the last of its own iterations, as they load the links' capacity
+};
+
+/// The jobs at the same time on the network of the first one's options; no ranks are folded. Every job must be able to
+/// finish when it is alone, or the others repeat their steps for ever.
+[[nodiscard]] std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs);
 
 /// What ranks send each other once before the first step.
 [[nodiscard]] Plan plan_start_up(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options,

@@ -47,9 +47,13 @@ class SimgridNetwork final : public Network, private EventHandler {
       links_.back()->set_bandwidth(cluster.capacity(link) * payload_scale);
     }
     for (Rank rank = 0; rank < cluster.size(); ++rank) {
-      const std::string& name = cluster.npu(rank).name;
-      hosts_.push_back(engine().host_by_name(name));
-      ports_.push_back(engine().host_by_name_or_null(port_host_of(name)));
+      const Npu& npu = cluster.npu(rank);
+      if (npu.host >= hosts_.size()) {
+        hosts_.resize(npu.host + 1);
+        ports_.resize(npu.host + 1);
+      }
+      hosts_[npu.host] = engine().host_by_name(npu.name);
+      ports_[npu.host] = engine().host_by_name_or_null(port_host_of(npu.name));
     }
     if (faults_ == nullptr) return;
     for (const Seconds date : faults_->dates_of_transfers()) loop_.at(date, {}, *this, fault);
@@ -86,7 +90,7 @@ class SimgridNetwork final : public Network, private EventHandler {
   }
 
  private:
-  /// By rank: the hosts between which SimGrid has the route.
+  /// By HostId: the hosts between which SimGrid has the route.
   [[nodiscard]] const std::vector<simgrid::s4u::Host*>& ends(const Route& route) const {
     return route.between_ports ? ports_ : hosts_;
   }
@@ -94,17 +98,17 @@ class SimgridNetwork final : public Network, private EventHandler {
   /// Sees to it that SimGrid leads a transfer over the links of the route: it is told of ways that its zones do not
   /// lead.
   void require_same_way(const Route& route) {
-    const std::uint64_t key = std::uint64_t{route.source} << 32 | route.destination;
+    const std::uint64_t key = std::uint64_t{route.from} << 32 | route.to;
     if (known_.find(key) != FlatMap::none) return;
     known_.insert(key, 1);
-    simgrid::s4u::Host& from = *ends(route)[route.source];
-    simgrid::s4u::Host& to = *ends(route)[route.destination];
+    simgrid::s4u::Host& from = *ends(route)[route.from];
+    simgrid::s4u::Host& to = *ends(route)[route.to];
     if (route.between_ports || route.by_property) {
       auto* const zone = from.get_englobing_zone();
       if (zone != to.get_englobing_zone()) {
         bad_input("platform",
                   "{}: property route:{}:{} joins NPUs of different zones; only NPUs of one zone can be joined",
-                  cluster_.path(), cluster_.npu(route.source).name, cluster_.npu(route.destination).name);
+                  cluster_.path(), from.get_name(), to.get_name());
       }
       std::vector<simgrid::s4u::LinkInRoute> links;
       for (const LinkId link : route.links) links.emplace_back(links_[link]);
@@ -159,8 +163,8 @@ class SimgridNetwork final : public Network, private EventHandler {
     under_way_.emplace(transfer.comm.get(), slot);
     const std::vector<simgrid::s4u::Host*>& route_ends = ends(*transfer.route);
     // The payload comes first: the Comm starts as soon as both ends are set.
-    transfer.comm->set_payload_size(transfer.payload)->set_source(route_ends[transfer.route->source]);
-    transfer.comm->set_destination(route_ends[transfer.route->destination]);
+    transfer.comm->set_payload_size(transfer.payload)->set_source(route_ends[transfer.route->from]);
+    transfer.comm->set_destination(route_ends[transfer.route->to]);
     if (changes) set_bandwidths(transfer.route->links, factor_now());
   }
 
@@ -216,9 +220,9 @@ class SimgridNetwork final : public Network, private EventHandler {
   EventLoop& loop_;
   const FaultPlan* faults_;                 // null: there are none
   std::vector<simgrid::s4u::Link*> links_;  // by LinkId
-  std::vector<simgrid::s4u::Host*> hosts_;  // by rank
-  std::vector<simgrid::s4u::Host*> ports_;  // by rank; null without a port
-  FlatMap known_;                           // pairs of ranks whose way is known to be the same
+  std::vector<simgrid::s4u::Host*> hosts_;  // by HostId
+  std::vector<simgrid::s4u::Host*> ports_;  // by HostId; null without a port
+  FlatMap known_;                           // pairs of hosts whose way is known to be the same
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
   std::unordered_map<const simgrid::s4u::Activity*, std::uint32_t> under_way_;

@@ -39,6 +39,7 @@ FILES = [
     "printf '[eight]\\nwhat = \"steps\"\\nproduct = \"910A\"\\nsoftware = \"ours\"\\nsource = \"our log\"\\ndate = \"2026\"\\n"
     "conditions = \"batch 32\"\\ncommand = \"run\"\\nfigure = \"/step_time_s\"\\nfactor = 1e3\\nunit = \"ms\"\\n"
     "measured = 22.0\\nuncertainty = 0.1\\n' > mine.toml",
+    "for job in a,0-3 b,4-7; do printf 'npus-list = \"%s\"\\n' ${job#*,} > ${job%,*}.toml; done",
     f"cp {JOBS}/data_parallel.yaml job.yaml && cp {JOBS}/ps_distributed.yaml ps.yaml",
     "sed 's/Never/ExitCode/; s/GLOG_v/MS_ENABLE_RECOVERY/' job.yaml > elastic.yaml",
     "printf 'index,name,bytes,ready_us\\n0,b,4000000,1000\\n1,a,4000000,2000\\n' > profile.csv",

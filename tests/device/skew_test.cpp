@@ -34,6 +34,15 @@ TEST(Skew, SpeedsByRank) {
   EXPECT_EQ(skew.speed(2), 2);
 }
 
+TEST(Skew, StartsFromADateOn) {
+  const Skew at_once({.start = 2}, 4);
+  EXPECT_FALSE(at_once.none());
+  EXPECT_EQ(at_once.start(3), 2);
+  const Skew spread({.start = 2, .start_skew = 1, .seed = 42}, 16);
+  EXPECT_EQ(spread.start(15), 2 + 0x1.d51899c423a9ap-1);
+  EXPECT_THROW(Skew({.start = -1}, 4), Error);
+}
+
 // Computed by an independent program from the definition, so that another compiler or machine gives the same numbers.
 TEST(Skew, NumbersAreFixed) {
   const Skew skew({.start_skew = 1, .speed_spread = 0.5, .jitter = 0.0625, .seed = 42}, 16);

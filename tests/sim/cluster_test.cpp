@@ -235,6 +235,26 @@ TEST(Cluster, RenumberedNpusKeepTheirRoutes) {
   EXPECT_EQ(way(tree, 0, 1, {5, 4}), way(tree, 5, 4, {}));
 }
 
+TEST(Cluster, JobsHaveNumbersOfTheirOwnAndLinksInCommon) {
+  for (const char* const name : {"/atlas800-9000-x4.xml", "/atlas800t-a2-x2.xml"}) {
+    const std::string text = describe(std::string(HCCLSIM_PLATFORM_DIR) + name, [&](Cluster& cluster) {
+      Cluster one = cluster.of_another_job();
+      Cluster other = cluster.of_another_job();
+      one.renumber(std::vector<Rank>{9, 3});
+      other.renumber(std::vector<Rank>{3, 9});
+      const Route& there = one.route(0, 1);
+      const Route& also = other.route(1, 0);
+      const Route& plain = cluster.route(9, 3);
+      bool good = one.npu(0).name == cluster.npu(9).name && other.npu(0).name == cluster.npu(3).name;
+      for (const Route* const route : {&there, &also}) {
+        good = good && route->links == plain.links && route->from == plain.from && route->to == plain.to;
+      }
+      return std::string(good ? "good" : "bad");
+    });
+    EXPECT_EQ(text, "good") << name;
+  }
+}
+
 /// The message of the Error that using a cluster of a shipped platform ends with.
 std::string error_of_use(const std::string& name, const std::function<void(Cluster&)>& use) {
   return describe(std::string(HCCLSIM_PLATFORM_DIR) + name, [&](Cluster& cluster) -> std::string {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -113,7 +114,7 @@ std::string training_text(const JobResult& result) {
   return text + table.to_string("  ");
 }
 
-std::string number_text(double value) { return fmt::format("{:.4f}", value); }
+std::string number_text(double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : "not finite"; }
 
 /// What the runs of the training computed.
 std::string numerics_text(const JobResult& result) {

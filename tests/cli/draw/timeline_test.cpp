@@ -55,6 +55,24 @@ TEST(Timeline, ProcessesAndThreadsOfMsprof) {
                                    Pair(2, "Communication(Not Overlapped)"), Pair(3, "Free")));
 }
 
+TEST(Timeline, JobsHaveTheirNamesAndTheNumbersOfTheirNpus) {
+  const auto run = sample_run();
+  const std::vector<Rank> npus_of_a{4, 5};
+  const std::vector<Rank> npus_of_b{1, 0};
+  const std::vector<TimelineJob> jobs{
+      {.plan = run.step.plan, .trace = run.step.trace, .ranks = {0}, .name = "a", .npus = npus_of_a},
+      {.plan = run.step.plan, .trace = run.step.trace, .ranks = {0}, .name = "b \"2\"", .npus = npus_of_b}};
+  std::string text;
+  write_timeline(jobs, [&](std::string_view piece) { text += piece; });
+  const Json events = Json::parse(text);
+  EXPECT_THAT(names(events, "process_name", "pid"),
+              UnorderedElementsAre(Pair(12, "a: Ascend Hardware"), Pair(13, "a: Communication"),
+                                   Pair(14, "a: Overlap Analysis"), Pair(3, "b \"2\": Ascend Hardware"),
+                                   Pair(4, "b \"2\": Communication"), Pair(5, "b \"2\": Overlap Analysis")));
+  EXPECT_EQ(spans(events, 12, 0), spans(events, 3, 0));
+  EXPECT_EQ(spans(events, 12, 0), spans(timeline(run.step.trace, {0}), 0, 0));
+}
+
 TEST(Timeline, Spans) {
   const Json events = timeline(sample_run().step.trace, {0});
   EXPECT_THAT(spans(events, 0, 0), ElementsAre("a:forward 0 2000", "b:weight 2000 4000", "a:weight 4000 6000",

@@ -1,0 +1,93 @@
+#include "hccl/training/simulation.hpp"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "hccl/training/plan_links.hpp"
+#include "hccl/training/plan_orbits.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+/// In graph mode the runtime adds what a launch takes.
+IssueOf issue_in(LaunchMode launch, const device::TaskCosts& costs) {
+  if (launch == LaunchMode::graph) return {};
+  return [&costs](const Schedule& schedule, Rank rank) { return issue_of(costs, LaunchMode::op, schedule, rank); };
+}
+
+std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions& options, const Plan& plan) {
+  if (options.fold == Fold::off) return {};
+  const bool required = options.fold == Fold::require;
+  std::string_view reason = options.faults == nullptr
+                                ? "no ranks do the same at the same dates on this platform"
+                                : "no ranks do the same at the same dates on this platform with these faults";
+  if (options.network != sim::NetworkKind::fluid) {
+    reason = "it is for the network fluid (--network fluid)";
+  } else if (options.trace_tasks || options.record_flows) {
+    reason = "what is asked for shows tasks or transfers of every rank";
+  } else if (options.skew.jitters()) {
+    reason = "kernels have jitter, of which every rank has its own";
+  } else {
+    std::vector<Rank> preferred{options.rank};
+    preferred.insert(preferred.end(), options.traced.begin(), options.traced.end());
+    std::optional<RankOrbits> orbits = find_orbits(cluster, plan, options.skew, options.faults.get(), preferred);
+    if (orbits.has_value() || !required) return orbits;
+  }
+  if (required) bad_input("fold", "--fold require: {}", reason);
+  return {};
+}
+
+}  // namespace
+
+Simulation::Prepared::Prepared(const SimulatedPlan& one, bool alone)
+    : orbits(alone ? orbits_of(one.cluster, one.options, one.plan) : std::nullopt),
+      folded(one.cluster, orbits),
+      private_links(private_links_of(one.cluster, one.plan, orbits_or_null(), one.options.rank)) {}
+
+Simulation::Running::Running(const SimulatedPlan& one, const Prepared& prepared, sim::EventLoop& loop,
+                             sim::Network& network)
+    : runtime({.loop = loop,
+               .network = network,
+               .cluster = one.cluster,
+               .costs = one.costs,
+               .soc = one.soc,
+               .trace = one.trace,
+               .exec_timeout = one.options.config.exec_timeout,
+               .flows = one.flows,
+               .orbits = prepared.orbits_or_null(),
+               .private_links = &prepared.private_links,
+               .job = one.job,
+               .carried = one.carried,
+               .moves_all = one.options.network != sim::NetworkKind::fluid,
+               .faults = one.options.faults.get()}),
+      executor(one.plan, runtime, one.trace, one.options.skew, one.iterations, issue_in(one.options.launch, one.costs),
+               one.on_end, prepared.orbits_or_null(), one.options.rank) {}
+
+Simulation::Simulation(std::span<const SimulatedPlan> plans) {
+  for (const SimulatedPlan& one : plans) {
+    // Links are of all jobs, and NPUs have other ranks in each.
+    if (plans.size() == 1 || one.options.faults == nullptr) continue;
+    bad_input("unsupported", "{}: faults are of a run by itself; leave out --fault, or the other jobs", one.job);
+  }
+  for (const SimulatedPlan& one : plans) prepared_.emplace_back(one, plans.size() == 1);
+  for (auto one = prepared_.begin(); one != prepared_.end(); ++one) {
+    for (auto other = prepared_.begin(); other != one; ++other) one->private_links.meet(other->private_links);
+  }
+  network_ = sim::make_network(plans.front().options.network, plans.front().cluster, loop_,
+                               plans.front().options.faults.get());
+  for (std::size_t i = 0; i < plans.size(); ++i) running_.emplace_back(plans[i], prepared_[i], loop_, *network_);
+}
+
+void Simulation::run() {
+  for (Running& one : running_) one.executor.start();
+  loop_.run();
+  for (const Running& one : running_) one.runtime.require_finished();
+  if (network_->completed() != network_->started()) {
+    simulated_failure("network", "{} of {} transfers did not complete", network_->started() - network_->completed(),
+                      network_->started());
+  }
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "device/soc.hpp"
+#include "device/task_cost.hpp"
+#include "hccl/parallel/plan.hpp"
+#include "hccl/runtime/folded_cluster.hpp"
+#include "hccl/runtime/private_links.hpp"
+#include "hccl/runtime/rank_orbits.hpp"
+#include "hccl/runtime/runtime.hpp"
+#include "hccl/training/executor.hpp"
+#include "hccl/training/training.hpp"
+#include "sim/cluster.hpp"
+#include "sim/event_loop.hpp"
+#include "sim/network/network.hpp"
+#include "sim/trace.hpp"
+
+/// Plans on simulated NPUs: one, or those of several jobs at the same time. Jobs have a clock and a network in common,
+/// and nothing else: each has its own runtime, so that neither their ranks nor their communicators meet.
+namespace hcclsim::hccl {
+
+/// A Plan and what it is carried out with, which must outlive the simulation.
+struct SimulatedPlan {
+  sim::Cluster& cluster;  ///< of several: each its own (Cluster::of_another_job)
+  const device::Soc& soc;
+  const device::TaskCosts& costs;
+  const TrainingOptions& options;
+  const Plan& plan;
+  sim::Trace& trace;
+  IterationEnd on_end;
+  std::uint32_t iterations = 1;  ///< at most; `on_end` may end them before
+  std::string_view job{};        ///< of several: its name
+  sim::FlowLog* flows = nullptr;
+  CarriedBytes* carried = nullptr;
+};
+
+class Simulation {
+ public:
+  /// The network is that of the first one's options. Only a Plan that is alone is folded: what another job touches has
+  /// no equals, and it may touch anything. For the same reason a link that two jobs use is private to neither. Throws
+  /// Error(bad_input, "fold") where folding is required and cannot be, Error(bad_input, "unsupported") for faults of
+  /// several jobs.
+  explicit Simulation(std::span<const SimulatedPlan> plans);
+
+  /// Throws Error(simulated_failure) if a job cannot finish.
+  void run();
+
+  [[nodiscard]] Runtime& runtime(std::size_t job = 0) { return running_[job].runtime; }
+  /// Null: no rank stands for another.
+  [[nodiscard]] const RankOrbits* orbits() const { return prepared_.front().orbits_or_null(); }
+
+ private:
+  /// What is known of a Plan before anything runs.
+  struct Prepared {
+    Prepared(const SimulatedPlan& one, bool alone);
+    [[nodiscard]] const RankOrbits* orbits_or_null() const { return orbits.has_value() ? &*orbits : nullptr; }
+
+    std::optional<RankOrbits> orbits;
+    FoldedCluster folded;
+    PrivateLinks private_links;
+  };
+  struct Running {
+    Running(const SimulatedPlan& one, const Prepared& prepared, sim::EventLoop& loop, sim::Network& network);
+
+    Runtime runtime;
+    PlanExecutor executor;
+  };
+
+  std::deque<Prepared> prepared_;
+  sim::EventLoop loop_;
+  std::unique_ptr<sim::Network> network_;
+  std::deque<Running> running_;
+};
+
+}  // namespace hcclsim::hccl

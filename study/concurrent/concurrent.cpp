@@ -1,0 +1,193 @@
+#include "study/concurrent/concurrent.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "base/child_process.hpp"
+#include "base/error.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/training/step_view.hpp"
+#include "sim/network_kind.hpp"
+#include "study/experiment.hpp"
+#include "study/link_sources.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// Names the job in an Error that `work` throws.
+template <typename Work>
+auto naming_job(const std::string& job, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw Error(error.code(), error.kind(), fmt::format("{}: {}", job, error.what()));
+  }
+}
+
+/// A job with its own numbers of the NPUs.
+struct LoadedJob {
+  LoadedJob(const ConcurrentJob& job, const sim::Cluster& loaded)
+      : name(job.name),
+        cluster(loaded.of_another_job()),
+        experiment(naming_job(job.name, [&] { return Experiment(job.run, cluster); })) {}
+
+  const std::string& name;
+  sim::Cluster cluster;
+  Experiment experiment;
+};
+
+std::string edits_of(const RunSpec& run) {
+  std::string text;
+  for (const sim::PlatformEdit& edit : run.platform.edits) text += fmt::format(" --set {}={}", edit.target, edit.value);
+  return text;
+}
+
+void require_one_platform(const ConcurrentJob& first, const ConcurrentJob& other) {
+  const auto platform = [](const ConcurrentJob& job) { return job.run.platform.file + edits_of(job.run); };
+  if (platform(first) != platform(other)) {
+    bad_input("option", "{} is on {}, {} on {}: concurrent jobs share one platform; give it on the command line",
+              first.name, platform(first), other.name, platform(other));
+  }
+  if (first.run.network != other.run.network) {
+    bad_input("option", "{} has --network {}, {} {}: concurrent jobs share one network; give it on the command line",
+              first.name, name_of(first.run.network), other.name, name_of(other.run.network));
+  }
+}
+
+StepFigures step_figures(const hccl::TimedStep& step, Rank rank) {
+  return {step.step_times[rank], hccl::StepView::of(step.plan, step.trace, rank).exposed};
+}
+
+/// Every job alone, each in a child. They have all ended before jobs run together: one that cannot finish is known
+/// then.
+std::vector<StepFigures> simulate_alone(std::deque<LoadedJob>& jobs) {
+  std::deque<ChildOf<StepFigures>> children;
+  for (LoadedJob& job : jobs) {
+    children.emplace_back([&job] {
+      const hccl::TrainingOptions& options = job.experiment.training;
+      return step_figures(job.experiment.simulate(options), options.rank);
+    });
+  }
+  std::vector<StepFigures> steps;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    steps.push_back(naming_job(jobs[i].name + ", alone", [&] { return children[i].result(); }));
+  }
+  return steps;
+}
+
+std::vector<MeetingLink> meeting_links(const sim::Cluster& cluster, const std::vector<hccl::ConcurrentStep>& steps,
+                                       const std::vector<ConcurrentJobResult>& jobs) {
+  std::vector<MeetingLink> meeting;
+  for (sim::LinkId id = 0; id < cluster.links().size(); ++id) {
+    const sim::Link& link = cluster.links()[id];
+    const auto users = std::ranges::count_if(steps, [id](const auto& one) { return one.carried[id] > 0; });
+    if (users < 2 || !link.shared) continue;
+    MeetingLink found{link.name, std::string(title_of(link.kind)), cluster.capacity(id), {}};
+    for (std::size_t job = 0; job < jobs.size(); ++job) {
+      const double bytes = steps[job].carried[id];
+      found.parts.push_back({bytes, bytes / (found.capacity * jobs[job].together.time)});
+    }
+    meeting.push_back(std::move(found));
+  }
+  std::ranges::stable_sort(meeting, std::ranges::greater(), &MeetingLink::load);
+  return meeting;
+}
+
+/// Says where a job's own iterations are no fair sample of the others: they ended before another one's first did.
+void note_short_jobs(std::vector<ConcurrentJobResult>& jobs) {
+  for (ConcurrentJobResult& job : jobs) {
+    const Seconds end = job.step.pipeline_ends.back()[job.rank];
+    for (const ConcurrentJobResult& other : jobs) {
+      const Seconds first = other.step.pipeline_ends.front()[other.rank];
+      if (end >= first) continue;
+      job.notes.push_back(fmt::format(
+          "its {} iterations end before the first of {} does, of which they meet a part alone; --iterations "
+          "gives it more",
+          job.iterations, other.name));
+    }
+  }
+}
+
+}  // namespace
+
+double MeetingLink::load() const {
+  return std::accumulate(parts.begin(), parts.end(), 0.0, [](double sum, const Part& part) { return sum + part.load; });
+}
+
+void require_concurrent(const std::vector<ConcurrentJob>& jobs) {
+  if (jobs.empty()) internal_error("no concurrent jobs");
+  std::map<Rank, const ConcurrentJob*> taken;
+  for (const ConcurrentJob& job : jobs) {
+    require_one_platform(jobs.front(), job);
+    if (job.run.fold == hccl::Fold::require) {
+      bad_input("fold",
+                "{}: --fold require: jobs beside it may use its links at any time, so that none of its ranks provably "
+                "does the same as another",
+                job.name);
+    }
+    const std::vector<Rank>& npus = job.run.platform.rank_table.npus_list;
+    if (npus.empty()) {
+      bad_input("option", "{}: a concurrent job needs npus-list, the NPUs that it is on, such as npus-list = \"0-7\"",
+                job.name);
+    }
+    for (const Rank npu : npus) {
+      const auto [place, is_free] = taken.try_emplace(npu, &job);
+      if (is_free || place->second == &job) continue;  // a list that names an NPU twice is refused with the platform
+      bad_input("option", "{} (npus-list {}) and {} (npus-list {}) both want NPU {}: an NPU trains one job",
+                place->second->name, hccl::rank_ranges(place->second->run.platform.rank_table.npus_list), job.name,
+                hccl::rank_ranges(npus), npu);
+    }
+  }
+}
+
+ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, const sim::Cluster& cluster,
+                                     const std::vector<std::vector<Rank>>& traced) {
+  std::deque<LoadedJob> loaded;
+  for (const ConcurrentJob& job : jobs) loaded.emplace_back(job, cluster);
+  for (LoadedJob& job : loaded) job.experiment.training.fold = hccl::Fold::off;
+  const std::vector<StepFigures> alone = simulate_alone(loaded);
+
+  std::vector<hccl::TrainingJob> together;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    Experiment& experiment = loaded[i].experiment;
+    together.push_back(
+        {jobs[i].name, loaded[i].cluster, experiment.program, experiment.soc, experiment.costs, experiment.training});
+    if (traced.empty()) continue;
+    together.back().options.traced = traced[i];
+    together.back().options.trace_tasks = !traced[i].empty();
+  }
+  std::vector<hccl::ConcurrentStep> steps = hccl::simulate_together(together);
+
+  ConcurrentResult result{platform_name(cluster.path()),
+                          loaded.front().experiment.soc.name,
+                          std::string(name_of(jobs.front().run.network)),
+                          {},
+                          {}};
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    Experiment& experiment = loaded[i].experiment;
+    const Rank rank = experiment.training.rank;
+    ConcurrentJobResult& one = result.jobs.emplace_back();
+    one.name = jobs[i].name;
+    one.model = experiment.program->title;
+    one.npus = jobs[i].run.platform.rank_table.npus_list;
+    one.rank = rank;
+    one.start = jobs[i].run.skew.start;
+    one.iterations = experiment.training.iterations;
+    one.steps = steps[i].steps;
+    one.alone = alone[i];
+    one.step = std::move(steps[i].step);
+    one.together = step_figures(one.step, rank);
+    one.unmodelled = experiment.unmodelled;
+    one.notes = experiment.notes;
+  }
+  note_short_jobs(result.jobs);
+  result.links = meeting_links(cluster, steps, result.jobs);
+  return result;
+}
+
+}  // namespace hcclsim::study
