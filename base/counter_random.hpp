@@ -3,10 +3,41 @@
 #include <cstdint>
 
 /// Random numbers by counter ("ctrgen v1"): every number is a function of (seed, stream, index), so it can be computed
-/// when it is needed, in any order and on any thread. Different uses have different streams: from 0 on for weights,
-/// from 1000000 on for synthetic data (models/data/synthetic.cpp); every further use begins at its own multiple of
-/// 2^48.
+/// when it is needed, in any order and on any thread. Different uses have different streams (random_stream), so that
+/// they may have the same seed.
 namespace hcclsim {
+
+/// Where the streams of each use begin. All uses are here, so that none meets another's: a new one takes the next
+/// multiple of 2^48.
+namespace random_stream {
+
+/// So many streams a use may have, but for weights and the recipe of synthetic data.
+inline constexpr std::uint64_t width = std::uint64_t{1} << 48U;
+
+inline constexpr std::uint64_t weights = 0;  ///< + parameter
+
+// Synthetic data, a recipe that other programs follow (models/data/synthetic.hpp).
+inline constexpr std::uint64_t noise = 1000000;     ///< + sample
+inline constexpr std::uint64_t labels = 2000000;    ///< index: sample
+inline constexpr std::uint64_t patterns = 3000000;  ///< + sample
+inline constexpr std::uint64_t tokens = 4000000;    ///< + sample
+inline constexpr std::uint64_t classes = width;     ///< + class
+inline constexpr std::uint64_t successors = 2 * width;
+inline constexpr std::uint64_t deviations = 3 * width;  ///< + sample
+
+inline constexpr std::uint64_t epochs = 4 * width;   ///< orders of samples; index: epoch
+inline constexpr std::uint64_t dropout = 5 * width;  ///< seeds of dropout; + worker of parameter servers; index: step
+inline constexpr std::uint64_t compression_seeds = 6 * width;   ///< seeds of Q of PowerSGD; index: draw
+inline constexpr std::uint64_t compression_normal = 7 * width;  ///< numbers in Q
+inline constexpr std::uint64_t further_labels = 8 * width;      ///< + 2^20 · loss + label; index: sample
+inline constexpr std::uint64_t replicas = 9 * width;            ///< seeds of replicas; index: replica
+inline constexpr std::uint64_t checked_gradients = 10 * width;  ///< elements that are tried; + slot
+inline constexpr std::uint64_t verified_data = 11 * width;      ///< of collectives; + rank, and beyond 2^40 more of it
+inline constexpr std::uint64_t table_rows = 12 * width;         ///< ids that are looked up; + attempt; index: place
+inline constexpr std::uint64_t classes_of_ids = 13 * width;     ///< how ids tell a class; + class; index: id
+inline constexpr std::uint64_t npu_failures = 32 * width;       ///< + run of the job
+
+}  // namespace random_stream
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 [[nodiscard]] constexpr std::uint64_t mix_bits(std::uint64_t z) {

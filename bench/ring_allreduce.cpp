@@ -8,8 +8,7 @@
 #include "base/error.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
-#include "hccl/comm/communicator.hpp"
-#include "hccl/runtime/runtime.hpp"
+#include "hccl/runtime/simulate.hpp"
 
 /// bench_ring_allreduce PLATFORM MIB [simgrid|fluid]: a flat ring allreduce over all NPUs of a platform, every transfer
 /// simulated. Prints the simulated seconds and the number of transfers.
@@ -19,22 +18,13 @@ using namespace hcclsim;
 
 void simulate(const std::string& platform, Bytes bytes, sim::NetworkKind kind) {
   sim::Cluster cluster(platform);
-  sim::EventLoop loop;
-  const auto network = sim::make_network(kind, cluster, loop);
   std::vector<std::string> notes;
   const device::TaskCosts costs = device::read_task_costs(cluster, notes);
   const device::Soc soc = device::resolve_soc(cluster, 0, notes);
-  sim::Trace trace;
-  const hccl::Machine machine{loop, *network, cluster, costs, soc, trace};
-  hccl::Runtime runtime(machine);
   const auto schedule = std::make_shared<const hccl::Schedule>(hccl::ring_allreduce({cluster.size(), bytes / 4}, true));
-  const hccl::CommunicatorId world = runtime.create_communicator(hccl::world_communicator(cluster.size()));
-  for (Rank rank = 0; rank < cluster.size(); ++rank) {
-    runtime.collective(runtime.create_stream(rank), world, schedule, trace.intern("allreduce"));
-  }
-  runtime.run();
-  fmt::print("{} NPUs: {:.9f} s simulated, {} transfers\n", cluster.size(), runtime.collectives().back().last_end,
-             network->completed());
+  const hccl::SimulatedCollectives simulated =
+      hccl::simulate_collectives(cluster, soc, costs, {.network = kind}, {{.name = "allreduce", .schedule = schedule}});
+  fmt::print("{} NPUs: {:.9f} s simulated, {} transfers\n", cluster.size(), simulated.makespan, simulated.transfers);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "study/job/job.hpp"
 #include "study/job/read_msjob.hpp"
 #include "study/job/step_times.hpp"
+#include "study/on_platform.hpp"
 
 namespace {
 
@@ -50,13 +51,15 @@ int main() {
   hcclsim::study::JobScenario scenario;
   scenario.plan = {.steps = 1000, .checkpoint_every = 100};
   scenario.failures = {hcclsim::study::parse_job_failure("worker-1 exit 137 at 50s")};
-  std::vector<std::string> notes;
-  const hcclsim::study::JobOutcome outcome =
-      hcclsim::study::simulate_job(job, hcclsim::study::servers_of_platform(step.platform, {}), scenario,
-                                   hcclsim::study::simulated_step_time(step, notes));
-  for (const auto& [date, condition] : outcome.status.history) fmt::print("{:7.3f} s {}\n", date, name_of(condition));
-  for (const hcclsim::study::TrainingRun& run : outcome.runs) {
-    fmt::print("steps {} to {} of {:.3f} ms on {} NPUs: {}\n", run.first_step + 1, run.first_step + run.steps,
-               run.step_times.first * 1e3, run.hosts.npus.size(), run.why_ended);
-  }
+  hcclsim::study::on_cluster(step.platform, [&](hcclsim::sim::Cluster& cluster) {
+    std::vector<std::string> notes;
+    const hcclsim::study::JobOutcome outcome =
+        hcclsim::study::simulate_job(job, hcclsim::study::servers_of(cluster, {}), scenario,
+                                     hcclsim::study::simulated_step_time(step, cluster, notes));
+    for (const auto& [date, type] : outcome.status.history) fmt::print("{:7.3f} s {}\n", date, name_of(type));
+    for (const hcclsim::study::TrainingRun& run : outcome.runs) {
+      fmt::print("steps {} to {} of {:.3f} ms on {} NPUs: {}\n", run.first_step + 1, run.first_step + run.steps,
+                 run.step_times.first * 1e3, run.hosts.npus.size(), run.why_ended);
+    }
+  });
 }

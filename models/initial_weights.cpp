@@ -53,7 +53,7 @@ void initial_weights(const Graph& graph, std::uint32_t parameter, std::uint64_t 
   }
   const Distribution values = distribution_of(graph, parameter);
   const std::uint32_t original = graph.parameters[parameter].original;
-  const std::uint32_t stream = original == no_original ? parameter : original;
+  const std::uint64_t stream = random_stream::weights + (original == no_original ? parameter : original);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const double u = counter_uniform(seed, stream, first + i);
     out[i] = static_cast<float>((values.centre + values.spread * u) * values.scale);

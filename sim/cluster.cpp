@@ -38,6 +38,7 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
   adjustments_.resize(links_.size());
   read_hosts();
   read_route_properties();
+  changed();
 }
 
 Cluster::~Cluster() = default;
@@ -68,28 +69,28 @@ std::optional<std::string> Cluster::property(std::string_view key) const {
   return found->second;
 }
 
-void Cluster::forget_routes() {
+void Cluster::changed() {
   routes_.clear();
   route_index_.clear();
+  capacities_.resize(links_.size());
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    capacities_[link] = fold_.has_value() ? own_capacity(link) * fold_->share[link] : own_capacity(link);
+  }
 }
 
 void Cluster::use(const std::map<LinkKind, LinkValues>& values) {
   values_ = values;
-  forget_routes();
+  changed();
 }
 
 void Cluster::fold(LinkFold fold) {
   fold_ = std::move(fold);
-  forget_routes();
+  changed();
 }
 
 void Cluster::unfold() {
   fold_.reset();
-  forget_routes();
-}
-
-BytesPerSecond Cluster::capacity(LinkId link) const {
-  return fold_.has_value() ? own_capacity(link) * fold_->share[link] : own_capacity(link);
+  changed();
 }
 
 void Cluster::adjust(const std::map<LinkKind, LinkAdjustment>& adjustments) {
@@ -97,7 +98,7 @@ void Cluster::adjust(const std::map<LinkKind, LinkAdjustment>& adjustments) {
     const auto found = adjustments.find(links_[link].kind);
     adjustments_[link] = found == adjustments.end() ? LinkAdjustment() : found->second;
   }
-  forget_routes();
+  changed();
 }
 
 BytesPerSecond Cluster::own_capacity(LinkId link) const {
@@ -154,11 +155,12 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
     route.latency += link.latency + adjustments_[id].latency;
     if (link.kind == LinkKind::roce) route.transport = Transport::rdma;
     // At an end of the link's range, the speed that a task reaches scales with the capacity.
-    const double scale = own_capacity(id) / link.bandwidth;
+    const BytesPerSecond capacity = own_capacity(id);
+    const double scale = capacity / link.bandwidth;
     slowest_write = std::min(slowest_write, link.write * scale);
     slowest_read = std::min(slowest_read, link.read * scale);
-    if (own_capacity(id) < least) {
-      least = own_capacity(id);
+    if (capacity < least) {
+      least = capacity;
       route.slowest = id;
     }
   }

@@ -145,7 +145,7 @@ class Cluster {
   void fold(LinkFold fold);
   void unfold();
   /// Capacity of a link under the values in use, folded if it is.
-  [[nodiscard]] BytesPerSecond capacity(LinkId link) const;
+  [[nodiscard]] BytesPerSecond capacity(LinkId link) const { return capacities_[link]; }
 
   /// The route from one NPU to another, kept once found: the reference is good until use(), adjust(), fold() or
   /// unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
@@ -163,7 +163,8 @@ class Cluster {
   [[nodiscard]] std::vector<LinkId> parse_way(const std::string& key, std::string_view text) const;
   [[nodiscard]] LinkId opposite(LinkId link) const;
   [[nodiscard]] BytesPerSecond own_capacity(LinkId link) const;
-  void forget_routes();
+  /// After a change of values: forgets the routes.
+  void changed();
   [[nodiscard]] Route find_route(Rank source, Rank destination);
   [[nodiscard]] Route find_route(Rank source, Rank destination, bool between_ports);
   [[nodiscard]] std::vector<LinkId> way_of(Route& route);
@@ -183,6 +184,7 @@ class Cluster {
   std::map<LinkKind, LinkValues> values_;                          // used: those of kinds without an entry
   std::vector<LinkAdjustment> adjustments_;                        // by LinkId
   std::optional<LinkFold> fold_;
+  std::vector<BytesPerSecond> capacities_;  // by LinkId, under all of these
   std::deque<Route> routes_;
   FlatMap route_index_;  // source << 32 | destination -> index in routes_
 };

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/child_process.hpp"
+#include "sim/cluster.hpp"
 #include "study/platform.hpp"
 #include "study/shipped_platforms.hpp"
 
@@ -16,12 +17,20 @@ auto in_own_process(const Work& work) {
 }
 
 /// Loads the platform in a child, since SimGrid loads one per process, and returns what `work` makes there of the
-/// LoadedPlatform: what the codec takes. `obeyed` as LoadedPlatform takes it. Throws what loading and `work` throw.
+/// sim::Cluster: what the codec takes. Throws what loading and `work` throw.
 template <typename Work>
-auto on_platform(const PlatformSpec& spec, std::span<const std::string_view> obeyed, const Work& work) {
+auto on_cluster(const PlatformSpec& spec, const Work& work) {
   const std::string file = find_platform(spec.file);
   return in_own_process([&] {
     sim::Cluster cluster(file, spec.edits);
+    return work(cluster);
+  });
+}
+
+/// The same with a LoadedPlatform; `obeyed` as that takes it.
+template <typename Work>
+auto on_platform(const PlatformSpec& spec, std::span<const std::string_view> obeyed, const Work& work) {
+  return on_cluster(spec, [&](sim::Cluster& cluster) {
     LoadedPlatform platform(spec.rank_table, spec.hccl_settings, obeyed, cluster);
     return work(platform);
   });

@@ -75,20 +75,22 @@ void set_up_job(Command& command, const std::shared_ptr<const HtmlReport>& html)
   add_job_options(command, *options);
   command.on_run([&command, options, html] {
     finish_job_options(command, *options);
-    std::optional<OutputFile> page;
-    if (html != nullptr) page.emplace(html->path);
-    std::optional<OutputFile> plot;
-    if (const std::string& path = options->run.numerics.loss_plot; !path.empty()) plot.emplace(path);
-    const study::JobResult result = study::run_job(options->spec);
-    if (page.has_value()) page->write(job_page(result, *html));
-    print(report_in(options->format, result));
-    if (plot.has_value()) {
-      plot->write(loss_chart(result));
-      plot->commit();
-    }
-    if (page.has_value()) page->commit();
-    if (result.numerics.has_value() && result.numerics->failure.has_value()) throw Error(*result.numerics->failure);
-    if (!result.succeeded()) simulated_failure("job", "{}", job_sentence(result));
+    study::on_job(options->spec, [&](const auto& simulate) {
+      std::optional<OutputFile> page;
+      if (html != nullptr) page.emplace(html->path);
+      std::optional<OutputFile> plot;
+      if (const std::string& path = options->run.numerics.loss_plot; !path.empty()) plot.emplace(path);
+      const study::JobResult result = simulate();
+      if (page.has_value()) page->write(job_page(result, *html));
+      print(report_in(options->format, result));
+      if (plot.has_value()) {
+        plot->write(loss_chart(result));
+        plot->commit();
+      }
+      if (page.has_value()) page->commit();
+      if (result.numerics.has_value() && result.numerics->failure.has_value()) throw Error(*result.numerics->failure);
+      if (!result.succeeded()) simulated_failure("job", "{}", job_sentence(result));
+    });
   });
 }
 

@@ -126,11 +126,9 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
       .value_name("TEXT");
   const std::size_t before = command.options().size();
   add_run_options(command, options->run);
-  hide_foreign_options(std::span(command.options()).subspan(before), told_by_runs);
-  Option& of_run = command.get("--format");
-  command.begin_group(of_run.group());
-  command.remove(of_run);
-  add_format_option(command, options->format, {"text", "json"});
+  refuse_foreign_options(std::span(command.options()).subspan(before), told_by_runs,
+                         "a Plan is not simulated; give it to `hcclsim run`");
+  command.replace("--format", one_of({"text", "json"}, options->format), "What is printed").with_default();
   command.footer(
       fmt::format("Examples:\n"
                   "  hcclsim plan {} {}--model gpt2-small --stages 4 --batch 8 --micro-batches 8",
@@ -151,7 +149,6 @@ void add_command(Command& plan, const char* name, const char* what, Count files,
       bad_input("option", "plan {} {}: options of a run do not go with {}; give one or the other", name,
                 fmt::join(options->files, " "), most == 1 ? "a file" : "two files");
     }
-    refuse_hidden_options(command, "a Plan is not simulated; give it to `hcclsim run`");
     finish_run_options(command, options->run);
     refuse_parameter_servers(options->run.ps, "a Plan is of ranks that reduce their gradients");
     options->run.spec.platform.file = options->run.platform;

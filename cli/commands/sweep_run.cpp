@@ -80,7 +80,7 @@ void run(SweepRunCommand command) {
 std::vector<study::Point> GridArguments::points() const {
   // An option that this command does not know ends what it takes; the words behind it are then no command.
   const std::vector<std::string> rest = parsed->rest();
-  const bool is_command = command == "run" || command == "collective";
+  const bool is_command = std::find(swept_commands.begin(), swept_commands.end(), command) != swept_commands.end();
   if (!is_command && !rest.empty() && rest.front().starts_with('-')) {
     const std::string name = rest.front().substr(0, rest.front().find('='));
     bad_input("option", "unknown option {}{}", name, did_you_mean(name, parsed->option_names()));
@@ -103,10 +103,10 @@ void print_report(const study::SweepReport& report) {
 void add_grid_arguments(Command& command, GridArguments& arguments) {
   arguments.parsed = &command;
   command.add("DATABASE", read_file(arguments.database), "SQLite file of the results").required();
-  command.add("COMMAND", text(arguments.command), "run or collective, then its options with several values each")
+  command.add("COMMAND", text(arguments.command), "run, collective or job, then its options with several values each")
       .value_name("COMMAND OPTION…");
   command.add("--config", read_file(arguments.config),
-              "TOML file of these options, in a section [run] or [collective]");
+              "TOML file of these options, in a section [run], [collective] or [job]");
   command.keep_rest();
 }
 
@@ -138,6 +138,7 @@ void add_sweep_run_command(Command& sweep) {
       "  hcclsim sweep run splits.db run --hcom-parallel on --split-by-size 50:99:1\n"
       "  hcclsim sweep run links.db run --model resnet50,vgg16 --set 'link[hccs*].bandwidth=10GBps:40GBps:5GBps'\n"
       "  hcclsim sweep run sizes.db collective allreduce,allgather --size 1K,1M,1G --platform 'atlas*'\n"
+      "  hcclsim sweep run jobs.db job job.yaml --checkpoint-every 10,100 --fail 'none;worker-1 exit 137 at 1m'\n"
       "  hcclsim sweep run -j 8 --shard 2/8 part2.db --config grid.toml");
   command.on_run([options] { run(*options); });
 }

@@ -72,7 +72,7 @@ std::string input_text(const StoredPoint& point, const std::string& axis) {
   return point.inputs.contains(axis) ? point.inputs[axis].get<std::string>() : "";
 }
 
-/// The figure that is asked for, or the time of a step or of a collective.
+/// The figure that is asked for, or the time of a step, of a collective or of a job.
 std::string_view column_of(const SweepShowCommand& command, const std::vector<StoredPoint>& points) {
   if (!command.column.empty()) {
     return *std::find(figure_columns.begin(), figure_columns.end(), std::string_view(command.column));
@@ -137,7 +137,9 @@ Json json_of(const StoredPoint& point) {
     json["error"] = {{"kind", point.error_kind}, {"exit_status", point.exit_status}, {"message", point.error}};
   }
   if (!point.stale.empty()) json["stale"] = point.stale;
-  if (point.status == PointStatus::done) json["result"] = Json::try_parse(point.result).value_or(Json());
+  if (point.status == PointStatus::done || !point.result.empty()) {
+    json["result"] = Json::try_parse(point.result).value_or(Json());
+  }
   return json;
 }
 
@@ -273,7 +275,7 @@ void add_sweep_show_commands(Command& sweep) {
       add_command(sweep, "best", "The best point of each work, and the command that computes it", *options);
   chosen
       .add("--by", parsed(study::parse_criterion, options->criterion),
-           "Figure, the least or the most of it; without it the least time of a step or of a collective")
+           "Figure, the least or the most of it; without it the least time of a step, of a collective or of a job")
       .value_name("COLUMN[:min|max]");
   chosen.on_run([options] {
     const std::vector<StoredPoint> points = study::newest(read_points(options->database));
@@ -284,7 +286,7 @@ void add_sweep_show_commands(Command& sweep) {
   Command& curves = add_command(sweep, "plot", "A figure over a varied input as SVG", *options);
   curves
       .add("--by", one_of({figure_columns.begin(), figure_columns.end()}, options->column),
-           "Figure; without it the time of a step or of a collective")
+           "Figure; without it the time of a step, of a collective or of a job")
       .value_name("COLUMN");
   curves
       .add("--x", text(options->x),

@@ -40,7 +40,9 @@ constexpr std::array<Metric, study::figure_columns.size()> metrics{
      {"hbm_peak_bytes", "HBM peak", "bytes"},
      {"time_s", "time", "s"},
      {"algbw_Bps", "algbw", "Bps", true},
-     {"busbw_Bps", "busbw", "Bps", true}}};
+     {"busbw_Bps", "busbw", "Bps", true},
+     {"goodput", "goodput", "", true},
+     {"restarts", "restarts", ""}}};
 
 /// Those that some point has.
 std::vector<Metric> metrics_of(const std::vector<StoredPoint>& points) {

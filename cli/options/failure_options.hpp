@@ -1,16 +1,25 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "cli/options/parse/origins.hpp"
-#include "study/goodput/goodput.hpp"
 #include "study/run/spec.hpp"
 
 /// Options of `hcclsim run` that have to do with a job that runs for days. All of them are refused without --mtbf.
 namespace hcclsim::cli {
 
+/// Their group in help.
 inline constexpr const char* failure_group = "A job of days";
 
+/// What was given.
 struct FailureOptions {
-  study::FailureSpec spec{.length = 30 * 86400., .runs = 20};
+  std::optional<Seconds> npu_mtbf{};
+  std::optional<std::uint64_t> checkpoint_every{};
+  std::optional<BytesPerSecond> checkpoint_bandwidth{};
+  std::optional<Seconds> restart{};
+  std::optional<Seconds> length{};
+  std::optional<std::uint32_t> runs{};
 };
 
 void add_failure_options(Command& command, FailureOptions& options);

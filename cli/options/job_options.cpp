@@ -1,9 +1,13 @@
 #include "cli/options/job_options.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -12,57 +16,28 @@
 namespace hcclsim::cli {
 namespace {
 
-/// Options of `run` that say which NPUs take part or what is printed of one step.
-constexpr std::array<std::string_view, 13> not_of_jobs{
-    "advice",    "explain", "explain-memory", "explain-uncertainty", "fault",       "group",      "npus",
-    "npus-list", "rank",    "rank-table",     "split-group",         "trace-ranks", "uncertainty"};
+constexpr const char* job_group = "The job";
 
-/// Options of real gradients that are of a single run: a job has checkpoints of its own.
-constexpr std::array<std::string_view, 6> not_of_trained_jobs{"check-gradients", "load",         "plain-beside", "save",
-                                                              "save-every",      "save-diverged"};
-
-template <std::size_t count>
-bool is_one_of(const std::array<std::string_view, count>& keys, const Option& option) {
-  return std::find(keys.begin(), keys.end(), option.key()) != keys.end();
-}
-
-bool is_of_jobs(const Option& option) {
-  if (option.group() == numerics_group) return !is_one_of(not_of_trained_jobs, option);
-  if (option.role() == Role::writes_file || option.group() == ps_group) return false;
-  return !is_one_of(not_of_jobs, option);
-}
-
+/// Why an option of `run` is not of jobs; empty: it is.
 std::string_view why_not_of_jobs(const Option& option) {
   constexpr std::array<std::string_view, 6> of_one_step{
       "advice", "explain", "explain-memory", "explain-uncertainty", "trace-ranks", "uncertainty"};
-  if (option.group() == ps_group || option.key() == "mode") return "whose PS pods are the parameter servers";
-  if (option.key() == "fault") return "whose pods fail instead";
-  if (is_one_of(not_of_trained_jobs, option))
+  if (option.key() == "fault") return "whose failures --fail gives";
+  constexpr std::array<std::string_view, 6> of_trained_runs{"check-gradients", "load",         "plain-beside", "save",
+                                                            "save-every",      "save-diverged"};
+  constexpr std::array<std::string_view, 6> of_placement{"group", "npus",       "npus-list",
+                                                         "rank",  "rank-table", "split-group"};
+  const auto is_one_of = [&](std::span<const std::string_view> keys) {
+    return std::find(keys.begin(), keys.end(), option.key()) != keys.end();
+  };
+  if (option.group() == ps_group) return "whose PS pods are the parameter servers";
+  if (option.group() == failure_group) return "whose failures --fail gives";
+  if (is_one_of(of_trained_runs)) {
     return "which are trained as a whole, from checkpoints of their own (--checkpoint-every)";
-  if (is_one_of(of_one_step, option) || option.role() == Role::writes_file)
-    return "of which a single step is not shown";
-  return "whose pods get their NPUs by themselves";
-}
-
-void refuse_what_is_hidden(const Command& command) {
-  for (const auto& option : command.options()) {
-    if (!option->is_hidden() || !option->given()) continue;
-    bad_input("option", "--{} is not of jobs, {}; give it to `hcclsim run`", option->key(), why_not_of_jobs(*option));
   }
-}
-
-void replace_format_by_jobs(Command& command, JobFormat& format) {
-  Option& of_run = command.get("--format");
-  command.begin_group(of_run.group());
-  command.remove(of_run);
-  command
-      .add("--format",
-           one_of({"text", "json", "yaml"},
-                  [&format](const std::string& word) {
-                    format = word == "json" ? JobFormat::json : word == "yaml" ? JobFormat::yaml : JobFormat::text;
-                  }),
-           "What is printed; yaml: the status alone, as kubectl has it")
-      .with_default("text");
+  if (option.group() == numerics_group) return "";
+  if (is_one_of(of_one_step) || option.role() == Role::writes_file) return "of which a single step is not shown";
+  return is_one_of(of_placement) ? "whose pods get their NPUs by themselves" : "";
 }
 
 Value job_time(Seconds& target) { return parsed(study::parse_job_time, target); }
@@ -81,7 +56,7 @@ Bytes parse_memory(const std::string& text) {
 }
 
 void add_scenario_options(Command& command, JobOptions& options) {
-  command.begin_group("The job");
+  command.begin_group(job_group);
   study::JobScenario& scenario = options.spec.scenario;
   command.add("--steps", whole_number(scenario.plan.steps, 1, 1'000'000'000'000), "Training steps of the job")
       .with_default();
@@ -89,15 +64,16 @@ void add_scenario_options(Command& command, JobOptions& options) {
       .add("--step-time", parsed(parse_step_time, options.spec.step_time),
            "Time of a step, such as 12ms, in place of its simulation")
       .value_name("TIME");
+  const Value failures{
+      .check = [](const std::string& given) { static_cast<void>(study::parse_job_failures({given})); },
+      .take =
+          [&scenario](const std::vector<std::string>& given) { scenario.failures = study::parse_job_failures(given); },
+      .count = Count::list};
   command
-      .add("--checkpoint-every", whole_number(scenario.plan.checkpoint_every, 0, 1'000'000'000'000),
-           "Steps between checkpoints, which take no time here; 0: none, so that training begins anew")
-      .with_default();
-  Value failures = texts(options.failures);
-  failures.check = [](const std::string& text) { static_cast<void>(study::parse_job_failure(text)); };
-  command
-      .add("--fail", failures, "What breaks, such as 'worker-1 exit 137 at 30s' or 'host server0 at 1m'; several times")
-      .value_name("FAILURE");
+      .add("--fail", failures,
+           "What breaks, such as 'worker-1 exit 137 at 30s' or 'host server0 at 1m'; several with commas, or none")
+      .value_name("FAILURE,...")
+      .with_commas();
   command.add("--until", job_time(scenario.until), "Nothing is simulated after this time")
       .value_name("TIME")
       .with_default("30d");
@@ -142,6 +118,25 @@ void add_kubernetes_options(Command& command, JobOptions& options) {
       .with_default("340s");
 }
 
+/// Those of `run` that mean something else here.
+void replace_options_of_run(Command& command, JobOptions& options) {
+  command
+      .replace("--checkpoint-every", whole_number(options.spec.scenario.plan.checkpoint_every, 0, 1'000'000'000'000),
+               "Steps between checkpoints, which take no time here; 0: none, so that training begins anew")
+      .group(job_group)
+      .with_default();
+  command
+      .replace("--format",
+               one_of({"text", "json", "yaml"},
+                      [&options](const std::string& word) {
+                        options.format = word == "json"   ? JobFormat::json
+                                         : word == "yaml" ? JobFormat::yaml
+                                                          : JobFormat::text;
+                      }),
+               "What is printed; yaml: the status alone, as kubectl has it")
+      .with_default("text");
+}
+
 }  // namespace
 
 void add_job_options(Command& command, JobOptions& options) {
@@ -153,13 +148,13 @@ void add_job_options(Command& command, JobOptions& options) {
   const std::size_t before = command.options().size();
   add_run_options(command, options.run);
   for (const auto& option : std::span(command.options()).subspan(before)) {
-    if (!is_of_jobs(*option)) option->hide();
+    const std::string_view why = why_not_of_jobs(*option);
+    if (!why.empty()) option->refuse(fmt::format("not of jobs, {}; give it to `hcclsim run`", why));
   }
-  replace_format_by_jobs(command, options.format);
+  replace_options_of_run(command, options);
 }
 
 void finish_job_options(Command& command, JobOptions& options) {
-  refuse_what_is_hidden(command);
   if (!command.get("--framework").given()) options.run.spec.framework = study::Framework::mindspore;
   finish_run_options(command, options.run);
   options.spec.run = options.run.spec;
@@ -168,10 +163,6 @@ void finish_job_options(Command& command, JobOptions& options) {
     options.spec.run.notes.emplace_back("RANK_TABLE_FILE is set but not used: Kubernetes gives the pods their NPUs");
   }
   options.spec.run.platform.rank_table = {};
-  options.spec.scenario.failures.clear();
-  for (const std::string& failure : options.failures) {
-    options.spec.scenario.failures.push_back(study::parse_job_failure(failure));
-  }
 }
 
 }  // namespace hcclsim::cli

@@ -1,9 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
-
 #include "cli/options/run_options.hpp"
 #include "study/job/job.hpp"
 
@@ -18,14 +15,12 @@ struct JobOptions {
   RunOptions run{};
   study::JobSpec spec{};  ///< complete after finish_job_options()
   JobFormat format = JobFormat::text;
-  std::vector<std::string> failures{};  ///< as they were given
 };
 
 /// Adds all options to the command. After parsing, finish_job_options() completes what they say.
 void add_job_options(Command& command, JobOptions& options);
 
-/// As finish_run_options, with MindSpore's graph unless told otherwise, and refuses what a job cannot do; throws
-/// Error(bad_input).
+/// As finish_run_options, with MindSpore's graph unless told otherwise; throws Error(bad_input).
 void finish_job_options(Command& command, JobOptions& options);
 
 }  // namespace hcclsim::cli

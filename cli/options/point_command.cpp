@@ -1,6 +1,7 @@
 #include "cli/options/point_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <optional>
 #include <string_view>
@@ -9,8 +10,10 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options/collective_options.hpp"
+#include "cli/options/job_options.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/collective_report.hpp"
+#include "cli/print/job/job_report.hpp"
 #include "cli/print/ps_report.hpp"
 #include "cli/print/run_report.hpp"
 #include "study/ps/ps.hpp"
@@ -52,7 +55,9 @@ class RunPoint : public PointCommand {
   [[nodiscard]] study::Computed compute_with_servers(sim::Cluster& cluster) const {
     study::PsExperiment experiment(values_.spec, values_.ps.spec, cluster);
     const study::PsResult result = simulate_ps(experiment, values_.ps.spec, true);
-    if (!result.outcome.failure.empty()) simulated_failure("ps", "{}", result.outcome.failure);
+    if (!result.outcome.failure.empty()) {
+      return {.result = compact(ps_json(result)), .failure = {"ps", result.outcome.failure}};
+    }
     return {compact(ps_json(result)),
             {{"step_time_s", result.step_time()}, {"images_per_s", result.samples_per_second()}}};
   }
@@ -72,7 +77,7 @@ class RunPoint : public PointCommand {
 
 class CollectivePoint : public PointCommand {
  public:
-  CollectivePoint() : PointCommand("collective") { add_collective_options(options(), values_); }
+  CollectivePoint() : PointCommand("collective", "OP") { add_collective_options(options(), values_); }
   [[nodiscard]] const std::string& platform() const override { return values_.platform; }
   [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
     return values_.spec.platform.edits;
@@ -92,16 +97,52 @@ class CollectivePoint : public PointCommand {
   CollectiveOptions values_;
 };
 
+class JobPoint : public PointCommand {
+ public:
+  JobPoint() : PointCommand("job", "FILE") { add_job_options(options(), values_); }
+  [[nodiscard]] const std::string& platform() const override { return values_.run.platform; }
+  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
+    return values_.run.spec.platform.edits;
+  }
+
+  [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
+    finish_job_options(options(), values_);
+    const study::JobResult result = study::run_job(values_.spec, cluster);
+    if (result.numerics.has_value() && result.numerics->failure.has_value()) throw Error(*result.numerics->failure);
+    study::Computed computed{.result = compact(job_json(result))};
+    const study::JobFigures figures = result.figures();
+    const auto add = [&](const char* column, const std::optional<double>& figure) {
+      if (figure.has_value()) computed.figures.emplace_back(column, *figure);
+    };
+    add("step_time_s", figures.step);
+    add("time_s", figures.time);
+    add("goodput", figures.goodput);
+    add("restarts", static_cast<double>(figures.restarts));
+    if (!result.succeeded()) computed.failure = {"job", job_sentence(result)};
+    return computed;
+  }
+
+ private:
+  JobOptions values_;
+};
+
 }  // namespace
 
 std::unique_ptr<PointCommand> PointCommand::make(const std::string& name) {
   if (name == "run") return std::make_unique<RunPoint>();
   if (name == "collective") return std::make_unique<CollectivePoint>();
-  bad_input("option", "'{}' cannot be swept; commands that can: run, collective", name);
+  if (name == "job") return std::make_unique<JobPoint>();
+  bad_input("option", "'{}' cannot be swept; commands that can: {}", name, fmt::join(swept_commands, ", "));
+}
+
+Option* PointCommand::find(const std::string& axis) const {
+  return options_.find(!argument_.empty() && axis == name() ? argument_ : "--" + axis);
 }
 
 void PointCommand::set(const std::string& name, const std::string& value) {
-  Option& option = options_.get(name == study::collective_axis ? "OP" : "--" + name);
+  Option* const found = find(name);
+  if (found == nullptr) internal_error("{} has no option of axis {}", options_.name(), name);
+  Option& option = *found;
   if (option.is_flag() && value != "true" && value != "false") {
     bad_input("option", "--{}: '{}' is neither true nor false", name, value);
   }

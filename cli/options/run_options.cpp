@@ -133,7 +133,8 @@ void add_communication_options(Command& command, RunOptions& options) {
       .add("--compress", parsed(hccl::parse_compression, options.spec.compression),
            "Hook in place of the allreduces: batched-powersgd, powersgd, fp16, bf16 or topk, with keys such as "
            "powersgd:rank=2,start=1000")
-      .value_name("HOOK[:KEY=VALUE,...]");
+      .value_name("HOOK[:KEY=VALUE,...]")
+      .with_commas();
   command
       .add("--split", one_of({"default", "none", "each"}, options.split),
            "Split of what no list splits: 96.54/3.46 %, one segment, one per gradient")
@@ -364,8 +365,7 @@ void add_run_options(Command& command, RunOptions& options) {
   add_communication_options(command, options);
   add_hccl_options(command, options.hccl_options);
   add_simulation_options(command, options);
-  // An MSJob has failures and checkpoints of its own.
-  if (command.find("--checkpoint-every") == nullptr) add_failure_options(command, options.failures);
+  add_failure_options(command, options.failures);
   add_output_options(command, options);
   add_numerics_options(command, options.numerics);
 }

@@ -31,15 +31,14 @@ bool is_of_output(const std::string& name) {
   if (std::find(of_output.begin(), of_output.end(), name) != of_output.end()) return true;
   return std::any_of(swept_commands.begin(), swept_commands.end(), [&](const char* command) {
     const std::unique_ptr<PointCommand> point = PointCommand::make(command);
-    const Option* const option = point->options().find("--" + name);
+    const Option* const option = point->find(name);
     return option != nullptr && option->role() == Role::writes_file;
   });
 }
 
 /// How the values of an option are written.
 ValueForm form_of(const Option& option) {
-  // Commas are part of them.
-  if (option.value_name() == "LIST" || option.key() == "compress" || option.key() == "fault") return ValueForm::list;
+  if (option.has_commas()) return ValueForm::list;
   return option.value_name() == "SIZE" ? ValueForm::size : ValueForm::word;
 }
 
@@ -55,8 +54,7 @@ class AxisReader {
       return;
     }
     const Command& options = command_.options();
-    const Option* const known =
-        options.find(name == study::collective_axis && options.name() == "collective" ? "OP" : "--" + name);
+    const Option* const known = command_.find(name);
     const bool writes = is_of_output(name);
     if (known == nullptr && !writes) {
       const std::string meant = name.size() > 1 ? did_you_mean("--" + name, options.option_names()) : "";
@@ -112,20 +110,21 @@ class AxisReader {
   /// Whether values are names, which stay as they are even if they look like numbers.
   bool is_name(const std::string& axis) const {
     if (study::is_edit(axis)) return false;
-    if (axis == "model" || axis == "platform" || axis == study::collective_axis) return true;
-    return command_.options().get("--" + axis).role() != Role::value;
+    if (axis == "model" || axis == "platform" || study::is_argument(axis, command_.name())) return true;
+    return command_.find(axis)->role() != Role::value;
   }
 
   /// Does something whose errors name the option that the command line has, or the place in a file. The place says the
   /// option's name, which then is not said again.
   template <typename Action>
-  static void at(const std::string& place, const std::string& name, Action action) {
+  void at(const std::string& place, const std::string& name, Action action) const {
     try {
       action();
     } catch (const Error& error) {
       if (place.starts_with('-')) throw;
       std::string_view fault = error.what();
-      const std::string named = name == study::collective_axis ? "OP: " : fmt::format("--{}: ", name);
+      const bool is_argument = study::is_argument(name, command_.name());
+      const std::string named = is_argument ? command_.argument() + ": " : fmt::format("--{}: ", name);
       if (fault.starts_with(named)) fault.remove_prefix(named.size());
       throw Error(error.code(), error.kind(), fmt::format("{}: {}", place, fault));
     }
@@ -145,15 +144,16 @@ class AxisReader {
   std::set<std::string> given_;
 };
 
-void read_arguments(const Command& options, const std::vector<std::string>& arguments, AxisReader& reader) {
+void read_arguments(PointCommand& command, const std::vector<std::string>& arguments, AxisReader& reader) {
+  const Command& options = command.options();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     const bool is_long = argument.starts_with("--");
     if (!is_long && !argument.starts_with("-")) {
-      if (options.find("OP") == nullptr) {
+      if (command.argument().empty()) {
         bad_input("option", "unexpected argument '{}'; options of {} follow the command", argument, options.name());
       }
-      reader.option(study::collective_axis, argument, "OP");
+      reader.option(options.name(), argument, command.argument());
       continue;
     }
     const std::size_t end = is_long ? std::min(argument.find('='), argument.size()) : 2;
@@ -186,7 +186,7 @@ study::SweepGrid sweep_of(PointCommand& command) {
   study::SweepGrid sweep{
       .command = command.options().name(), .platform = command.platform(), .version = std::string(version())};
   for (const auto& option : command.options().options()) {
-    if (option->role() == Role::reads_file) sweep.files.insert(option->key());
+    if (option->role() == Role::reads_file) sweep.files.insert(command.axis_of(*option));
   }
   return sweep;
 }
@@ -208,7 +208,7 @@ study::SweepGrid read_grid(const std::string& command, const std::vector<std::st
   }
   if (name.empty()) {
     bad_input("option",
-              "no command to sweep; give run or collective behind the database, or --config with such a section");
+              "no command to sweep; give run, collective or job behind the database, or --config with such a section");
   }
   const std::unique_ptr<PointCommand> point = PointCommand::make(name);
   study::SweepGrid sweep = sweep_of(*point);
@@ -216,18 +216,18 @@ study::SweepGrid read_grid(const std::string& command, const std::vector<std::st
   for (const ConfigEntry& entry : entries) {
     const std::string place = fmt::format("{}: {}", entry.place, entry.key);
     if (entry.key != "set") {
-      of_file.option(entry.key, in_words_of(point->options().find("--" + entry.key), entry.value), place);
+      of_file.option(entry.key, in_words_of(point->find(entry.key), entry.value), place);
       continue;
     }
     for (const std::string& edit : study::split_edits(entry.value)) of_file.edits(edit, place);
   }
   AxisReader of_command_line(*point, sweep.grid);
-  read_arguments(point->options(), arguments, of_command_line);
+  read_arguments(*point, arguments, of_command_line);
   const auto& axes = sweep.grid.axes();
-  const bool named = std::any_of(axes.begin(), axes.end(),
-                                 [](const study::Axis& axis) { return axis.name == study::collective_axis; });
-  if (sweep.command == "collective" && !named) {
-    bad_input("option", "no collective; give allreduce, allgather, … behind `collective`");
+  const bool named =
+      std::any_of(axes.begin(), axes.end(), [&](const study::Axis& axis) { return axis.name == sweep.command; });
+  if (!point->argument().empty() && !named) {
+    bad_input("option", "{} is missing: give it behind `{}`", point->argument(), sweep.command);
   }
   return sweep;
 }

@@ -14,12 +14,13 @@ namespace hcclsim::cli {
 namespace {
 
 /// What a run tells or computes beside its times.
-void hide_what_run_tells(std::span<const std::unique_ptr<Option>> options_of_run) {
+void refuse_what_run_tells(std::span<const std::unique_ptr<Option>> options_of_run) {
+  constexpr const char* reason = "tune looks for a split; give it to `hcclsim run` with that split";
   constexpr std::array<std::string_view, 7> others{"trace-ranks",    "advice", "uncertainty", "explain-uncertainty",
                                                    "explain-memory", "mtbf",   "fault"};
-  hide_foreign_options(options_of_run, others);
+  refuse_foreign_options(options_of_run, others, reason);
   for (const auto& option : options_of_run) {
-    if (option->group() == numerics_group) option->hide();
+    if (option->group() == numerics_group) option->refuse(reason);
   }
 }
 
@@ -29,16 +30,13 @@ constexpr std::array of_splits{"--max-segments", "--objective",       "--cost", 
 
 /// That of run without csv.
 void replace_format(Command& command, OutputFormat& format) {
-  Option& of_run = command.get("--format");
-  command.begin_group(of_run.group());
-  command.remove(of_run);
   command
-      .add("--format",
-           one_of({"text", "json"},
-                  [&format](const std::string& word) {
-                    format = word == "json" ? OutputFormat::json : OutputFormat::text;
-                  }),
-           "What is printed")
+      .replace("--format",
+               one_of({"text", "json"},
+                      [&format](const std::string& word) {
+                        format = word == "json" ? OutputFormat::json : OutputFormat::text;
+                      }),
+               "What is printed")
       .with_default("text");
 }
 
@@ -47,7 +45,7 @@ void replace_format(Command& command, OutputFormat& format) {
 void add_tune_options(Command& command, TuneOptions& options) {
   const std::size_t before = command.options().size();
   add_run_options(command, options.run);
-  hide_what_run_tells(std::span(command.options()).subspan(before));
+  refuse_what_run_tells(std::span(command.options()).subspan(before));
   replace_format(command, options.run.format);
   command.begin_group("Tuning");
   command
@@ -89,7 +87,6 @@ void add_tune_options(Command& command, TuneOptions& options) {
 }
 
 void finish_tune_options(Command& command, TuneOptions& options) {
-  refuse_hidden_options(command, "tune looks for a split; give it to `hcclsim run` with that split");
   finish_run_options(command, options.run);
   refuse_parameter_servers(options.run.ps, "tune looks for a split of gradients that ranks reduce");
   for (const char* const name : of_splits) {

@@ -25,15 +25,16 @@ std::string every_text(const study::FailingJob& job) {
 }
 
 std::string range_text(const study::Goodput& goodput) {
-  return fmt::format("{:.2f} % ({:.2f}..{:.2f})", goodput.goodput * 100, goodput.least * 100, goodput.most * 100);
+  return fmt::format("{:.2f} % ({:.2f}..{:.2f})", goodput.mean.goodput() * 100, goodput.least * 100,
+                     goodput.most * 100);
 }
 
 Json json_of(const study::Goodput& goodput) {
   return {{"checkpoint_every", goodput.job.checkpoint_every},
-          {"goodput", goodput.goodput},
+          {"goodput", goodput.mean.goodput()},
           {"goodput_least", goodput.least},
           {"goodput_most", goodput.most},
-          {"failures", goodput.failures},
+          {"failures", goodput.mean.failures},
           {"total_s", goodput.mean.total()},
           {"steps_s", goodput.mean.steps},
           {"checkpoints_s", goodput.mean.checkpoints},
@@ -56,7 +57,7 @@ std::string goodput_text(const study::GoodputResult& result, Rank npus) {
       "failures\n",
       range_text(asked), result.runs, every_text(asked.job), result.optimum.has_value() ? "" : ", Daly's interval",
       time_text(asked.mean.total()), time_text(asked.mean.steps), time_text(asked.mean.checkpoints),
-      time_text(asked.mean.lost), time_text(asked.mean.restarts), asked.failures);
+      time_text(asked.mean.lost), time_text(asked.mean.restarts), asked.mean.failures);
   if (result.optimum.has_value()) {
     text +=
         fmt::format("Daly's interval, {}: goodput {}\n", every_text(result.optimum->job), range_text(*result.optimum));

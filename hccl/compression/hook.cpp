@@ -18,9 +18,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Streams of random numbers (base/counter_random.hpp): of seeds for Q, and of the numbers in it.
-constexpr std::uint64_t seed_stream = std::uint64_t{6} << 48U;
-constexpr std::uint64_t normal_stream = std::uint64_t{7} << 48U;
 constexpr std::uint64_t drawn_below = 1'000'000'000;
 
 template <typename Real>
@@ -33,7 +30,7 @@ std::span<Real> part_of(std::span<Real> values, std::uint64_t first, std::uint64
 template <typename Real>
 void normal_numbers(std::uint64_t drawn, std::span<Real> out) {
   const auto fraction = [&](std::uint64_t index) {
-    return static_cast<double>(counter_bits(drawn, normal_stream, index) >> 11U) * 0x1p-53;
+    return static_cast<double>(counter_bits(drawn, random_stream::compression_normal, index) >> 11U) * 0x1p-53;
   };
   for (std::size_t i = 0; i < out.size(); ++i) {
     const double radius = std::sqrt(-2 * std::log(1 - fraction(2 * i)));
@@ -265,7 +262,8 @@ template <typename Real>
 void CompressionHook<Real>::draw_q(Work& work) {
   if (work.bucket.matrices.empty()) return;
   if (settings_.warm_start && !work.kept.front().q.empty()) return;
-  const std::uint64_t drawn = counter_bits(settings_.seed, seed_stream, state_.draws++) % drawn_below;
+  const std::uint64_t drawn =
+      counter_bits(settings_.seed, random_stream::compression_seeds, state_.draws++) % drawn_below;
   std::vector<Real> q(work.bucket.q_elements);
   normal_(drawn, q);
   round(work, q, type_);

@@ -12,8 +12,6 @@ namespace hcclsim::hccl {
 namespace {
 
 constexpr double most_exponent = 8;
-/// Streams of random numbers of tables: beyond those of weights, data and dropout.
-constexpr std::uint64_t id_streams = std::uint64_t{8} << 48U;
 
 /// Uniform in [0, 1) in steps of 2^−53.
 double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
@@ -36,7 +34,7 @@ std::uint64_t zipf(std::uint64_t seed, std::uint64_t place, std::uint64_t rows, 
   const double high = integral(last + 0.5, s);
   constexpr std::uint64_t most_attempts = 64;
   for (std::uint64_t attempt = 0; attempt < most_attempts; ++attempt) {
-    const double u = low + uniform(seed, id_streams + attempt, place) * (high - low);
+    const double u = low + uniform(seed, random_stream::table_rows + attempt, place) * (high - low);
     const double x = inverse(u, s);
     const double k = std::clamp(std::floor(x + 0.5), 1.0, last);
     if (u >= integral(k + 0.5, s) - std::pow(k, -s)) return static_cast<std::uint64_t>(k) - 1;
@@ -67,8 +65,8 @@ std::vector<std::uint64_t> read_ids(const std::string& path) {
 std::uint64_t IdStream::at(std::uint64_t place, std::uint64_t rows) const {
   switch (kind) {
     case Kind::uniform:
-      return std::min(rows - 1,
-                      static_cast<std::uint64_t>(uniform(seed, id_streams, place) * static_cast<double>(rows)));
+      return std::min(rows - 1, static_cast<std::uint64_t>(uniform(seed, random_stream::table_rows, place) *
+                                                           static_cast<double>(rows)));
     case Kind::zipf:
       return zipf(seed, place, rows, exponent);
     case Kind::file: {

@@ -11,12 +11,6 @@
 #include "base/error.hpp"
 
 namespace hcclsim::hccl {
-namespace {
-
-constexpr std::uint64_t hidden_streams = std::uint64_t{13} << 48U;  // + class
-
-}  // namespace
-
 IdSamples::IdSamples(const models::Graph& graph, std::uint32_t timed_batch, IdStream ids, std::uint64_t seed)
     : Dataset(models::sample_form(graph)),
       batch_(graph.batch()),
@@ -59,7 +53,7 @@ std::int32_t IdSamples::class_of(std::span<const std::int32_t> tokens) const {
     double sum = 0;  // of multiples of 2^−23, so exact
     double sign = 1;
     for (const std::int32_t id : tokens) {
-      sum += sign * counter_uniform(seed_, hidden_streams + label, static_cast<std::uint64_t>(id));
+      sum += sign * counter_uniform(seed_, random_stream::classes_of_ids + label, static_cast<std::uint64_t>(id));
       sign = -sign;
     }
     if (label > 0 && sum <= most) continue;

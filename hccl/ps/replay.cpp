@@ -10,9 +10,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// As the trainer of data parallelism draws its seeds of dropout.
-constexpr std::uint64_t dropout_streams = std::uint64_t{5} << 48U;
-
 void add(std::span<float> sum, std::span<const float> more) {
   device::reduce(DataType::fp32, ReduceOp::sum, device::Overflow::infinity, std::as_writable_bytes(sum).data(),
                  std::as_bytes(more).data(), sum.size());
@@ -233,7 +230,7 @@ void Replay::compute_passes(std::uint32_t number, std::uint32_t step) {
   Worker& worker = *workers_[number];
   if (!tables_.empty()) worker.weights.prepare(pool_);
   const device::StepInput input{.loss_scale = 1,
-                                .dropout_seed = counter_bits(options_.seed, dropout_streams + number, step)};
+                                .dropout_seed = counter_bits(options_.seed, random_stream::dropout + number, step)};
   const device::StepOutput output = workspace_->step(worker.weights, worker.batch, input, worker.gradients);
   worker.figures = {.worker = number,
                     .step = step,

@@ -49,13 +49,13 @@ void CollectiveRun::arrive(Rank place, Seconds date, std::uint32_t caller, std::
   ++arrived_;
   // What the end of another rank sets free may bring this call while the run is at work.
   const bool at_work = std::exchange(draining_, true);
-  start_stage(place, later(place, date, machine_.costs.launch), {.start = date});
+  start_stage(place, later(place, date, machine_.costs.launch), paths_.add({.start = date}));
   draining_ = at_work;
   drain();
 }
 
 /// Forks queue 0 into the queues of the stage. Stages in which the rank does nothing are skipped.
-void CollectiveRun::start_stage(Rank place, Seconds date, PathTime path) {
+void CollectiveRun::start_stage(Rank place, Seconds date, PathPool::Id path) {
   Member& member = members_[place];
   const device::TaskCosts& costs = machine_.costs;
   for (; member.stage < stages_; ++member.stage) {
@@ -65,7 +65,7 @@ void CollectiveRun::start_stage(Rank place, Seconds date, PathTime path) {
       queue.active = queue.walk.enter(*schedule_, member.stage, member.rank, number);
       if (!queue.active) continue;
       ++member.running;
-      queue.path = path;
+      paths_.replace(queue.path, paths_.share(path));
       if (member.pace.task > 0) {
         queue.number = member.issued;
         member.issued += queue.walk.count();
@@ -78,16 +78,21 @@ void CollectiveRun::start_stage(Rank place, Seconds date, PathTime path) {
     }
     if (member.running > 0) {
       queue_of(place, 0).date = main_date;
+      paths_.drop(path);
       return;
     }
   }
-  if (std::isinf(date)) return;  // its NPU is lost
+  if (std::isinf(date)) {  // its NPU is lost
+    paths_.drop(path);
+    return;
+  }
   if (finished_++ == 0 || date > last_end_ || (date == last_end_ && place < last_place_)) {
     last_end_ = date;
     last_place_ = place;
-    path.end = date;
-    path_ = path;
+    path_ = paths_[path];
+    path_.end = date;
   }
+  paths_.drop(path);
   done_(*this, member.caller, date);
 }
 
@@ -96,19 +101,19 @@ void CollectiveRun::end_queue(Rank place) {
   Member& member = members_[place];
   if (--member.running > 0) return;
   Seconds date = queue_of(place, 0).date;
-  const PathTime* path = &queue_of(place, 0).path;
+  PathPool::Id path = queue_of(place, 0).path;
   for (std::uint32_t number = 1; number < schedule_->queues; ++number) {
     const Queue& queue = queue_of(place, number);
     if (!queue.active) continue;
     const Seconds recorded = later(place, queue.date, machine_.costs.notify_record_local);
     if (recorded > date) {
       date = recorded;
-      path = &queue.path;
+      path = queue.path;
     }
     date = later(place, date, machine_.costs.notify_wait);
   }
   ++member.stage;
-  start_stage(place, date, *path);
+  start_stage(place, date, paths_.share(path));
 }
 
 void CollectiveRun::drain() {
@@ -147,9 +152,9 @@ void CollectiveRun::advance(Rank place, std::uint32_t number) {
       case TaskKind::read:
       case TaskKind::write_reduce:
       case TaskKind::read_reduce: {
-        const Bytes bytes = queue.walk.bytes(*schedule_, members_[place].rank);
-        if (bytes == 0) break;  // an empty slice needs no task
-        if (!start_transfer(place, number, bytes)) return;
+        queue.bytes = queue.walk.bytes(*schedule_, members_[place].rank);
+        if (queue.bytes == 0) break;  // an empty slice needs no task
+        if (!start_transfer(place, number)) return;
         break;
       }
     }
@@ -160,10 +165,10 @@ void CollectiveRun::advance(Rank place, std::uint32_t number) {
   end_queue(place);
 }
 
-void CollectiveRun::wait_for_issue(const Member& member, Queue& queue) const {
+void CollectiveRun::wait_for_issue(const Member& member, Queue& queue) {
   const Seconds issued = member.pace.begin + static_cast<double>(queue.number + 1) * member.pace.task;
   if (issued <= queue.date) return;
-  queue.path.issuing += issued - queue.date;
+  paths_.own(queue.path).issuing += issued - queue.date;
   queue.date = issued;
 }
 
@@ -184,8 +189,11 @@ bool CollectiveRun::try_wait(Rank place, std::uint32_t number) {
   }
   if (slot.date > queue.date) {
     queue.date = slot.date;
-    queue.path = slot.path;
+    paths_.replace(queue.path, slot.path);
+  } else {
+    paths_.drop(slot.path);
   }
+  slot.path = PathPool::none;
   queue.date = later(place, queue.date, machine_.costs.notify_wait);
   slot.date = unset;
   if (members_[place].traced) {
@@ -218,7 +226,7 @@ bool CollectiveRun::post(Rank place, std::uint32_t number) {
     const sim::Route& route = machine_.cluster.route(npu(place), communicator_.ranks[peer]);
     slot.date = machine_.faults->passes(route, queue.date);
   }
-  slot.path = queue.path;
+  slot.path = paths_.share(queue.path);
   slot.poster = rank;
   slot.post = ++posts_;
   if (members_[place].traced) {
@@ -235,7 +243,7 @@ bool CollectiveRun::post(Rank place, std::uint32_t number) {
   return true;
 }
 
-bool CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes) {
+bool CollectiveRun::start_transfer(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
   const Task& task = *queue.walk.task();
   const bool reads = hccl::reads(task.kind);
@@ -247,7 +255,10 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes
     queue.route = &machine_.cluster.route(source, destination);
     const bool changes = machine_.faults != nullptr && machine_.faults->changes(*queue.route);
     queue.rate = changes || machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*queue.route);
+    if (!queue.route->links.empty()) queue.slowest = slowest_of(*queue.route);
+    queue.capacity = machine_.cluster.capacity(queue.route->slowest);
   }
+  const Bytes bytes = queue.bytes;
   const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
   for (const sim::LinkId link : queue.route->links) loads_.add(link, load);
   ++transfers_;
@@ -262,7 +273,7 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number, Bytes bytes
   queue.first_byte = ready + latency;
   if (queue.rate > 0 && !machine_.moves_all) {
     queue.date = queue.first_byte + load / queue.rate;
-    end_transfer(place, number, bytes);
+    end_transfer(place, number);
     return true;
   }
   const sim::EventOrder order = event_order(here, members_[place].stream, number);
@@ -276,18 +287,19 @@ void CollectiveRun::on_event(std::uint64_t tag) {
   const auto number = static_cast<std::uint32_t>(tag % schedule_->queues);
   Queue& queue = queue_of(place, number);
   queue.date = machine_.loop.now();
-  end_transfer(place, number, queue.walk.bytes(*schedule_, members_[place].rank));
+  end_transfer(place, number);
   queue.walk.next();
   ++queue.number;
   woken_.push_back({place, number});
   drain();
 }
 
-void CollectiveRun::end_transfer(Rank place, std::uint32_t number, Bytes bytes) {
+void CollectiveRun::end_transfer(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
+  const Bytes bytes = queue.bytes;
   const Task& task = *queue.walk.task();
-  add_to_path(queue, bytes);
-  if (machine_.flows != nullptr) log_flow(members_[place], queue, bytes);
+  add_to_path(queue);
+  if (machine_.flows != nullptr) log_flow(members_[place], queue);
   const bool by_core = reduces(task.kind) && !reduces_on_the_way_.at(static_cast<std::size_t>(queue.route->transport));
   if (members_[place].traced) {
     record(place, number,
@@ -302,28 +314,25 @@ void CollectiveRun::end_transfer(Rank place, std::uint32_t number, Bytes bytes) 
   if (by_core) reduce_by_core(place, number, bytes);  // from scratch memory, at the destination
 }
 
-void CollectiveRun::add_to_path(Queue& queue, Bytes bytes) const {
+void CollectiveRun::add_to_path(Queue& queue) {
   const sim::Route& route = *queue.route;
   if (route.links.empty()) return;
-  const sim::LinkId most = queue.rate > 0 ? slowest_of(route) : busiest_of(route);
+  const sim::LinkId most = queue.rate > 0 ? queue.slowest : busiest_of(route);
   const auto kind = static_cast<std::size_t>(machine_.cluster.links()[most].kind);
-  PathTime& path = queue.path;
+  PathTime& path = paths_.own(queue.path);
   Seconds& time = path.on_links.at(kind);
   sim::LinkId& named = path.links.at(kind);
-  if (time == 0 || limits_more(most, named)) named = most;
+  if (time == 0 || (most != named && limits_more(most, named))) named = most;
   const Seconds taken = std::max(queue.date - queue.first_byte, 0.0);
   const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
-  const Seconds idle = static_cast<double>(bytes) * factor / machine_.cluster.capacity(route.slowest);
+  const Seconds idle = static_cast<double>(queue.bytes) * factor / queue.capacity;
   time += taken;
   path.sharing += std::max(taken - idle, 0.0);
 }
 
 sim::LinkId CollectiveRun::slowest_of(const sim::Route& route) const {
-  sim::LinkId slowest = route.links.front();
-  for (const sim::LinkId link : route.links) {
-    if (machine_.cluster.capacity(link) < machine_.cluster.capacity(slowest)) slowest = link;
-  }
-  return slowest;
+  return *std::ranges::min_element(route.links, {},
+                                   [this](sim::LinkId link) { return machine_.cluster.capacity(link); });
 }
 
 sim::LinkId CollectiveRun::busiest_of(const sim::Route& route) const {
@@ -355,11 +364,11 @@ bool CollectiveRun::limits_more(sim::LinkId link, sim::LinkId named) const {
 }
 
 /// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for.
-void CollectiveRun::log_flow(const Member& member, const Queue& queue, Bytes bytes) const {
+void CollectiveRun::log_flow(const Member& member, const Queue& queue) const {
   if (member.id.iteration != machine_.flows->iteration) return;
   const sim::Route& route = *queue.route;
   const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
-  machine_.flows->flows.push_back({&route, static_cast<double>(bytes) * factor, queue.first_byte, queue.date});
+  machine_.flows->flows.push_back({&route, static_cast<double>(queue.bytes) * factor, queue.first_byte, queue.date});
 }
 
 void CollectiveRun::reduce_or_copy(Rank place, std::uint32_t number) {
@@ -373,7 +382,7 @@ void CollectiveRun::reduce_or_copy(Rank place, std::uint32_t number) {
     queue.date = later(place, start,
                        machine_.costs.transfer_setup(sim::Transport::sdma, bytes) +
                            2 * static_cast<double>(bytes) / machine_.soc.hbm_bandwidth);
-    queue.path.copying += queue.date - start;
+    paths_.own(queue.path).copying += queue.date - start;
     if (queue.date > start && members_[place].traced) {
       record(place, number, {.kind = sim::SpanKind::copy, .start = start, .bytes = bytes});
     }
@@ -386,7 +395,7 @@ void CollectiveRun::reduce_by_core(Rank place, std::uint32_t number, Bytes bytes
   Queue& queue = queue_of(place, number);
   const Seconds start = queue.date;
   queue.date = later(place, start, machine_.costs.local_reduce(bytes));
-  queue.path.reducing += queue.date - start;
+  paths_.own(queue.path).reducing += queue.date - start;
   if (queue.date > start && members_[place].traced) {
     record(place, number, {.kind = sim::SpanKind::local_reduce, .start = start, .bytes = bytes});
   }

@@ -15,6 +15,7 @@
 #include "device/task_cost.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/link_loads.hpp"
+#include "hccl/runtime/path_pool.hpp"
 #include "hccl/runtime/path_time.hpp"
 #include "hccl/runtime/private_links.hpp"
 #include "hccl/runtime/rank_orbits.hpp"
@@ -122,13 +123,16 @@ class CollectiveRun final : public sim::EventHandler {
  private:
   struct Queue {
     QueueWalk walk;
-    Seconds date = 0;                   // where the queue stands in time
-    PathTime path{};                    // that led there
-    Seconds task_start = 0;             // of the transfer under way, for the trace
-    Seconds first_byte = 0;             // of it, behind set-up and latency
-    const sim::Route* route = nullptr;  // of the last transfer: rounds mostly use the same
-    BytesPerSecond rate = 0;            // of it, if its links are private
-    std::uint64_t number = 0;           // of its task, in the order in which the host issues the rank's tasks
+    Seconds date = 0;                    // where the queue stands in time
+    PathPool::Id path = PathPool::none;  // that led there
+    Seconds task_start = 0;              // of the transfer under way, for the trace
+    Seconds first_byte = 0;              // of it, behind set-up and latency
+    const sim::Route* route = nullptr;   // of the last transfer: rounds mostly use the same
+    BytesPerSecond rate = 0;             // of it, if its links are private
+    sim::LinkId slowest = 0;             // of its links
+    BytesPerSecond capacity = 0;         // of its slowest link
+    Bytes bytes = 0;                     // of the transfer under way
+    std::uint64_t number = 0;            // of its task, in the order in which the host issues the rank's tasks
     bool active = false;
   };
   struct Member {
@@ -147,7 +151,7 @@ class CollectiveRun final : public sim::EventHandler {
   /// A notify slot: the date at which it was set, by whom and as which post, and the queue that waits for it.
   struct Slot {
     Seconds date = unset;
-    PathTime path{};  // that led to the post
+    PathPool::Id path = PathPool::none;  // that led to the post
     std::int32_t waiter = -1;
     Rank poster = 0;  // of the communicator
     std::uint32_t post = 0;
@@ -156,11 +160,11 @@ class CollectiveRun final : public sim::EventHandler {
 
   /// How many ranks each member stands for.
   [[nodiscard]] std::uint64_t copies() const { return schedule_->ranks / members_.size(); }
-  /// By value: the path may be that of a queue which the stage uses again.
-  void start_stage(Rank place, Seconds date, PathTime path);
+  /// Takes over the path from its holder.
+  void start_stage(Rank place, Seconds date, PathPool::Id path);
   void end_queue(Rank place);
   /// Waits until the host has issued the task of the queue.
-  void wait_for_issue(const Member& member, Queue& queue) const;
+  void wait_for_issue(const Member& member, Queue& queue);
   /// Goes on with a queue until it waits, starts a transfer or ends.
   void advance(Rank place, std::uint32_t number);
   /// Goes on with all queues that were woken.
@@ -178,18 +182,18 @@ class CollectiveRun final : public sim::EventHandler {
   [[nodiscard]] Waiting waiting_at(Rank place, const Queue& queue) const;
   [[nodiscard]] std::optional<Rank> poster_of(Rank place, std::uint32_t slot) const;
   /// True if the transfer has ended at the queue's new date, false if an event will end it.
-  [[nodiscard]] bool start_transfer(Rank place, std::uint32_t number, Bytes bytes);
+  [[nodiscard]] bool start_transfer(Rank place, std::uint32_t number);
   /// The transfer has ended at the queue's date.
-  void end_transfer(Rank place, std::uint32_t number, Bytes bytes);
+  void end_transfer(Rank place, std::uint32_t number);
   /// Adds the transfer that has just ended to the path of its queue.
-  void add_to_path(Queue& queue, Bytes bytes) const;
+  void add_to_path(Queue& queue);
   /// The link that limits a transfer over private links: the slowest one.
   [[nodiscard]] sim::LinkId slowest_of(const sim::Route& route) const;
-  /// The link that limits another transfer: the one that has carried most so far.
+  /// The link that limits a transfer over links that are not private: the one that has carried most so far.
   [[nodiscard]] sim::LinkId busiest_of(const sim::Route& route) const;
   /// Whether a link limits the path more than the one that is named so far.
   [[nodiscard]] bool limits_more(sim::LinkId link, sim::LinkId named) const;
-  void log_flow(const Member& member, const Queue& queue, Bytes bytes) const;
+  void log_flow(const Member& member, const Queue& queue) const;
   void reduce_or_copy(Rank place, std::uint32_t number);
   void reduce_by_core(Rank place, std::uint32_t number, Bytes bytes);
   void record(Rank place, std::uint32_t queue, sim::Span span);
@@ -214,6 +218,7 @@ class CollectiveRun final : public sim::EventHandler {
   std::uint32_t stages_;         // of all windows
   std::vector<Queue> queues_;
   std::vector<Slot> slots_;
+  PathPool paths_;
   struct Woken {
     Rank place;
     std::uint32_t queue;

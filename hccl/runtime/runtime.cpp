@@ -170,7 +170,7 @@ void Runtime::require_finished() const {
 void Runtime::enqueue(StreamId id, const Task& task) {
   Stream& stream = streams_.at(id.index);
   const bool idle = stream.tasks.empty();
-  stream.tasks.push_back(task);
+  stream.tasks.push(task);
   if (!idle) return;
   stream.date = std::max(stream.date, machine_.loop.now());
   ready_.push_back(id.index);
@@ -182,7 +182,7 @@ void Runtime::wake(std::uint32_t index, Seconds date) {
   Stream& stream = streams_[index];
   stream.date = std::max(stream.date, date);
   stream.blocked = false;
-  stream.tasks.pop_front();
+  stream.tasks.pop();
   ready_.push_back(index);
 }
 
@@ -201,7 +201,7 @@ void Runtime::advance(std::uint32_t index) {
   while (!streams_[index].blocked && !streams_[index].tasks.empty()) {
     const Task task = streams_[index].tasks.front();
     if (perform(index, task)) {
-      streams_[index].tasks.pop_front();
+      streams_[index].tasks.pop();
     } else {
       return;
     }

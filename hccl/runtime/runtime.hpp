@@ -15,6 +15,7 @@
 #include "base/units.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/collective_run.hpp"
+#include "hccl/runtime/fifo.hpp"
 #include "hccl/schedule/schedule.hpp"
 
 /// The runtime of the simulated NPUs, as programs on a device see it: in-order streams that take kernels, event records
@@ -119,7 +120,7 @@ class Runtime final : private sim::EventHandler {
     Seconds blocked_since = 0;
     bool blocked = false;  // its first task has begun and waits for something
     bool lost = false;     // … and its NPU is lost
-    std::deque<Task> tasks;
+    Fifo<Task> tasks;
   };
   /// The records of an event that a wait may still ask for: those from number `forgotten` + 1 on.
   struct Event {

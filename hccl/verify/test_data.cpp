@@ -12,7 +12,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-constexpr std::uint64_t streams = std::uint64_t{7} << 48U;    // + rank
 constexpr std::uint64_t more_bits = std::uint64_t{1} << 40U;  // of fp64
 constexpr std::uint64_t holders = std::uint64_t{1} << 41U;    // of special numbers
 
@@ -79,7 +78,7 @@ double TestData::subnormal_number(std::uint64_t bits, bool first) const {
 
 double TestData::number(Rank rank, std::uint64_t element) const {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const auto first = static_cast<Rank>(counter_bits(seed_, streams + holders, element) % ranks_);
+  const auto first = static_cast<Rank>(counter_bits(seed_, random_stream::verified_data + holders, element) % ranks_);
   switch (special(element)) {
     case Special::infinity:
       if (rank == first) return infinity;
@@ -96,11 +95,11 @@ double TestData::number(Rank rank, std::uint64_t element) const {
     case Special::zeros:
       return rank == first ? 0.0 : -0.0;
     case Special::subnormal:
-      return subnormal_number(counter_bits(seed_, streams + rank, element), rank == first);
+      return subnormal_number(counter_bits(seed_, random_stream::verified_data + rank, element), rank == first);
     case Special::none:
       break;
   }
-  return ordinary_number(streams + rank, element);
+  return ordinary_number(random_stream::verified_data + rank, element);
 }
 
 double TestData::ordinary_number(std::uint64_t stream, std::uint64_t element) const {
@@ -118,7 +117,7 @@ void TestData::fill(Rank rank, std::uint64_t first, std::span<std::byte> out) co
   const std::size_t count = out.size() / width;
   if (bits_) {
     for (std::size_t i = 0; i < count; ++i) {
-      std::uint64_t bits = counter_bits(seed_, streams + rank, first + i);
+      std::uint64_t bits = counter_bits(seed_, random_stream::verified_data + rank, first + i);
       if (op_ == ReduceOp::prod) bits |= 1U;
       std::memcpy(out.data() + i * width, &bits, width);
     }

@@ -10,7 +10,6 @@ namespace hcclsim::models {
 
 namespace {
 
-constexpr std::uint64_t epoch_stream = std::uint64_t{4} << 48U;  // index: epoch
 constexpr std::uint64_t rounds = 8;
 
 }  // namespace
@@ -51,7 +50,7 @@ Sampler::Sampler(std::uint64_t samples, std::uint32_t batch, Rank rank, Rank ran
 std::vector<std::uint64_t> Sampler::batch_of(std::uint64_t iteration) const {
   const std::uint64_t epoch = iteration / iterations_per_epoch_;
   const std::uint64_t first = (iteration % iterations_per_epoch_ * ranks_ + rank_) * batch_;
-  const std::uint64_t key = counter_bits(seed_, epoch_stream, epoch);
+  const std::uint64_t key = counter_bits(seed_, random_stream::epochs, epoch);
   std::vector<std::uint64_t> samples(batch_);
   for (std::uint32_t i = 0; i < batch_; ++i) {
     samples[i] = shuffle_ ? permuted(first + i, samples_, key) : first + i;

@@ -28,17 +28,6 @@ namespace hcclsim::models {
 
 namespace {
 
-// Streams of the random numbers. Those of samples are part of the recipe that other programs follow.
-constexpr std::uint64_t noise_stream = 1000000;    // + sample
-constexpr std::uint64_t label_stream = 2000000;    // index: sample
-constexpr std::uint64_t pattern_stream = 3000000;  // + sample
-constexpr std::uint64_t token_stream = 4000000;    // + sample
-// Beyond those of any sample:
-constexpr std::uint64_t class_stream = std::uint64_t{1} << 48U;  // + class
-constexpr std::uint64_t successor_stream = std::uint64_t{2} << 48U;
-constexpr std::uint64_t deviation_stream = std::uint64_t{3} << 48U;  // + sample
-constexpr std::uint64_t other_stream = std::uint64_t{1} << 51U;      // + 2^20 · loss + label; index: sample
-
 constexpr std::uint32_t coarse_from_pixels = 32;
 constexpr std::uint32_t grid = 4;
 constexpr double recipe_noise = 0.25;
@@ -55,7 +44,7 @@ std::vector<std::int32_t> draw_cycle(std::uint64_t seed, std::uint32_t tokens) {
   std::vector<std::int32_t> successor(tokens);
   std::iota(successor.begin(), successor.end(), 0);
   for (std::uint32_t last = tokens - 1; last > 0; --last) {
-    std::swap(successor[last], successor[static_cast<std::size_t>(draw(seed, successor_stream, last, last))]);
+    std::swap(successor[last], successor[static_cast<std::size_t>(draw(seed, random_stream::successors, last, last))]);
   }
   return successor;
 }
@@ -87,11 +76,11 @@ class Synthetic final : public Dataset {
     const std::span<float> inputs = inputs_at(batch, slot);
     const Shape& shape = form().shape;
     if (rule_ == SyntheticRule::learnable) {
-      make_pattern(class_stream + static_cast<std::uint64_t>(labels.front()), sample, class_noise, inputs);
+      make_pattern(random_stream::classes + static_cast<std::uint64_t>(labels.front()), sample, class_noise, inputs);
     } else if (std::min(shape.height(), shape.width()) >= coarse_from_pixels) {
-      make_pattern(pattern_stream + sample, sample, recipe_noise, inputs);
+      make_pattern(random_stream::patterns + sample, sample, recipe_noise, inputs);
     } else {
-      const std::uint64_t stream = noise_stream + sample;
+      const std::uint64_t stream = random_stream::noise + sample;
       for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = static_cast<float>(counter_uniform(seed_, stream, i));
     }
   }
@@ -104,11 +93,11 @@ class Synthetic final : public Dataset {
 
  private:
   [[nodiscard]] std::int32_t label(std::uint64_t sample) const {
-    return draw(seed_, label_stream, sample, form().classes);
+    return draw(seed_, random_stream::labels, sample, form().classes);
   }
 
   void make_other_labels(std::uint64_t sample, std::size_t loss, std::span<std::int32_t> labels) const {
-    const std::uint64_t stream = other_stream + (std::uint64_t{loss} << 20U);
+    const std::uint64_t stream = random_stream::further_labels + (std::uint64_t{loss} << 20U);
     for (std::size_t k = 0; k < labels.size(); ++k) {
       labels[k] = draw(seed_, stream + k, sample, form().others[loss].classes);
     }
@@ -116,21 +105,22 @@ class Synthetic final : public Dataset {
 
   void make_categories(std::uint64_t sample, std::int32_t label, std::span<std::int32_t> tokens) const {
     for (std::size_t t = 0; t < tokens.size(); ++t) {
-      const bool of_class =
-          rule_ == SyntheticRule::learnable && draw(seed_, deviation_stream + sample, t + 1, deviation_one_in) != 0;
-      const std::uint64_t stream = of_class ? class_stream + static_cast<std::uint64_t>(label) : token_stream + sample;
+      const bool of_class = rule_ == SyntheticRule::learnable &&
+                            draw(seed_, random_stream::deviations + sample, t + 1, deviation_one_in) != 0;
+      const std::uint64_t stream =
+          of_class ? random_stream::classes + static_cast<std::uint64_t>(label) : random_stream::tokens + sample;
       tokens[t] = draw(seed_, stream, t, form().token_values);
     }
   }
 
   void make_tokens(std::uint64_t sample, std::span<std::int32_t> tokens, std::span<std::int32_t> labels) const {
-    std::int32_t token = draw(seed_, token_stream + sample, 0, form().classes);
+    std::int32_t token = draw(seed_, random_stream::tokens + sample, 0, form().classes);
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       tokens[t] = token;
-      const bool follows =
-          rule_ == SyntheticRule::learnable && draw(seed_, deviation_stream + sample, t + 1, deviation_one_in) != 0;
+      const bool follows = rule_ == SyntheticRule::learnable &&
+                           draw(seed_, random_stream::deviations + sample, t + 1, deviation_one_in) != 0;
       token = follows ? successor_[static_cast<std::size_t>(token)]
-                      : draw(seed_, token_stream + sample, t + 1, form().classes);
+                      : draw(seed_, random_stream::tokens + sample, t + 1, form().classes);
       if (t < labels.size()) labels[t] = token;
     }
   }
@@ -147,7 +137,7 @@ class Synthetic final : public Dataset {
           const std::uint64_t field =
               (channel * rows + y * rows / shape.height()) * columns + x * columns / shape.width();
           out[i] = static_cast<float>(counter_uniform(seed_, stream, field) +
-                                      noise * counter_uniform(seed_, noise_stream + sample, i));
+                                      noise * counter_uniform(seed_, random_stream::noise + sample, i));
         }
       }
     }

@@ -9,14 +9,11 @@
 namespace hcclsim::study {
 namespace {
 
-/// Beyond those of other uses.
-constexpr std::uint64_t failure_stream = std::uint64_t{32} << 48U;
-
 /// Exponentially distributed numbers with mean 1, from comparisons of uniform ones alone (J. von Neumann, Various
 /// techniques used in connection with random digits, 1951), so that no function of a library takes part.
 class Exponential {
  public:
-  Exponential(std::uint64_t seed, std::uint64_t run) : seed_(seed), stream_(failure_stream + run) {}
+  Exponential(std::uint64_t seed, std::uint64_t run) : seed_(seed), stream_(random_stream::npu_failures + run) {}
 
   double next() {
     for (double whole = 0;; ++whole) {
@@ -49,12 +46,10 @@ Goodput simulate(const FailingJob& job, const FailureSpec& spec) {
     result.mean.checkpoints += times.checkpoints * part;
     result.mean.lost += times.lost * part;
     result.mean.restarts += times.restarts * part;
-    result.failures += static_cast<double>(times.failures) * part;
+    result.mean.failures += times.failures * part;
     result.least = run == 0 ? times.goodput() : std::min(result.least, times.goodput());
     result.most = std::max(result.most, times.goodput());
   }
-  result.mean.failures = static_cast<std::uint64_t>(result.failures);
-  result.goodput = result.mean.goodput();
   return result;
 }
 

@@ -35,13 +35,13 @@ struct FailingJob {
   std::uint64_t steps = 0;  ///< to be done, at least one
 };
 
-/// One run of a job: the parts sum to `total`.
+/// One run of a job, or the mean of several: the parts sum to `total`.
 struct JobTimes {
   Seconds steps = 0;        ///< that counted
   Seconds checkpoints = 0;  ///< that were written whole
   Seconds lost = 0;         ///< steps and checkpoints that a failure made worthless
   Seconds restarts = 0;
-  std::uint64_t failures = 0;
+  double failures = 0;
 
   [[nodiscard]] Seconds total() const { return steps + checkpoints + lost + restarts; }
   /// Share of the time in which steps were done that counted.
@@ -58,9 +58,7 @@ struct JobTimes {
 /// Means over the runs, and the range of their goodput.
 struct Goodput {
   FailingJob job;
-  JobTimes mean{};  ///< failures: rounded down
-  double failures = 0;
-  double goodput = 0;
+  JobTimes mean{};
   double least = 0;
   double most = 0;
 };

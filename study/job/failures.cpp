@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,14 @@ JobFailure parse_job_failure(std::string_view text) {
   failure.exit_code = *code;
   failure.date = parse_job_time(words[4]);
   return failure;
+}
+
+std::vector<JobFailure> parse_job_failures(const std::vector<std::string>& texts) {
+  std::vector<JobFailure> failures;
+  for (const std::string& text : texts) {
+    if (trimmed(text) != "none") failures.push_back(parse_job_failure(text));
+  }
+  return failures;
 }
 
 }  // namespace hcclsim::study

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/units.hpp"
 
@@ -20,6 +21,9 @@ struct JobFailure {
 
 /// "worker-1 exit 137 at 30s" or "host server0 at 1m". Throws Error(bad_input, "option").
 [[nodiscard]] JobFailure parse_job_failure(std::string_view text);
+
+/// All of them; "none" stands for none.
+[[nodiscard]] std::vector<JobFailure> parse_job_failures(const std::vector<std::string>& texts);
 
 /// A time as parse_duration takes it, and in minutes, hours and days: "90s", "1m", "1.5h", "2d". Throws
 /// Error(bad_input, "option") for other texts and for negative and infinite times.

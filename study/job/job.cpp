@@ -6,15 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
 #include "models/zoo/zoo.hpp"
-#include "sim/cluster.hpp"
 #include "study/job/read_msjob.hpp"
 #include "study/job/step_times.hpp"
-#include "study/on_platform.hpp"
+#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -59,46 +60,89 @@ std::vector<std::string> notes_of(const MsJob& job, const JobSpec& spec) {
   return notes;
 }
 
-}  // namespace
-
-std::vector<JobServer> servers_of_platform(const PlatformSpec& platform, const ServerSize& size) {
-  const std::string file = find_platform(platform.file);
-  return in_own_process([&] {
-    const sim::Cluster cluster(file, platform.edits);
-    std::vector<JobServer> servers(cluster.servers());
-    for (std::uint32_t server = 0; server < cluster.servers(); ++server) {
-      servers[server].name = fmt::format("server{}", server);
-      servers[server].cpus = size.cpus;
-      servers[server].memory = size.memory;
+/// Time of the steps that counted, of all workers together: what a failure made worthless did not, nor does what a
+/// worker does once more that has done all steps.
+Seconds counted_time(const MsJob& job, const std::vector<TrainingRun>& runs, std::uint64_t all_steps) {
+  Seconds counted = 0;
+  std::set<std::string> done;  // workers
+  for (auto run = runs.begin(); run != runs.end(); ++run) {
+    if (done.contains(run->worker)) continue;
+    std::uint64_t steps = run->steps;
+    if (run->first_step + steps == all_steps) {
+      done.insert(run->worker);
+    } else {
+      const auto next = std::find_if(std::next(run), runs.end(),
+                                     [&](const TrainingRun& later) { return later.worker == run->worker; });
+      steps = next == runs.end() ? steps : std::min(steps, next->first_step - run->first_step);
     }
-    for (Rank npu = 0; npu < cluster.size(); ++npu) {
-      JobServer& server = servers[cluster.npu(npu).server];
-      server.npus.push_back(npu);
-      server.npu_resource = npu_resource_of(cluster.npu(npu).soc);
-    }
-    return servers;
-  });
+    const std::uint32_t workers = run->worker.empty() ? job.replicas_of(JobRole::worker) : 1;
+    counted += workers * run->step_times.of(run->first_step, steps);
+  }
+  return counted;
 }
 
-JobResult run_job(const JobSpec& spec) {
+void check_compression(const JobSpec& spec, const MsJob& job) {
+  if (!spec.run.compression.has_value()) return;
+  if (spec.step_time.has_value()) {
+    bad_input("option", "--compress: the time of a step is given (--step-time), and nothing of it is simulated");
+  }
+  if (job.of(JobRole::ps) != nullptr) {
+    bad_input("option", "--compress: {} has parameter servers, and no gradients are reduced among its workers",
+              spec.file);
+  }
+}
+
+}  // namespace
+
+Rank JobResult::npus() const {
+  const ReplicaSpec* const workers = job.of(JobRole::worker);
+  return workers == nullptr ? 0 : workers->replicas * npus_of(workers->pod.needed);
+}
+
+JobFigures JobResult::figures() const {
+  JobFigures figures{.restarts = outcome.counters.restarted};
+  for (const Pod& pod : outcome.pods) figures.restarts += pod.restarts();
+  Seconds time = 0;
+  std::uint64_t steps = 0;
+  for (const TrainingRun& run : outcome.runs) {
+    time += run.step_times.of(run.first_step, run.steps);
+    steps += run.steps;
+  }
+  if (steps > 0) figures.step = time / static_cast<double>(steps);
+  if (!succeeded()) return figures;
+  figures.time = outcome.status.completion;
+  const Seconds of_workers = *figures.time * job.replicas_of(JobRole::worker);
+  if (of_workers > 0) figures.goodput = counted_time(job, outcome.runs, scenario.plan.steps) / of_workers;
+  return figures;
+}
+
+std::vector<JobServer> servers_of(const sim::Cluster& cluster, const ServerSize& size) {
+  std::vector<JobServer> servers(cluster.servers());
+  for (std::uint32_t server = 0; server < cluster.servers(); ++server) {
+    servers[server].name = fmt::format("server{}", server);
+    servers[server].cpus = size.cpus;
+    servers[server].memory = size.memory;
+  }
+  for (Rank npu = 0; npu < cluster.size(); ++npu) {
+    JobServer& server = servers[cluster.npu(npu).server];
+    server.npus.push_back(npu);
+    server.npu_resource = npu_resource_of(cluster.npu(npu).soc);
+  }
+  return servers;
+}
+
+JobResult run_job(const JobSpec& spec, sim::Cluster& cluster) {
   JobResult result;
   result.job = read_msjob(spec.file);
   if (!spec.step_time.has_value()) require_simulated_step(result.job);
   if (spec.run.numerics.has_value()) require_numbers(result.job);
-  if (spec.run.compression.has_value() && spec.step_time.has_value()) {
-    bad_input("option", "--compress: the time of a step is given (--step-time), and nothing of it is simulated");
-  }
-  if (spec.run.compression.has_value() && result.job.of(JobRole::ps) != nullptr) {
-    bad_input("option", "--compress: {} has parameter servers, and no gradients are reduced among its workers",
-              spec.file);
-  }
-  RunSpec run = spec.run;
-  run.platform.file = find_platform(run.platform.file);
-  result.platform = platform_name(run.platform.file);
-  result.servers = servers_of_platform(run.platform, spec.servers);
+  check_compression(spec, result.job);
+  result.platform = platform_name(cluster.path());
+  result.servers = servers_of(cluster, spec.servers);
   result.scenario = spec.scenario;
   result.notes = notes_of(result.job, spec);
-  // The time of a step is that of a run without them.
+  // The time of a step is that of a run without real gradients.
+  RunSpec run = spec.run;
   run.numerics.reset();
   StepTime step_time;
   if (spec.step_time.has_value()) {
@@ -106,12 +150,11 @@ JobResult run_job(const JobSpec& spec) {
   } else {
     if (run.gradients_file.empty()) static_cast<void>(models::make_model(run.model));  // wrong ones are known at once
     result.model = run.gradients_file.empty() ? run.model.name : run.gradients_file;
-    step_time = simulated_step_time(run, result.notes);
+    step_time = simulated_step_time(run, cluster, result.notes);
   }
   result.outcome = simulate_job(result.job, result.servers, spec.scenario, step_time);
   if (spec.run.numerics.has_value()) {
-    run.numerics = spec.run.numerics;
-    result.numerics = train_job(run, spec.scenario.plan, result.outcome.runs);
+    result.numerics = train_job(spec.run, spec.scenario.plan, result.outcome.runs, cluster);
   }
   return result;
 }

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster.hpp"
 #include "study/job/msjob.hpp"
 #include "study/job/numbers.hpp"
 #include "study/job/servers.hpp"
 #include "study/job/simulate_job.hpp"
+#include "study/on_platform.hpp"
 #include "study/run/spec.hpp"
 
 /// An MSJob on a platform, from its file to what became of it.
@@ -29,6 +31,14 @@ struct JobSpec {
   JobScenario scenario{};
 };
 
+/// What jobs are compared by.
+struct JobFigures {
+  std::optional<Seconds> time{};    ///< from the creation of the job until it succeeded; none: it did not
+  std::optional<double> goodput{};  ///< share of this time in which its workers did steps that counted
+  std::optional<Seconds> step{};    ///< mean time of all steps that were done; none: no step was
+  std::uint64_t restarts = 0;       ///< of containers by the kubelet, and of pods by the operator
+};
+
 struct JobResult {
   MsJob job;
   std::string platform;  ///< name of its file
@@ -40,13 +50,24 @@ struct JobResult {
   std::vector<std::string> notes;  ///< sentences: what has no effect, warnings
 
   [[nodiscard]] bool succeeded() const { return outcome.status.has(JobConditionType::succeeded); }
+  /// That the workers ask for.
+  [[nodiscard]] Rank npus() const;
+  [[nodiscard]] JobFigures figures() const;
 };
 
-/// The servers of a platform, loaded in a child.
-[[nodiscard]] std::vector<JobServer> servers_of_platform(const PlatformSpec& platform, const ServerSize& size);
+[[nodiscard]] std::vector<JobServer> servers_of(const sim::Cluster& cluster, const ServerSize& size);
 
-/// Throws Error of kind "msjob" for a wrong file, "unsupported" for a step that cannot be simulated, and what loading
-/// the platform and simulating the step throw.
-[[nodiscard]] JobResult run_job(const JobSpec& spec);
+/// The job on a loaded platform, whose steps are simulated in children of this process: any number of jobs may follow
+/// each other. Throws Error of kind "msjob" for a wrong file, "unsupported" for a step that cannot be simulated, and
+/// what simulating the step throws.
+[[nodiscard]] JobResult run_job(const JobSpec& spec, sim::Cluster& cluster);
+
+/// Loads the platform in a child and does there what `work` does with a function that runs the job. Throws what
+/// loading, the job and `work` throw.
+template <typename Work>
+auto on_job(const JobSpec& spec, const Work& work) {
+  return on_cluster(spec.run.platform,
+                    [&](sim::Cluster& cluster) { return work([&] { return run_job(spec, cluster); }); });
+}
 
 }  // namespace hcclsim::study

@@ -11,9 +11,9 @@
 #include <system_error>
 #include <utility>
 
+#include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "study/job/step_times.hpp"
-#include "study/on_platform.hpp"
 #include "study/ps/numerics.hpp"
 #include "study/ps/ps.hpp"
 #include "study/run/numerics.hpp"
@@ -63,14 +63,12 @@ Seconds end_of_step(const TrainingRun& run, std::uint64_t step) {
 
 /// Steps of data parallelism on these NPUs, from one checkpoint to another; empty names: there is none.
 Computed train_on(RunSpec spec, const TrainingRun& run, std::uint64_t steps, const std::string& from,
-                  const std::string& to) {
-  const std::string file = find_platform(spec.platform.file);
+                  const std::string& to, sim::Cluster& cluster) {
   spec.npus = static_cast<Rank>(run.hosts.npus.size());
   spec.iterations = static_cast<std::uint32_t>(steps);
   spec.numerics->load = from;
   spec.numerics->save = to;
-  return in_own_process([&] {
-    sim::Cluster cluster(file, spec.platform.edits);
+  return run_in_child([&] {
     cluster.renumber(run.hosts.npus);
     Experiment experiment(spec, cluster);
     TrainingClock clock(experiment, spec.iterations, past_of(*spec.numerics));
@@ -107,7 +105,7 @@ void add(const Computed& more, std::size_t run, JobNumerics& result) {
 
 /// A run is computed up to its last checkpoint, which is kept, and from there to its end.
 void train_by_allreduce(const RunSpec& spec, const TrainingPlan& plan, const std::vector<TrainingRun>& runs,
-                        const Chain& chain, JobNumerics& result) {
+                        const Chain& chain, sim::Cluster& cluster, JobNumerics& result) {
   const TemporaryFolder folder;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const std::size_t number = chain[i];
@@ -118,11 +116,12 @@ void train_by_allreduce(const RunSpec& spec, const TrainingPlan& plan, const std
     const std::uint64_t saved = plan.checkpoint_every > 0 ? end / plan.checkpoint_every * plan.checkpoint_every : 0;
     if (saved > done && i + 1 < chain.size() && runs[chain[i + 1]].first_step == saved) {
       const std::string to = folder.file(std::to_string(saved));
-      add(train_on(spec, run, saved - done, from, to), number, result);
+      add(train_on(spec, run, saved - done, from, to, cluster), number, result);
       from = to;
       done = saved;
     }
-    if (end > done && !result.failure.has_value()) add(train_on(spec, run, end - done, from, ""), number, result);
+    if (end > done && !result.failure.has_value())
+      add(train_on(spec, run, end - done, from, "", cluster), number, result);
     if (result.failure.has_value()) return;
   }
 }
@@ -149,10 +148,8 @@ std::vector<JobStep> steps_of(const std::vector<hccl::ReplayedStep>& replayed, s
 
 /// Every run is simulated from its first step to its last one, and repeated with real gradients.
 std::vector<Computed> train_with_servers(RunSpec spec, const TrainingPlan& plan, const std::vector<TrainingRun>& runs,
-                                         const Chain& chain) {
-  const std::string file = find_platform(spec.platform.file);
-  return in_own_process([&] {
-    sim::Cluster cluster(file, spec.platform.edits);
+                                         const Chain& chain, sim::Cluster& cluster) {
+  return run_in_child([&] {
     std::optional<PsTraining> training;
     std::vector<Computed> computed;
     for (const std::size_t number : chain) {
@@ -195,7 +192,8 @@ void require_numbers(const MsJob& job) {
             job.file);
 }
 
-JobNumerics train_job(const RunSpec& run, const TrainingPlan& plan, const std::vector<TrainingRun>& runs) {
+JobNumerics train_job(const RunSpec& run, const TrainingPlan& plan, const std::vector<TrainingRun>& runs,
+                      sim::Cluster& cluster) {
   JobNumerics result{.seed = run.numerics->seed};
   if (plan.steps > std::numeric_limits<std::uint32_t>::max()) {
     bad_input("option", "--steps {}: real gradients are computed of at most {} steps", plan.steps,
@@ -206,9 +204,9 @@ JobNumerics train_job(const RunSpec& run, const TrainingPlan& plan, const std::v
   for (std::size_t number = 0; number < runs.size(); ++number) chains[runs[number].worker].push_back(number);
   for (const auto& [worker, chain] : chains) {
     if (runs[chain.front()].hosts.parameter_servers.empty()) {
-      train_by_allreduce(run, plan, runs, chain, result);
+      train_by_allreduce(run, plan, runs, chain, cluster, result);
     } else {
-      const std::vector<Computed> computed = train_with_servers(run, plan, runs, chain);
+      const std::vector<Computed> computed = train_with_servers(run, plan, runs, chain, cluster);
       for (std::size_t i = 0; i < chain.size(); ++i) {
         if (!computed[i].steps.empty()) add(computed[i], chain[i], result);
       }

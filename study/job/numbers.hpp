@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "sim/cluster.hpp"
 #include "study/job/msjob.hpp"
 #include "study/job/training.hpp"
 #include "study/run/spec.hpp"
@@ -37,7 +38,9 @@ struct JobNumerics {
 /// Throws Error(bad_input, "unsupported") for a job whose workers have no NPUs that could compute.
 void require_numbers(const MsJob& job);
 
-/// `run` says what a step is, with numerics. Throws Error(bad_input) as `hcclsim run` with real gradients does.
-[[nodiscard]] JobNumerics train_job(const RunSpec& run, const TrainingPlan& plan, const std::vector<TrainingRun>& runs);
+/// `run` says what a step is, with numerics. The numbers are computed in children of the process that has loaded the
+/// platform. Throws Error(bad_input) as `hcclsim run` with real gradients does.
+[[nodiscard]] JobNumerics train_job(const RunSpec& run, const TrainingPlan& plan, const std::vector<TrainingRun>& runs,
+                                    sim::Cluster& cluster);
 
 }  // namespace hcclsim::study

@@ -9,7 +9,6 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
-#include "study/on_platform.hpp"
 #include "study/ps/ps.hpp"
 #include "study/run/compression.hpp"
 #include "study/run/run.hpp"
@@ -22,11 +21,9 @@ struct StepOnNpus {
   std::vector<std::string> notes{};
 };
 
-StepOnNpus simulate_step(RunSpec spec, const std::vector<Rank>& npus) {
-  const std::string file = find_platform(spec.platform.file);
+StepOnNpus simulate_step(RunSpec spec, const std::vector<Rank>& npus, sim::Cluster& cluster) {
   spec.npus = static_cast<Rank>(npus.size());
-  return in_own_process([&] {
-    sim::Cluster cluster(file, spec.platform.edits);
+  return run_in_child([&] {
     cluster.renumber(npus);
     Experiment experiment(spec, cluster);
     if (const auto& compression = experiment.training.compression; compression.has_value()) {
@@ -40,6 +37,10 @@ StepOnNpus simulate_step(RunSpec spec, const std::vector<Rank>& npus) {
   });
 }
 
+StepOnNpus simulate_step_with_servers(const RunSpec& spec, const PsSpec& servers, sim::Cluster& cluster) {
+  return {{.first = run_in_child([&] { return ps_step_time(spec, servers, cluster); })}, {}};
+}
+
 }  // namespace
 
 PsSpec servers_on(const TrainingHosts& hosts) {
@@ -51,13 +52,13 @@ PsSpec servers_on(const TrainingHosts& hosts) {
   return servers;
 }
 
-StepTime simulated_step_time(const RunSpec& spec, std::vector<std::string>& notes) {
+StepTime simulated_step_time(const RunSpec& spec, sim::Cluster& cluster, std::vector<std::string>& notes) {
   const auto known = std::make_shared<std::map<TrainingHosts, StepTimes>>();
-  return [spec, known, &notes](const TrainingHosts& hosts) {
+  return [spec, known, &cluster, &notes](const TrainingHosts& hosts) {
     if (const auto found = known->find(hosts); found != known->end()) return found->second;
     const StepOnNpus step = hosts.parameter_servers.empty()
-                                ? simulate_step(spec, hosts.npus)
-                                : StepOnNpus{{.first = ps_step_time(spec, servers_on(hosts))}, {}};
+                                ? simulate_step(spec, hosts.npus, cluster)
+                                : simulate_step_with_servers(spec, servers_on(hosts), cluster);
     for (const std::string& note : step.notes) {
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }

@@ -339,9 +339,13 @@ PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
   return result;
 }
 
+Seconds ps_step_time(const RunSpec& run, const PsSpec& spec, sim::Cluster& cluster) {
+  PsExperiment experiment(run, spec, cluster);
+  return simulate_ps(experiment, spec, false).step_time();
+}
+
 Seconds ps_step_time(const RunSpec& run, const PsSpec& spec) {
-  return on_ps_experiment(run, spec,
-                          [&](PsExperiment& experiment) { return simulate_ps(experiment, spec, false).step_time(); });
+  return on_cluster(run.platform, [&](sim::Cluster& cluster) { return ps_step_time(run, spec, cluster); });
 }
 
 }  // namespace hcclsim::study

@@ -72,16 +72,16 @@ struct PsResult {
 /// throw.
 template <typename Work>
 auto on_ps_experiment(const RunSpec& run, const PsSpec& spec, const Work& work) {
-  const std::string file = find_platform(run.platform.file);
-  return in_own_process([&] {
-    sim::Cluster cluster(file, run.platform.edits);
+  return on_cluster(run.platform, [&](sim::Cluster& cluster) {
     PsExperiment experiment(run, spec, cluster);
     return work(experiment);
   });
 }
 
-/// Step time of synchronous training of `run` with the workers and servers of `spec`, in a child: any number may follow
-/// each other. Throws Error as the command would report it.
+/// Step time of synchronous training of `run` with the workers and servers of `spec` on a loaded platform. To be called
+/// once per process. Throws Error as the command would report it.
+[[nodiscard]] Seconds ps_step_time(const RunSpec& run, const PsSpec& spec, sim::Cluster& cluster);
+/// The same in a child that loads the platform: any number may follow each other.
 [[nodiscard]] Seconds ps_step_time(const RunSpec& run, const PsSpec& spec);
 
 }  // namespace hcclsim::study

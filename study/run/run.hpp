@@ -34,9 +34,7 @@ struct RunWishes {
 /// what loading and `work` throw.
 template <typename Work>
 auto on_experiment(const RunSpec& spec, const Work& work) {
-  const std::string file = find_platform(spec.platform.file);
-  return in_own_process([&] {
-    sim::Cluster cluster(file, spec.platform.edits);
+  return on_cluster(spec.platform, [&](sim::Cluster& cluster) {
     Experiment experiment(spec, cluster);
     return work(experiment);
   });

@@ -80,6 +80,8 @@ Outcome compute(const ComputePoint& computer, const Point& point) {
   Outcome outcome;
   try {
     Computed computed = run_in_child([&] { return computer(point); });
+    const auto& [kind, message] = computed.failure;
+    if (!message.empty()) outcome = outcome_of(Error(ErrorCode::simulated_failure, kind, message));
     outcome.figures = std::move(computed.figures);
     outcome.result = std::move(computed.result);
   } catch (const Error& error) {

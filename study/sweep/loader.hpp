@@ -16,10 +16,17 @@
 /// process forked from it, and sends back what came of each. It ends with its parent, however that ends.
 namespace hcclsim::study {
 
+/// What was simulated and failed: the error with which the command ends behind its result.
+struct PointFailure {
+  std::string kind{};
+  std::string message{};  ///< empty: nothing failed
+};
+
 /// What the process of a point returns.
 struct Computed {
   std::string result;                                     ///< JSON
   std::vector<std::pair<std::string, double>> figures{};  ///< by column of the store
+  PointFailure failure{};
 };
 
 using ComputePoint = std::function<Computed(const Point&)>;

@@ -99,8 +99,8 @@ std::string command_line(const std::string& command, const Json& inputs) {
     const auto value = json.get<std::string>();
     if (is_variable(name)) {
       variables += fmt::format("{}={} ", name, shell_word(value));
-    } else if (name == collective_axis) {
-      arguments.insert(0, " " + value);
+    } else if (is_argument(name, command)) {
+      arguments.insert(0, " " + shell_word(value));
     } else if (is_edit(name)) {
       arguments += fmt::format(" --set {}", shell_word(fmt::format("{}={}", name, value)));
     } else if (value == "true") {

@@ -15,7 +15,7 @@
 namespace hcclsim::study {
 
 struct Point {
-  std::string command;                          ///< "run" or "collective"
+  std::string command;                          ///< "run", "collective" or "job"
   Json inputs;                                  ///< name of each axis -> its value, text; in the order of the grid
   std::map<std::string, std::string> files{};   ///< input that names a file -> path of the file
   std::map<std::string, std::string> hashes{};  ///< the same inputs -> content_hash of the file
@@ -36,8 +36,9 @@ struct Point {
 /// stored under this one's name. `input`: the one that names it.
 void require_unchanged(const Point& point, const std::string& input);
 
-/// The axis of the collective's name, which is no option of `collective` but an argument.
-inline constexpr const char* collective_axis = "collective";
+/// Whether an axis is no option of the command but what stands behind it, the collective or the file of the job: it has
+/// the command's name.
+[[nodiscard]] inline bool is_argument(const std::string& axis, const std::string& command) { return axis == command; }
 /// Whether an axis is an edit of the platform, such as link[hccs*].bandwidth, or an environment variable of HCCL.
 [[nodiscard]] bool is_edit(const std::string& axis);
 [[nodiscard]] bool is_variable(const std::string& axis);

@@ -13,7 +13,7 @@
 namespace hcclsim::study {
 
 struct SweepGrid {
-  std::string command;  ///< "run" or "collective"
+  std::string command;  ///< "run", "collective" or "job"
   Grid grid{};
   std::string platform{};         ///< where no axis says it
   std::set<std::string> files{};  ///< axes whose values name files, beside the platform's

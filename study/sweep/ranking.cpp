@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -20,21 +22,32 @@ struct WorkAxis {
   std::string_view otherwise{};
 };
 
-// Inputs that say what is computed or moved, where and by whom the figures are, beside the number of NPUs, which a
-// result has.
-constexpr std::array<WorkAxis, 13> work_of_run{{{"model", "resnet50"},
-                                                {"gradients"},
-                                                {"profile"},
-                                                {"input"},
-                                                {"classes"},
-                                                {"sequence"},
-                                                {"layers"},
-                                                {"hidden"},
-                                                {"heads"},
-                                                {"vocabulary"},
-                                                {"group"},
-                                                {"rank", "0"},
-                                                {"batch", "32"}}};
+/// Inputs that say what a command computes or moves, where and by whom the figures are, beside the number of NPUs,
+/// which a result has; of them the first few still matter to figures per second.
+struct Work {
+  std::span<const WorkAxis> axes;
+  std::size_t kinds = 0;
+};
+
+// What is trained, beside how much of it.
+constexpr std::array<WorkAxis, 10> what_is_trained{{{"model", "resnet50"},
+                                                    {"gradients"},
+                                                    {"profile"},
+                                                    {"input"},
+                                                    {"classes"},
+                                                    {"sequence"},
+                                                    {"layers"},
+                                                    {"hidden"},
+                                                    {"heads"},
+                                                    {"vocabulary"}}};
+template <std::size_t count>
+constexpr auto training_and(const std::array<WorkAxis, count>& more) {
+  std::array<WorkAxis, what_is_trained.size() + count> all{};
+  std::copy(more.begin(), more.end(), std::copy(what_is_trained.begin(), what_is_trained.end(), all.begin()));
+  return all;
+}
+constexpr auto work_of_run = training_and<3>({{{"group"}, {"rank", "0"}, {"batch", "32"}}});
+constexpr auto work_of_job = training_and<2>({{{"steps", "1000"}, {"batch", "32"}}});
 constexpr std::array<WorkAxis, 10> work_of_collective{{{"collective"},
                                                        {"group"},
                                                        {"minbytes", "64M"},
@@ -45,17 +58,14 @@ constexpr std::array<WorkAxis, 10> work_of_collective{{{"collective"},
                                                        {"datatype", "fp32"},
                                                        {"op", "sum"},
                                                        {"root", "0"}}};
-// What of them still matters to figures per second.
-constexpr std::size_t kinds_of_run = 12;
-constexpr std::size_t kinds_of_collective = 2;
 
 bool is_rate(std::string_view column) { return column.ends_with("_Bps") || column == "images_per_s"; }
 
 std::span<const WorkAxis> work_axes(std::string_view command, std::string_view column) {
-  const bool run = command == "run";
-  const std::span<const WorkAxis> all =
-      run ? std::span<const WorkAxis>(work_of_run) : std::span<const WorkAxis>(work_of_collective);
-  return is_rate(column) ? all.first(run ? kinds_of_run : kinds_of_collective) : all;
+  const Work work = command == "run"   ? Work{work_of_run, 12}
+                    : command == "job" ? Work{work_of_job, what_is_trained.size()}
+                                       : Work{work_of_collective, 2};
+  return is_rate(column) ? work.axes.first(work.kinds) : work.axes;
 }
 
 }  // namespace
@@ -70,7 +80,7 @@ Criterion parse_criterion(std::string_view text) {
     bad_input("option", "'{}' is no figure; accepted: {}, and samples_per_s for images_per_s", given,
               fmt::join(figure_columns, ", "));
   }
-  if (colon == std::string_view::npos) return {*column, is_rate(*column)};
+  if (colon == std::string_view::npos) return {*column, is_rate(*column) || *column == "goodput"};
   const std::string_view direction = text.substr(colon + 1);
   if (direction != "max" && direction != "min") {
     bad_input("option", "'{}' of '{}' is neither max nor min", direction, text);

@@ -10,8 +10,8 @@
 /// Which points of a sweep are the best. A figure compares points that do the same work: a smaller batch always takes
 /// less time, and a broadcast has another bandwidth than an allreduce. So points are taken in groups that have the same
 /// command, the same inputs that say what is computed or moved, and the same number of NPUs in their results, whether
-/// --npus or the platform says it; a bandwidth or a number of images per second is compared across sizes, batches and
-/// numbers of NPUs, too.
+/// --npus, the platform or the file of a job says it; a bandwidth or a number of images per second is compared across
+/// sizes, batches and numbers of NPUs, too.
 namespace hcclsim::study {
 
 /// A column of figures, and whether more of it is better.
@@ -23,7 +23,7 @@ struct Criterion {
 /// "busbw_Bps", by what is better of it, or "busbw_Bps:min", "step_time_s:max"; throws Error(bad_input, "option").
 [[nodiscard]] Criterion parse_criterion(std::string_view text);
 
-/// The time of a step or of a collective.
+/// The time of a step, of a collective or of a job.
 [[nodiscard]] Criterion default_criterion(std::string_view command);
 
 /// The same text for points whose figures of the column may be compared.

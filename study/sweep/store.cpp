@@ -30,27 +30,26 @@ CREATE TABLE IF NOT EXISTS points (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, command TEXT NOT NULL, inputs TEXT NOT NULL,
   platform TEXT NOT NULL, platform_hash TEXT NOT NULL, version TEXT NOT NULL,
   status TEXT NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'running', 'done', 'failed')),
-  owner INTEGER, result TEXT, error TEXT, error_kind TEXT, exit_status INTEGER, finished_s REAL, wall_s REAL,
-  step_time_s REAL, images_per_s REAL, exposed_communication_s REAL, hbm_peak_bytes REAL, time_s REAL, algbw_Bps REAL,
-  busbw_Bps REAL);
+  owner INTEGER, result TEXT, error TEXT, error_kind TEXT, exit_status INTEGER, finished_s REAL, wall_s REAL);
 CREATE INDEX IF NOT EXISTS points_by_status ON points (status);
 )";
 
 constexpr std::string_view identity_columns = "id, command, inputs, platform, platform_hash, version";
-constexpr std::string_view finished_columns =
-    "status, result, error, error_kind, exit_status, finished_s, wall_s, step_time_s, images_per_s, "
-    "exposed_communication_s, hbm_peak_bytes, time_s, algbw_Bps, busbw_Bps";
+constexpr std::size_t identities = 6;
+/// What came of a point, before its figures.
+constexpr std::string_view outcome_columns = "status, result, error, error_kind, exit_status, finished_s, wall_s";
+constexpr std::size_t outcomes_and_figures = 7 + figure_columns.size();
 
 std::string add_identity() {
   return fmt::format("INSERT OR IGNORE INTO points ({}) VALUES (?, ?, ?, ?, ?, ?)", identity_columns);
 }
 
-/// Stores what came of a point of this status; its id is the last parameter.
+/// Stores what came of a point of this status, ?1 and so on; its id is the last parameter.
 std::string finish_where(std::string_view status) {
-  return fmt::format(
-      "UPDATE points SET owner = NULL, ({}) = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) "
-      "WHERE id = ?15 AND ({})",
-      finished_columns, status);
+  std::string parameters;
+  for (std::size_t i = 1; i <= outcomes_and_figures; ++i) parameters += fmt::format("{}?{}", i > 1 ? ", " : "", i);
+  return fmt::format("UPDATE points SET owner = NULL, ({}, {}) = ({}) WHERE id = ?{} AND ({})", outcome_columns,
+                     fmt::join(figure_columns, ", "), parameters, outcomes_and_figures + 1, status);
 }
 
 /// The NPUs of a run, or the ranks of a collective's measurements, which all have the same.
@@ -178,6 +177,25 @@ void SweepStore::make_tables() {
         fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, format_version));
   });
   check_format();
+  const auto is_there = [this](std::string_view column) { return has_column(column); };
+  if (std::all_of(figure_columns.begin(), figure_columns.end(), is_there)) return;
+  database_.change([&] {
+    for (const std::string_view column : figure_columns) {
+      if (!has_column(column)) database_.execute(fmt::format("ALTER TABLE points ADD COLUMN {} REAL", column));
+    }
+  });
+}
+
+bool SweepStore::has_column(std::string_view name) const {
+  return database_.integer(fmt::format("SELECT count(*) FROM pragma_table_info('points') WHERE name = '{}'", name)) > 0;
+}
+
+std::string SweepStore::figures_in_file() const {
+  std::string columns;
+  for (const std::string_view column : figure_columns) {
+    columns += fmt::format("{}{}", columns.empty() ? "" : ", ", has_column(column) ? column : "NULL");
+  }
+  return columns;
 }
 
 void SweepStore::check_format() const {
@@ -235,7 +253,7 @@ void SweepStore::finish(const std::vector<Outcome>& outcomes) {
     Statement update(database_, finish_where("status != 'done'"));
     for (const Outcome& outcome : outcomes) {
       std::vector<SqlValue> values{std::string(name_of(outcome.ok ? PointStatus::done : PointStatus::failed)),
-                                   text_if(outcome.ok, outcome.result),
+                                   text_if(!outcome.result.empty(), outcome.result),
                                    text_if(!outcome.ok, outcome.error),
                                    text_if(!outcome.ok, outcome.error_kind),
                                    outcome.exit_status,
@@ -309,7 +327,7 @@ void SweepStore::for_each(const std::function<void(const StoredPoint&)>& visit, 
   Statement select(database_,
                    fmt::format("SELECT number, id, command, inputs, platform_hash, version, status, {}, error, "
                                "error_kind, exit_status, {}, {} FROM points ORDER BY number",
-                               results ? "result" : "NULL", npus_of_result, fmt::join(figure_columns, ", ")));
+                               results ? "result" : "NULL", npus_of_result, figures_in_file()));
   while (select.step()) {
     StoredPoint point{.number = select.integer(0),
                       .id = select.text(1),
@@ -347,18 +365,18 @@ std::uint64_t SweepStore::merge(const std::string& other) {
   }
   const SweepStore theirs(other, Access::read);
   Statement select(theirs.database_,
-                   fmt::format("SELECT {}, {} FROM points WHERE status IN ('done', 'failed') ORDER BY number",
-                               identity_columns, finished_columns));
+                   fmt::format("SELECT {}, {}, {} FROM points WHERE status IN ('done', 'failed') ORDER BY number",
+                               identity_columns, outcome_columns, theirs.figures_in_file()));
   std::size_t taken = 0;
   database_.change([&] {
     Statement insert(database_, add_identity());
     Statement update(database_, finish_where("status = 'waiting' OR (status != 'done' AND ?1 = 'done')"));
-    constexpr int identities = 6;
-    constexpr int columns = identities + 14;
     while (select.step()) {
       std::vector<SqlValue> identity;
       std::vector<SqlValue> finished;
-      for (int i = 0; i < columns; ++i) (i < identities ? identity : finished).push_back(select.value(i));
+      for (std::size_t i = 0; i < identities + outcomes_and_figures; ++i) {
+        (i < identities ? identity : finished).push_back(select.value(static_cast<int>(i)));
+      }
       insert.run(identity);
       finished.push_back(identity.front());
       taken += update.run(finished);

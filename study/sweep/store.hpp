@@ -21,15 +21,17 @@ namespace hcclsim::study {
 enum class PointStatus : std::uint8_t { waiting, running, done, failed };
 [[nodiscard]] std::string_view name_of(PointStatus status);
 
-/// The columns of figures, in their order; a figure that a command has not is NULL.
-inline constexpr std::array<std::string_view, 7> figure_columns{
-    "step_time_s", "images_per_s", "exposed_communication_s", "hbm_peak_bytes", "time_s", "algbw_Bps", "busbw_Bps"};
+/// The columns of figures, in their order; a figure that a command has not is NULL. Databases of earlier versions lack
+/// the last ones, which are added when one is written to.
+inline constexpr std::array<std::string_view, 9> figure_columns{
+    "step_time_s", "images_per_s", "exposed_communication_s", "hbm_peak_bytes", "time_s", "algbw_Bps", "busbw_Bps",
+    "goodput",     "restarts"};
 
 /// What came of a point.
 struct Outcome {
   std::string id;
   bool ok = true;
-  std::string result{};                                   ///< JSON; if ok
+  std::string result{};                                   ///< JSON; if ok, or if what was simulated failed
   std::vector<std::pair<std::string, double>> figures{};  ///< by column of figure_columns
   std::string error{};                                    ///< if not ok
   std::string error_kind{};                               ///< as Error::kind()
@@ -46,7 +48,7 @@ struct StoredPoint {
   std::string platform_hash;
   std::string version;
   PointStatus status = PointStatus::waiting;
-  std::string result;  ///< JSON; empty unless done
+  std::string result;  ///< JSON; empty unless done, or failed in the simulation
   std::string error;
   std::string error_kind;
   int exit_status = 0;
@@ -110,6 +112,9 @@ class SweepStore {
  private:
   void make_tables();
   void check_format() const;
+  [[nodiscard]] bool has_column(std::string_view name) const;
+  /// Of each figure its column, or NULL where the file is of a version that had it not.
+  [[nodiscard]] std::string figures_in_file() const;
   [[nodiscard]] std::vector<std::int64_t> dead_owners() const;
 
   Database database_;

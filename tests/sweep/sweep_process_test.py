@@ -17,6 +17,17 @@ HCCLSIM = None
 POINTS = 120
 GRID = ["run", "--model", "lenet", "--batch", f"1:{POINTS}:1"]
 NOBODY = 65534
+JOB = """apiVersion: mindspore.gitee.com/v1
+kind: MSJob
+metadata: {name: job}
+spec:
+  msReplicaSpecs:
+    Worker:
+      restartPolicy: OnFailure
+      template:
+        spec:
+          containers: [{name: mindspore, image: "mindspore:2.0", resources: {limits: {huawei.com/Ascend910: 2}}}]
+"""
 
 
 class SweepProcess(unittest.TestCase):
@@ -24,9 +35,10 @@ class SweepProcess(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.database = Path(self.folder.name) / "sweep.db"
+        self.grid = GRID
 
     def start(self, *options, **how):
-        return subprocess.Popen([HCCLSIM, "sweep", "run", *options, str(self.database), *GRID], text=True,
+        return subprocess.Popen([HCCLSIM, "sweep", "run", *options, str(self.database), *self.grid], text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
 
     def finish(self, *options):
@@ -90,6 +102,19 @@ class SweepProcess(unittest.TestCase):
         self.assertEqual(self.rows("id, inputs, result"), self.rows("id, inputs, result", whole))
 
     def test_interrupted(self):
+        self.interrupt()
+
+    def test_interrupted_sweep_of_jobs(self):
+        file = Path(self.folder.name) / "job.yaml"
+        file.write_text(JOB)
+        # Each point simulates a step in a child of its own.
+        self.grid = ["job", str(file), "--model", "lenet", "--batch", "1:40:1", "--fail",
+                     "none;worker-0 exit 1 at 43s;worker-0 exit 1 at 43s,worker-0 exit 1 at 70s"]
+        self.interrupt()
+        self.assertEqual({(status, restarts) for status, restarts in self.rows("status, restarts")},
+                         {("done", 0), ("done", 1), ("done", 2)})
+
+    def interrupt(self):
         process = self.start("-j", "2", start_new_session=True)
         self.wait_for(5, process)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does

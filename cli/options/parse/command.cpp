@@ -183,7 +183,15 @@ Option& Option::not_in_files() {
   return *this;
 }
 
-Option& Option::hide() { return group("").not_in_files(); }
+Option& Option::refuse(const std::string& reason) {
+  option_->check(validator([reason](const std::string& /*given*/) { bad_input("option", "{}", reason); }));
+  return group("").not_in_files();
+}
+
+Option& Option::with_commas() {
+  has_commas_ = true;
+  return *this;
+}
 
 std::string Option::name() const { return option_->get_name(); }
 std::string Option::key() const { return option_->get_lnames().empty() ? "" : option_->get_lnames().front(); }
@@ -255,6 +263,13 @@ Option& Command::add(const std::string& names, Value value, const std::string& h
 void Command::remove(Option& option) {
   app_.remove_option(option.option_);
   std::erase_if(options_, [&](const auto& one) { return one.get() == &option; });
+}
+
+Option& Command::replace(const std::string& name, Value value, const std::string& help) {
+  Option& former = get(name);
+  const std::string group = former.group();
+  remove(former);
+  return add(name, std::move(value), help).group(group);
 }
 
 void Command::footer(const std::string& text) { app_.footer(text); }

@@ -36,8 +36,10 @@ class Option {
   Option& excludes(Option& other);
   /// No key of option files.
   Option& not_in_files();
-  /// In no help, and no key of option files.
-  Option& hide();
+  /// In no help, and no key of option files: who gives it is told why it is not for this command.
+  Option& refuse(const std::string& reason);
+  /// Commas are part of a value, as of those whose values are called LIST: a sweep separates values by semicolons.
+  Option& with_commas();
 
   /// "--platform", or "LOG" of an argument.
   [[nodiscard]] std::string name() const;
@@ -52,7 +54,7 @@ class Option {
   [[nodiscard]] const std::string& accepted() const { return accepted_; }
   [[nodiscard]] bool is_flag() const;
   [[nodiscard]] bool is_in_files() const;
-  [[nodiscard]] bool is_hidden() const { return group().empty(); }
+  [[nodiscard]] bool has_commas() const { return has_commas_ || value_name_ == "LIST"; }
 
   /// Whether something was given, on the command line or by add() and replace().
   [[nodiscard]] bool given() const { return !texts().empty(); }
@@ -70,6 +72,7 @@ class Option {
   std::string accepted_;
   std::string current_;
   Role role_;
+  bool has_commas_ = false;
 };
 
 class Command {
@@ -89,6 +92,8 @@ class Command {
   /// `names`: "-o,--output", or "LOG" for an argument.
   Option& add(const std::string& names, Value value, const std::string& help);
   void remove(Option& option);
+  /// Puts an option in the place of the one of this name, and in its group.
+  Option& replace(const std::string& name, Value value, const std::string& help);
   /// The group in help of options that are added from now on.
   void begin_group(const std::string& name = "Options") { group_ = name; }
   /// What help ends with, here and of sub-commands that are added later and have none.

@@ -54,11 +54,12 @@ Option& add_faults(Command& command, std::vector<sim::Fault>& faults) {
                   },
               .name = "FAULT",
               .count = Count::several};
-  return command.add(
-      "--fault", value,
-      "What goes wrong at a simulated date: 'link[hccs-0-1].bandwidth=0 at 5ms' (or 12.5GBps, 50%), "
-      "'link[..].latency=10us from 1ms to 2ms', 'npu[3].lost at 5ms', .paused from .. to .., .speed=0.5, "
-      ".late=3ms; may be repeated");
+  return command
+      .add("--fault", value,
+           "What goes wrong at a simulated date: 'link[hccs-0-1].bandwidth=0 at 5ms' (or 12.5GBps, 50%), "
+           "'link[..].latency=10us from 1ms to 2ms', 'npu[3].lost at 5ms', .paused from .. to .., .speed=0.5, "
+           ".late=3ms; may be repeated")
+      .with_commas();
 }
 
 }  // namespace hcclsim::cli

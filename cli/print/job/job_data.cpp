@@ -196,6 +196,7 @@ std::string job_json(const JobResult& result) {
                           {"deleted_s", or_null(outcome.pod_group->deleted)}});
   }
   const study::JobCounters& counters = outcome.counters;
+  const study::JobFigures figures = result.figures();
   Json report = Json::object({{"format_version", 1},
                               {"job", result.job.name},
                               {"namespace", result.job.name_space},
@@ -206,6 +207,11 @@ std::string job_json(const JobResult& result) {
                               {"sentence", job_sentence(result)},
                               {"ending", endings.at(static_cast<std::size_t>(outcome.ending))},
                               {"end_s", outcome.end},
+                              {"npus", result.npus()},
+                              {"time_s", or_null(figures.time)},
+                              {"goodput", or_null(figures.goodput)},
+                              {"mean_step_time_s", or_null(figures.step)},
+                              {"restarts", figures.restarts},
                               {"deleted", outcome.deleted},
                               {"waits", outcome.waits},
                               {"counters", Json::object({{"created", counters.created},

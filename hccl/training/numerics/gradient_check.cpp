@@ -10,7 +10,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-constexpr std::uint64_t sample_streams = std::uint64_t{6} << 48U;  // + slot
 constexpr std::uint64_t candidates = 64;  // entries of a parameter among which the largest gradient is taken
 /// Steps that are tried, from the smallest on, as fractions of the root mean square of the parameter.
 constexpr std::array steps{0.0008, 0.004, 0.02, 0.1};
@@ -90,7 +89,9 @@ std::uint64_t largest_candidate(std::span<const float> gradient, std::uint64_t s
   std::uint64_t best = 0;
   for (std::uint64_t i = 0; i < std::min<std::uint64_t>(candidates, gradient.size()); ++i) {
     const std::uint64_t element =
-        gradient.size() <= candidates ? i : counter_bits(seed, sample_streams + slot, i) % gradient.size();
+        gradient.size() <= candidates
+            ? i
+            : counter_bits(seed, random_stream::checked_gradients + slot, i) % gradient.size();
     if (i == 0 || std::abs(gradient[element]) > std::abs(gradient[best])) best = element;
   }
   return best;

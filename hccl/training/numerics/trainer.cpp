@@ -17,13 +17,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// The stream of random numbers from which steps draw their seeds of dropout: beyond those of weights (parameters) and
-/// of synthetic data (samples).
-constexpr std::uint64_t dropout_stream = std::uint64_t{5} << 48U;
-
-/// The stream from which replicas draw seeds of their own.
-constexpr std::uint64_t replica_stream = std::uint64_t{6} << 48U;
-
 /// Bytes for a message, in the largest unit of which there is one.
 std::string size_text(Bytes bytes) {
   const auto amount = static_cast<double>(bytes);
@@ -86,7 +79,7 @@ Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const P
   if (options_.own_weights) {
     std::vector<std::uint64_t> seeds{options_.seed};
     for (Rank replica = 1; replica < replicas; ++replica) {
-      seeds.push_back(counter_bits(options_.seed, replica_stream, replica));
+      seeds.push_back(counter_bits(options_.seed, random_stream::replicas, replica));
     }
     for (const auto& stage : stages_) stage->store().start_apart(pool_, seeds);
   }
@@ -266,7 +259,7 @@ TrainedStage::Source Trainer::source(float loss_scale) const {
   };
   const auto input = [this, loss_scale](Rank replica, std::uint32_t micro_batch) {
     return device::StepInput{.loss_scale = loss_scale,
-                             .dropout_seed = counter_bits(options_.seed, dropout_stream, iteration_),
+                             .dropout_seed = counter_bits(options_.seed, random_stream::dropout, iteration_),
                              .first_sample = (std::uint64_t{replica} * micro_batches() + micro_batch) * graph_.batch()};
   };
   return {read, input};

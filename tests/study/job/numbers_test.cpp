@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "study/shipped_platforms.hpp"
 #include "tests/support/refusal.hpp"
 
 /// The runs of a job's training with real gradients: what a restart goes on from.
@@ -34,6 +35,11 @@ TrainingRun steps_from(std::uint64_t first, std::uint64_t steps, Seconds start, 
   return run;
 }
 
+JobNumerics trained(const RunSpec& run, const TrainingPlan& plan, const std::vector<TrainingRun>& runs) {
+  sim::Cluster cluster(find_platform(run.platform.file), run.platform.edits);
+  return train_job(run, plan, runs, cluster);
+}
+
 std::vector<double> losses_of(const std::vector<JobStep>& steps) {
   std::vector<double> losses;
   for (const JobStep& step : steps) losses.push_back(step.loss);
@@ -48,10 +54,10 @@ TEST(JobNumbers, GoOnFromCheckpointsWithTheLossesThatThereWere) {
   using enum models::Optimizer;
   for (const auto optimizer : {momentum, adam}) {
     const RunSpec spec = trained_lenet(optimizer);
-    const auto whole = losses_of(train_job(spec, {8, 0}, {steps_from(0, 8, 10)}).runs[0]);
+    const auto whole = losses_of(trained(spec, {8, 0}, {steps_from(0, 8, 10)}).runs[0]);
     ASSERT_EQ(whole.size(), 8U);
     // 5 steps done, the checkpoint is of 3; one step more, nothing new; then the rest of the job.
-    const JobNumerics job = train_job(
+    const JobNumerics job = trained(
         spec, {8, 3}, {steps_from(0, 5, 10), steps_from(3, 1, 100), steps_from(3, 4, 200), steps_from(6, 2, 300)});
     EXPECT_FALSE(job.failure.has_value());
     EXPECT_EQ(losses_of(job.runs[0]), from(whole, 0, 5));
@@ -65,7 +71,7 @@ TEST(JobNumbers, GoOnFromCheckpointsWithTheLossesThatThereWere) {
 
 TEST(JobNumbers, BeginAnewWithoutACheckpoint) {
   const JobNumerics job =
-      train_job(trained_lenet(models::Optimizer::sgd), {4, 0}, {steps_from(0, 2, 0), steps_from(0, 4, 50)});
+      trained(trained_lenet(models::Optimizer::sgd), {4, 0}, {steps_from(0, 2, 0), steps_from(0, 4, 50)});
   EXPECT_EQ(losses_of(job.runs[0]), from(losses_of(job.runs[1]), 0, 2));
   EXPECT_LT(job.runs[1].back().loss, job.runs[1].front().loss);
 }
@@ -74,7 +80,7 @@ TEST(JobNumbers, WorkersByThemselvesTrainApart) {
   std::vector<TrainingRun> runs{steps_from(0, 3, 0, {0}), steps_from(0, 2, 0, {1}), steps_from(2, 1, 60, {1})};
   runs[0].worker = "job-worker-0";
   runs[1].worker = runs[2].worker = "job-worker-1";
-  const JobNumerics job = train_job(trained_lenet(models::Optimizer::momentum), {3, 2}, runs);
+  const JobNumerics job = trained(trained_lenet(models::Optimizer::momentum), {3, 2}, runs);
   std::vector<double> second = losses_of(job.runs[1]);
   second.push_back(job.runs[2].at(0).loss);
   EXPECT_EQ(losses_of(job.runs[0]), second) << "of the same data and seed";
@@ -88,14 +94,14 @@ TEST(JobNumbers, ServersGoOnFromTheWeightsOfACheckpoint) {
     return run;
   };
   const RunSpec plain = trained_lenet(models::Optimizer::sgd);
-  const auto whole = losses_of(train_job(plain, {7, 0}, {steps_from(0, 7, 0)}).runs[0]);
+  const auto whole = losses_of(trained(plain, {7, 0}, {steps_from(0, 7, 0)}).runs[0]);
   for (const std::uint64_t done : {3U, 4U, 5U}) {
-    const JobNumerics job = train_job(plain, {7, 3}, {on_servers(0, done), on_servers(3, 4)});
+    const JobNumerics job = trained(plain, {7, 3}, {on_servers(0, done), on_servers(3, 4)});
     EXPECT_EQ(losses_of(job.runs[0]), from(whole, 0, done));
     EXPECT_EQ(losses_of(job.runs[1]), from(whole, 3, 7)) << done;
   }
   const RunSpec momentum = trained_lenet(models::Optimizer::momentum);
-  const JobNumerics job = train_job(momentum, {7, 3}, {on_servers(0, 5), on_servers(3, 4)});
+  const JobNumerics job = trained(momentum, {7, 3}, {on_servers(0, 5), on_servers(3, 4)});
   EXPECT_EQ(job.runs[1][0].loss, job.runs[0][3].loss) << "the same weights";
   EXPECT_NE(job.runs[1][1].loss, job.runs[0][4].loss) << "no velocity";
 }
@@ -108,8 +114,8 @@ TEST(JobNumbers, ServersGoOnWithTheIdsOfTheStep) {
     run.hosts.parameter_servers = {0, 0};
     return run;
   };
-  const auto whole = losses_of(train_job(spec, {6, 0}, {on_servers(0, 6)}).runs[0]);
-  const JobNumerics job = train_job(spec, {6, 2}, {on_servers(0, 5), on_servers(4, 2)});
+  const auto whole = losses_of(trained(spec, {6, 0}, {on_servers(0, 6)}).runs[0]);
+  const JobNumerics job = trained(spec, {6, 2}, {on_servers(0, 5), on_servers(4, 2)});
   EXPECT_EQ(losses_of(job.runs[0]), from(whole, 0, 5));
   EXPECT_EQ(losses_of(job.runs[1]), from(whole, 4, 6));
 }
@@ -117,7 +123,7 @@ TEST(JobNumbers, ServersGoOnWithTheIdsOfTheStep) {
 TEST(JobNumbers, TellOfTrainingThatDiverges) {
   RunSpec spec = trained_lenet(models::Optimizer::sgd);
   spec.numerics->learning_rate = device::LearningRate(1e6);
-  const JobNumerics job = train_job(spec, {30, 0}, {steps_from(0, 30, 0), steps_from(0, 30, 100)});
+  const JobNumerics job = trained(spec, {30, 0}, {steps_from(0, 30, 0), steps_from(0, 30, 100)});
   ASSERT_TRUE(job.failure.has_value());
   EXPECT_EQ(job.failure->kind(), "diverged");
   EXPECT_EQ(job.runs[0].size(), 30U);

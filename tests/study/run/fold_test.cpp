@@ -13,6 +13,7 @@
 
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "study/run/run.hpp"
+#include "tests/study/run/small_gpt.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
 
@@ -21,18 +22,9 @@ namespace hcclsim::study {
 namespace {
 
 RunSpec tiny_gpt(const std::string& platform, Rank npus) {
-  RunSpec spec;
-  spec.platform.file = platform;
+  RunSpec spec =
+      small_gpt(platform, {.batch = 4, .sequence = 16, .layers = 12, .hidden = 768, .heads = 2, .vocabulary = 256});
   spec.npus = npus;
-  spec.model.name = "gpt2-small";
-  spec.model.layers = 12;
-  spec.model.hidden = 768;
-  spec.model.heads = 2;
-  spec.model.vocabulary = 256;
-  spec.model.sequence = 16;
-  spec.model.batch = 4;
-  spec.framework = Framework::mindspore;
-  spec.hcom_parallel = true;
   spec.network = sim::NetworkKind::fluid;
   spec.iterations = 2;
   return spec;

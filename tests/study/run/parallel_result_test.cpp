@@ -12,6 +12,7 @@
 #include "hccl/parallel/recompute.hpp"
 #include "study/hbm_advice.hpp"
 #include "study/run/run.hpp"
+#include "tests/study/run/small_gpt.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -19,17 +20,8 @@ namespace {
 using hccl::PipelineSchedule;
 
 RunSpec gpt(std::uint32_t stages, std::uint32_t micro_batches) {
-  RunSpec spec;
-  spec.platform.file = "atlas800t-a2";
-  spec.model.name = "gpt2-small";
-  spec.model.layers = 4;
-  spec.model.hidden = 128;
-  spec.model.heads = 4;
-  spec.model.vocabulary = 1024;
-  spec.model.sequence = 128;
-  spec.model.batch = 8;
-  spec.framework = Framework::mindspore;
-  spec.hcom_parallel = true;
+  RunSpec spec = small_gpt("atlas800t-a2",
+                           {.batch = 8, .sequence = 128, .layers = 4, .hidden = 128, .heads = 4, .vocabulary = 1024});
   spec.parallel.shape.stages = stages;
   spec.parallel.micro_batches = micro_batches;
   return spec;

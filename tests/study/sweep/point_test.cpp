@@ -61,6 +61,13 @@ TEST(Point, NameDependsOnAllElse) {
   });
 }
 
+TEST(Point, WhatStandsBehindTheCommandComesFirst) {
+  const Json job{{"steps", "10"}, {"job", "my job.yaml"}, {"gang", "true"}, {"fail", "worker-1 exit 1 at 5s"}};
+  EXPECT_EQ(command_line("job", job), "hcclsim job 'my job.yaml' --steps 10 --gang --fail 'worker-1 exit 1 at 5s'");
+  EXPECT_EQ(command_line("collective", {{"size", "1K"}, {"collective", "allreduce"}}),
+            "hcclsim collective allreduce --size 1K");
+}
+
 TEST(Point, ShardsTogetherAreTheWhole) {
   const std::vector<Point> points = sample_points(1000);
   for (const std::uint32_t count : {1U, 2U, 3U, 8U, 50U}) {

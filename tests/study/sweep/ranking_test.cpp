@@ -69,6 +69,20 @@ TEST(Ranking, RatesCompareAcrossSizes) {
   EXPECT_THAT(groups(collectives, parse_criterion("busbw_Bps")), ElementsAre("2/2", "3/1"));
 }
 
+// A job is compared with those of as many steps and NPUs, whatever its file says beside; more goodput is better.
+TEST(Ranking, JobsCompareAmongEqualTrainings) {
+  std::vector<StoredPoint> points{done(1, "job", {{"job", "a.yaml"}}, "time_s", 70),
+                                  done(2, "job", {{"job", "b.yaml"}, {"steps", "1000"}}, "time_s", 60),
+                                  done(3, "job", {{"job", "a.yaml"}, {"steps", "500"}}, "time_s", 50),
+                                  done(4, "job", {{"job", "c.yaml"}}, "time_s", 40)};
+  for (StoredPoint& point : points) point.npus = point.number == 4 ? 8 : 4;
+  EXPECT_THAT(groups(points, {}), ElementsAre("2/2", "3/1", "4/1"));
+  const std::vector<StoredPoint> shares{done(1, "job", {{"fail", "none"}}, "goodput", 0.5),
+                                        done(2, "job", {{"fail", "host server0 at 1m"}}, "goodput", 0.25)};
+  EXPECT_THAT(groups(shares, parse_criterion("goodput")), ElementsAre("1/2"));
+  EXPECT_FALSE(parse_criterion("restarts").more);
+}
+
 TEST(Ranking, RefusesOtherFiguresAndDirections) {
   EXPECT_FALSE(parse_criterion("step_time_s").more);
   EXPECT_TRUE(parse_criterion("algbw_Bps").more);

@@ -76,6 +76,25 @@ TEST(Runner, FailingAndCrashingPointsDoNotStopTheRest) {
   EXPECT_EQ(store.counts().done, 18U);
 }
 
+TEST(Runner, WhatFailedInTheSimulationKeepsItsResult) {
+  const std::vector<Point> points = sample_points(1);
+  SweepStore store(new_database(), Access::work);
+  store.add(points);
+  const LoadGroup load = [](const Point&) -> ComputePoint {
+    return [](const Point&) {
+      return Computed{R"({"state":"Failed"})", {{"restarts", 2}}, {"job", "Failed after 50 s"}};
+    };
+  };
+  EXPECT_EQ(run_points(store, points, load, four_jobs).computed, 1U);
+  const StoredPoint stored = all_points(store).front();
+  EXPECT_EQ(stored.status, PointStatus::failed);
+  EXPECT_EQ(stored.error, "Failed after 50 s");
+  EXPECT_EQ(stored.error_kind, "job");
+  EXPECT_EQ(stored.exit_status, 3);
+  EXPECT_EQ(stored.result, R"({"state":"Failed"})");
+  EXPECT_EQ(stored.figure("restarts"), 2);
+}
+
 TEST(Runner, AGroupThatCannotBeLoadedFailsWhole) {
   std::vector<Point> points = sample_points(5, "good");
   for (const Point& point : sample_points(5, "bad")) points.push_back(point);

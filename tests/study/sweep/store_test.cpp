@@ -310,6 +310,42 @@ TEST(SweepStore, MergesFinishedPoints) {
   std::filesystem::remove(part);
 }
 
+// Databases of earlier versions have fewer figures.
+TEST(SweepStore, AddsTheFiguresThatAFileLacks) {
+  const std::vector<Point> points = sample_points(3);
+  const std::string path = new_database();
+  const std::string old = path + ".old";
+  std::filesystem::remove(old);
+  {
+    SweepStore store(old, Access::work);
+    store.add(points);
+    EXPECT_TRUE(store.claim(points[0].id));
+    store.finish({good(points[0].id)});
+  }
+  {
+    const Database database(old, Database::Access::write);
+    database.execute("ALTER TABLE points DROP COLUMN goodput; ALTER TABLE points DROP COLUMN restarts");
+  }
+  const std::vector<StoredPoint> read = SweepStore(old, Access::read).points();
+  ASSERT_EQ(read.size(), 3U);
+  EXPECT_EQ(read[0].figure("step_time_s"), 0.5);
+  EXPECT_EQ(read[0].figure("goodput"), std::nullopt);
+  EXPECT_EQ(SweepStore(path, Access::work).merge(old), 1U);
+  EXPECT_EQ(SweepStore(path, Access::read).points()[0].figure("step_time_s"), 0.5);
+  {
+    SweepStore store(old, Access::work);
+    EXPECT_TRUE(store.claim(points[1].id));
+    Outcome outcome = good(points[1].id);
+    outcome.figures = {{"goodput", 0.75}, {"restarts", 2}};
+    store.finish({outcome});
+  }
+  const std::vector<StoredPoint> written = SweepStore(old, Access::read).points();
+  EXPECT_EQ(written[0].figure("goodput"), std::nullopt);
+  EXPECT_EQ(written[1].figure("goodput"), 0.75);
+  EXPECT_EQ(written[1].figure("restarts"), 2);
+  std::filesystem::remove(old);
+}
+
 TEST(SweepStore, SaysWhatIsWrongWithTheFile) {
   const std::string path = new_database();
   const auto work = [&] { SweepStore store(path, Access::work); };

@@ -107,7 +107,7 @@ TEST(Command, HelpShowsWhatIsAcceptedAndTheDefault) {
   command.begin_group();
   command.add("-o,--output", written_file(file), "Where it goes").with_default();
   command.add("--flag", flag(given), "A flag");
-  command.add("--hidden", flag(given), "Not shown").hide();
+  command.add("--hidden", flag(given), "Not shown").refuse("not here, but there");
   command.footer("The end.");
   const std::string help = command.parse({"--help"}).value();
   EXPECT_THAT(help, HasSubstr("FILE FILE REQUIRED"));
@@ -117,6 +117,7 @@ TEST(Command, HelpShowsWhatIsAcceptedAndTheDefault) {
   EXPECT_THAT(help, Not(HasSubstr("hidden")));
   EXPECT_THAT(help, HasSubstr("\nThe end."));
   EXPECT_THAT(refusal_of(command, {}), HasSubstr("FILE is required"));
+  EXPECT_THAT(refusal_of(command, {"in.xml", "--hidden"}), HasSubstr("--hidden: not here, but there\nSee"));
 }
 
 TEST(Command, SubCommandsAreDeclaredWhenTheyAreNamed) {

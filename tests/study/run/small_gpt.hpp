@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "study/run/spec.hpp"
+
+/// Runs of networks that are small in what a test does not look at.
+namespace hcclsim::study {
+
+/// GPT-2 of this size as MindSpore trains it.
+inline RunSpec small_gpt(const std::string& platform, models::ModelOptions size) {
+  RunSpec spec;
+  spec.platform.file = platform;
+  spec.model = std::move(size);
+  spec.model.name = "gpt2-small";
+  spec.framework = Framework::mindspore;
+  spec.hcom_parallel = true;
+  return spec;
+}
+
+}  // namespace hcclsim::study
