@@ -97,6 +97,7 @@ struct Cpu {
 struct LinkFold {
   std::vector<LinkId> representative;  ///< of each link
   std::vector<double> share;           ///< of its own capacity that each representative keeps
+  std::vector<std::uint32_t> flows;    ///< that each link carries for one that is simulated, at the same dates
 };
 
 class Cluster {
@@ -144,6 +145,8 @@ class Cluster {
   /// unfold(), routes use their own links again. Routes found before become invalid. For the network `fluid`.
   void fold(LinkFold fold);
   void unfold();
+  /// Null: not folded.
+  [[nodiscard]] const LinkFold* link_fold() const { return fold_.has_value() ? &*fold_ : nullptr; }
   /// Capacity of a link under the values in use, folded if it is.
   [[nodiscard]] BytesPerSecond capacity(LinkId link) const { return capacities_[link]; }
 

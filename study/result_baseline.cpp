@@ -35,8 +35,8 @@ const ResultForm& form_of(ResultKind kind) {
 
 /// Sentences, and what follows from the options of the moment.
 bool is_compared(std::string_view key) {
-  constexpr std::array<std::string_view, 7> left_out{"notes",   "not_modelled", "explain",       "baseline",
-                                                     "verdict", "findings",     "format_version"};
+  constexpr std::array<std::string_view, 9> left_out{"notes",    "not_modelled",   "explain", "baseline",  "verdict",
+                                                     "findings", "format_version", "links",   "links_used"};
   return std::find(left_out.begin(), left_out.end(), key) == left_out.end();
 }
 

@@ -45,6 +45,7 @@ constexpr const char* footer =
     "  hcclsim run --gradients profile.csv --format json     a measured profile instead of a model\n"
     "  hcclsim run --numerics --iterations 10                real gradients, loss and accuracy\n"
     "  hcclsim run --explain                                 why these algorithms, and what others cost\n"
+    "  hcclsim run --links 8                                 busiest links, and what for\n"
     "  hcclsim run --format json --advice                    with comparisons and advice\n"
     "  hcclsim run --mode ps --servers 2 --npus 6            parameter servers on NPUs 6 and 7\n"
     "  hcclsim run --baseline stored.json --junit run.xml    against a run that was stored, for CI\n"
@@ -187,6 +188,13 @@ void check_traced(const RunOptions& options, Rank npus) {
   }
 }
 
+/// A page shows some links in any case, and their loads in intervals: about as many as a screen can show.
+study::LinkWishes link_wishes(const RunOptions& options) {
+  constexpr std::size_t usual = 16;
+  if (options.html.path.empty()) return {.most = options.links};
+  return {.most = options.links > 0 ? options.links : usual, .intervals = 400};
+}
+
 /// Simulates, prints and writes. Runs in a child. `session` is there with --numerics.
 void run_and_print(const RunOptions& options, const BaselineOptions& regression_options, study::Experiment& experiment,
                    Session* session) {
@@ -206,7 +214,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
                           .explained_uncertainty = options.explain_uncertainty,
                           .compared = options.format == OutputFormat::text || options.advice || !html.empty(),
                           .explained = options.explain,
-                          .links = !html.empty(),
+                          .links = link_wishes(options),
                           .by_rank = options.format == OutputFormat::json || !html.empty() ||
                                      !regression_options.file.empty() || !regression_options.junit.empty()};
   if (!timelines.empty()) wishes.traced = traced_ranks(options, npus);

@@ -22,6 +22,7 @@ struct TimeCommand : PlatformChoice {
   std::string format = "text";
   std::string launch = "graph";
   std::vector<std::string> files;
+  std::uint32_t links = 0;
   study::TimeSpec spec{};
   BaselineOptions regression{};
 };
@@ -45,6 +46,7 @@ void time_schedules(const TimeCommand& command) {
   spec.platform = command.platform_spec();
   for (const std::string& file : command.files) spec.files.push_back(timed_file(file));
   spec.launch = hccl::parse_launch_mode(command.launch);
+  spec.links = command.links;
   const study::ScheduleTimes times = study::time_schedules(spec);
   if (command.format == "csv") print_remarks_apart(times.on.unmodelled, times.on.notes);
   regression.print_result(command.format, times_json(times, spec),
@@ -69,6 +71,7 @@ void add_schedule_time(Command& schedule) {
   add_launch_option(command, options->launch, "graph: tasks are loaded in advance; op: the host launches each");
   add_network_option(command, options->spec.network);
   add_faults(command, options->spec.faults);
+  add_links_option(command, options->links);
   add_format_option(command, options->format, {"text", "json", "csv"});
   add_baseline_options(command, options->regression);
   command.footer(

@@ -1,8 +1,11 @@
 #include "cli/html/link_data.hpp"
 
 #include <cmath>
+#include <cstddef>
 #include <utility>
 #include <vector>
+
+#include "cli/print/link_report.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -24,20 +27,19 @@ Json link_data(const study::LinkReport& report) {
   for (const study::LinkReport::OfKind& kind : report.kinds) {
     kinds.push_back({{"kind", kind.kind},
                      {"links", kind.links},
-                     {"capacity_Bps", kind.capacity},
                      {"bytes", kind.bytes},
-                     {"busiest", loads(kind.busiest)},
-                     {"mean", loads(kind.mean)}});
+                     {"busiest_link", kind.busiest},
+                     {"capacity_Bps", kind.capacity},
+                     {"utilisation", kind.utilisation},
+                     {"busiest", loads(kind.most_loads)},
+                     {"mean", loads(kind.mean_loads)}});
   }
-  Json links = Json::array();
-  for (const study::LinkReport::OfLink& link : report.links) {
-    links.push_back({{"name", link.name},
-                     {"kind", link.kind},
-                     {"capacity_Bps", link.capacity},
-                     {"bytes", link.bytes},
-                     {"load", loads(link.load)}});
-  }
-  return {{"interval_s", report.interval}, {"kinds", std::move(kinds)}, {"links", std::move(links)}};
+  Json links = links_json(report);
+  for (std::size_t i = 0; i < report.links.size(); ++i) links[i]["load"] = loads(report.links[i].loads);
+  return {{"interval_s", report.interval()},
+          {"links_used", report.links_used},
+          {"kinds", std::move(kinds)},
+          {"links", std::move(links)}};
 }
 
 }  // namespace hcclsim::cli

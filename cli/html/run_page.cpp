@@ -68,7 +68,7 @@ std::string run_page(const RunReport& report, const std::vector<Rank>& ranks, co
   data["parallel"] = report.hcom_parallel;
   data["timeline"] = timeline_data(report, ranks);
   data["memory"] = memory_data(report);
-  data["links"] = link_data(report.links);
+  data["links"] = link_data(report.links.value());
   data["assumptions"] = assumptions(report);
   data["text"] = text_report(report);
   return html_page(data);

@@ -52,6 +52,13 @@ void add_method_option(Command& command, std::uint32_t& iterations, std::uint32_
       .excludes(command.get("--warmup_iters"));
 }
 
+void add_links_option(Command& command, std::uint32_t& links) {
+  command
+      .add("--links", whole_number(links, 1, 1U << 20U),
+           "The so many busiest links: what they carry, for whom and why; with --format csv in place of other rows")
+      .value_name("COUNT");
+}
+
 void add_uncertainty_options(Command& command, bool& uncertainty, bool& explained) {
   Option& range = command.add("--uncertainty", on_off(uncertainty),
                               "Also simulate the ends of what is assumed: link speeds, kernel times, host issue");

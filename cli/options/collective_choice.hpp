@@ -30,6 +30,8 @@ void add_repetition_options(Command& command, const char* iterations_name, std::
                             const char* warmups_name, std::uint32_t& warmups);
 /// What the repetitions are for, after the options --iters and --warmup_iters.
 void add_method_option(Command& command, std::uint32_t& iterations, std::uint32_t& warmups);
+/// --links: how many of the busiest links are listed.
+void add_links_option(Command& command, std::uint32_t& links);
 /// Whether the range over what is assumed is simulated, and told for each assumption.
 void add_uncertainty_options(Command& command, bool& uncertainty, bool& explained);
 /// Refuses the one without the other.

@@ -86,6 +86,7 @@ void add_collective_options(Command& command, CollectiveOptions& options) {
   add_faults(command, options.spec.faults);
   command.add("--extended", flag(options.extended), "Also bus bandwidth, bound, algorithm, what limits it, formula");
   command.add("--explain", flag(options.spec.explain), "Why each algorithm was chosen, and what the others cost");
+  add_links_option(command, options.links);
   options.spec.uncertainty = true;
   add_uncertainty_options(command, options.spec.uncertainty, options.spec.explained_uncertainty);
   add_format_option(command, options.format, {"text", "json", "csv"});
@@ -105,6 +106,7 @@ study::MeasureSpec measure_spec(Command& command, CollectiveOptions& options) {
   spec.platform.rank_table = options.rank_table;
   spec.platform.hccl_settings = options.hccl_settings;
   spec.ranks = options.ranks;
+  spec.links = options.links;
   return spec;
 }
 

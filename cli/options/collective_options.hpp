@@ -17,6 +17,7 @@ struct CollectiveOptions : CollectiveChoice {
   std::string plot;
   HtmlReport html{};  ///< of `hcclsim report collective`; without a path: none
   bool extended = false;
+  std::uint32_t links = 0;    ///< the busiest ones that are listed; 0: none
   study::MeasureSpec spec{};  ///< what the members of CollectiveChoice say comes in measure_spec()
 };
 

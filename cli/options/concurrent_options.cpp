@@ -18,21 +18,21 @@
 namespace hcclsim::cli {
 namespace {
 
-bool is_one_of(const std::string& key, std::span<const std::string_view> keys) {
+bool is_key_of(const std::string& key, std::span<const std::string_view> keys) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
 /// Why an option has no effect on jobs beside others, wherever it is given; empty: it has.
 std::string_view why_of_no_job(const Option& option) {
-  constexpr std::array<std::string_view, 6> of_one_run{"advice",         "baseline",    "explain",
-                                                       "explain-memory", "uncertainty", "explain-uncertainty"};
+  constexpr std::array<std::string_view, 7> of_one_run{
+      "advice", "baseline", "explain", "links", "explain-memory", "uncertainty", "explain-uncertainty"};
   const std::string key = option.key();
   if (key == "mode" || option.group() == ps_group) return "concurrent jobs train without parameter servers";
   if (key == "numerics" || option.group() == numerics_group) return "concurrent jobs are timed, without real numbers";
   if (option.group() == failure_group) return "concurrent jobs do not fail";
   if (key == "rank-table") return "npus-list says which NPUs a concurrent job is on";
   if (key == "config") return "with --concurrent every job has its own file";
-  if (is_one_of(key, of_one_run) || key == "tolerance") return "it is of a run that is alone";
+  if (is_key_of(key, of_one_run) || key == "tolerance") return "it is of a run that is alone";
   if (option.role() == Role::writes_file && key != "trace") return "it is of a run that is alone";
   return {};
 }
@@ -40,18 +40,18 @@ std::string_view why_of_no_job(const Option& option) {
 /// The same of a key of a job's file.
 std::string_view why_not_in_file(const Option& option) {
   constexpr std::array<std::string_view, 3> of_all{"format", "trace", "trace-ranks"};
-  if (is_one_of(option.key(), of_all)) return "it is of all jobs together: give it on the command line";
+  if (is_key_of(option.key(), of_all)) return "it is of all jobs together: give it on the command line";
   return why_of_no_job(option);
 }
 
 /// The same of the command line.
 std::string_view why_not_for_all(const Option& option) {
   constexpr std::array<std::string_view, 2> of_one_job{"npus-list", "start"};
-  if (is_one_of(option.key(), of_one_job)) return "it is of one job: write it into the file of --concurrent";
+  if (is_key_of(option.key(), of_one_job)) return "it is of one job: write it into the file of --concurrent";
   return why_of_no_job(option);
 }
 
-Seconds parse_start(const std::string& text) {
+Seconds parse_job_start(const std::string& text) {
   const Seconds date = parse_duration(text);
   if (date < 0) bad_input("option", "'{}' is negative; give a date such as 5ms", text);
   return date;
@@ -71,7 +71,7 @@ struct JobCommand {
   ConcurrentOptions others{};
 };
 
-void check_file(const Command& command, const std::string& file) {
+void check_job_file(const Command& command, const std::string& file) {
   for (const ConfigEntry& entry : read_config_file(file)) {
     const Option* const option = command.find("--" + entry.key);
     if (option == nullptr) continue;  // said with the others of a run
@@ -82,7 +82,7 @@ void check_file(const Command& command, const std::string& file) {
 
 RunOptions options_of_job(const Command& all, const std::string& file) {
   JobCommand job;
-  check_file(job.command, file);
+  check_job_file(job.command, file);
   for (const auto& option : all.options()) {
     if (!option->given() || option->key() == "concurrent") continue;
     for (const std::string& text : option->texts()) job.command.get(option->name()).add(text);
@@ -94,7 +94,7 @@ RunOptions options_of_job(const Command& all, const std::string& file) {
 }
 
 /// Names of files without folder and end, where these are enough to tell them apart.
-std::vector<std::string> names_of(const std::vector<std::string>& files) {
+std::vector<std::string> names_of_jobs(const std::vector<std::string>& files) {
   std::vector<std::string> names;
   for (const std::string& file : files) names.push_back(std::filesystem::path(file).stem().string());
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -107,7 +107,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& files) {
   return names;
 }
 
-std::vector<Rank> shown_ranks(const RunOptions& options, const std::string& name) {
+std::vector<Rank> shown_ranks_of_job(const RunOptions& options, const std::string& name) {
   const auto npus = static_cast<Rank>(options.spec.platform.rank_table.npus_list.size());
   std::vector<Rank> ranks = options.trace_ranks;
   if (options.trace_all_ranks) {
@@ -132,7 +132,7 @@ void add_concurrent_options(Command& command, RunOptions& options, ConcurrentOpt
       .value_name("FILE")
       .not_in_files();
   command
-      .add("--start", parsed(parse_start, options.spec.skew.start),
+      .add("--start", parsed(parse_job_start, options.spec.skew.start),
            "Date at which a job of --concurrent starts, such as 5ms: a key of its file")
       .value_name("TIME");
 }
@@ -151,7 +151,7 @@ ConcurrentJobs concurrent_jobs(const Command& command, const ConcurrentOptions& 
     const std::string_view reason = option->given() ? why_not_for_all(*option) : std::string_view();
     if (!reason.empty()) bad_input("option", "{} with --concurrent: {}", option->name(), reason);
   }
-  const std::vector<std::string> names = names_of(concurrent.files);
+  const std::vector<std::string> names = names_of_jobs(concurrent.files);
   ConcurrentJobs jobs;
   for (std::size_t i = 0; i < names.size(); ++i) {
     RunOptions options = options_of_job(command, concurrent.files[i]);
@@ -160,7 +160,7 @@ ConcurrentJobs concurrent_jobs(const Command& command, const ConcurrentOptions& 
     if (options.trace.empty() || options.spec.platform.rank_table.npus_list.empty()) {
       jobs.shown.emplace_back();
     } else {
-      jobs.shown.push_back(shown_ranks(options, names[i]));
+      jobs.shown.push_back(shown_ranks_of_job(options, names[i]));
     }
   }
   study::require_concurrent(jobs.jobs);

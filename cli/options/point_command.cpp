@@ -41,8 +41,11 @@ class RunPoint : public PointCommand {
     study::Experiment experiment(values_.spec, cluster);
     std::optional<study::TrainingClock> clock;
     if (values_.numerics.enabled) clock.emplace(experiment, values_.spec.iterations, past_of(*values_.spec.numerics));
-    RunReport report(
-        simulate_run(experiment, {.compared = values_.advice, .explained = values_.explain, .by_rank = true}), values_);
+    RunReport report(simulate_run(experiment, {.compared = values_.advice,
+                                               .explained = values_.explain,
+                                               .links = {.most = values_.links},
+                                               .by_rank = true}),
+                     values_);
     if (values_.numerics.enabled) train(experiment, *clock, interruption, report);
     return {compact(json_report(report)),
             {{"step_time_s", report.step_time()},

@@ -259,6 +259,7 @@ void add_output_options(Command& command, RunOptions& options) {
               "Why each allreduce uses its algorithm; what the others cost, by formula and simulated");
   command.add("--explain-memory", flag(options.explain_memory),
               "Tensors that are alive when the activations of the rank take most memory");
+  add_links_option(command, options.links);
   add_uncertainty_options(command, options.uncertainty, options.explain_uncertainty);
   command
       .add("--config", read_file(options.config),
@@ -323,6 +324,10 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
     }
     bad_input("option", "{} has no place in the rows of --format csv; give --format json or text",
               origins.name(option));
+  }
+  if (options.links > 0 && options.numerics.enabled && options.format == OutputFormat::csv) {
+    bad_input("option", "{}: with {} the rows of --format csv are training steps; give --format json or text",
+              origins.name("links"), origins.name("numerics"));
   }
   const std::array<std::pair<const char*, const std::string*>, 3> files{
       {{"trace", &options.trace}, {"step-trace", &options.step_trace}, {"gradients-out", &options.gradients_out}}};

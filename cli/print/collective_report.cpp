@@ -10,6 +10,7 @@
 #include "cli/print/explanation.hpp"
 #include "cli/print/faults.hpp"
 #include "cli/print/folded.hpp"
+#include "cli/print/link_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/uncertainty.hpp"
 
@@ -104,6 +105,10 @@ std::string collective_text(const Measurement& measurement, const MeasureSpec& s
   }
   text += check_line(measurement) + uncertainty_lines(measurement, spec.explained_uncertainty) +
           explanation_text(measurement.explanation);
+  if (measurement.links.has_value()) {
+    text += link_report_text(*measurement.links,
+                             fmt::format("Busiest links of one call of {} bytes alone", measurement.rows.back().size));
+  }
   return text + remarks_text(measurement.on.unmodelled, measurement.on.notes);
 }
 
@@ -122,6 +127,7 @@ std::string collective_json(const Measurement& measurement, const MeasureSpec& s
     json["rows"].push_back(json_of(row, measurement, spec, op));
     if (row.check.has_value()) json["checked"][row.check->proved ? "proof" : "real_data"].push_back(row.size);
   }
+  if (measurement.links.has_value()) add_links_json(json, *measurement.links);
   if (!measurement.explanation.empty()) json["explain"] = explanation_json(measurement.explanation);
   if (!measurement.on.unmodelled.empty()) json["not_modelled"] = measurement.on.unmodelled;
   if (!spec.faults.empty()) json["faults"] = faults_json(spec.faults);
@@ -130,6 +136,7 @@ std::string collective_json(const Measurement& measurement, const MeasureSpec& s
 }
 
 std::string collective_csv(const Measurement& measurement, const MeasureSpec& spec, const std::string& op) {
+  if (measurement.links.has_value()) return link_csv_titles() + link_csv_rows(*measurement.links);
   std::string text =
       "op,ranks,bytes,dtype,time_us,algbw_GBps,busbw_GBps,algorithm,formula_us,bound_us,limited_by,check\n";
   for (const MeasurementRow& row : measurement.rows) {

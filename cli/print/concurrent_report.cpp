@@ -15,10 +15,9 @@ namespace hcclsim::cli {
 namespace {
 
 /// Links beyond these are in the JSON form alone.
-constexpr std::size_t most_links = 8;
-constexpr double mega = 1e6;
+constexpr std::size_t most_meeting_links = 8;
 
-std::string jobs_table(const study::ConcurrentResult& result) {
+std::string concurrent_jobs_table(const study::ConcurrentResult& result) {
   Table table("<job|<model|<NPUs|start ms|steps|alone ms|together ms|slow-down|exposed alone|exposed together");
   for (const study::ConcurrentJobResult& job : result.jobs) {
     table.add_row({job.name, job.model, hccl::rank_ranges(job.npus), milliseconds(job.start),
@@ -29,9 +28,9 @@ std::string jobs_table(const study::ConcurrentResult& result) {
   return table.to_string();
 }
 
-std::string links_table(const study::ConcurrentResult& result) {
+std::string concurrent_links_table(const study::ConcurrentResult& result) {
   if (result.links.empty()) return "The jobs meet on no link.\n";
-  const std::size_t shown = std::min(result.links.size(), most_links);
+  const std::size_t shown = std::min(result.links.size(), most_meeting_links);
   std::string text =
       fmt::format("The jobs meet on {} link{}{}:\n", result.links.size(), result.links.size() == 1 ? "" : "s",
                   shown < result.links.size() ? fmt::format("; the {} most loaded", shown) : std::string());
@@ -46,7 +45,7 @@ std::string links_table(const study::ConcurrentResult& result) {
     std::vector<std::string> cells{link.name, link.kind, fmt::format("{:.2f}", link.capacity / giga),
                                    fmt::format("{:.1f}", link.load() * 100)};
     for (std::size_t job = 0; job < result.jobs.size(); ++job) {
-      cells.push_back(fmt::format("{:.3f}", link.parts[job].bytes / mega));
+      cells.push_back(fmt::format("{:.3f}", link.parts[job].bytes / 1e6));
       cells.push_back(fmt::format("{:.1f}", link.share(job) * 100));
     }
     table.add_row(std::move(cells));
@@ -54,7 +53,7 @@ std::string links_table(const study::ConcurrentResult& result) {
   return text + table.to_string();
 }
 
-Json jobs_json(const study::ConcurrentResult& result) {
+Json concurrent_jobs_json(const study::ConcurrentResult& result) {
   Json jobs = Json::array();
   for (const study::ConcurrentJobResult& job : result.jobs) {
     Json one{{"name", job.name},
@@ -76,7 +75,7 @@ Json jobs_json(const study::ConcurrentResult& result) {
   return jobs;
 }
 
-Json links_json(const study::ConcurrentResult& result) {
+Json concurrent_links_json(const study::ConcurrentResult& result) {
   Json links = Json::array();
   for (const study::MeetingLink& link : result.links) {
     Json parts = Json::array();
@@ -121,14 +120,18 @@ std::string concurrent_text(const study::ConcurrentResult& result) {
       "{} jobs at the same time on {} ({}), network {}\n"
       "Each repeats its step until all have done their own steps; times are those of its own steps, without the first\n"
       "where it has several. Ranks are not folded.\n\n{}\n{}{}",
-      result.jobs.size(), result.platform, result.npu, result.network, jobs_table(result), links_table(result),
-      concurrent_remarks(result));
+      result.jobs.size(), result.platform, result.npu, result.network, concurrent_jobs_table(result),
+      concurrent_links_table(result), concurrent_remarks(result));
 }
 
 std::string concurrent_json(const study::ConcurrentResult& result) {
   constexpr int format_version = 2;
-  const Json json{{"format_version", format_version}, {"platform", result.platform}, {"npu", result.npu},
-                  {"network", result.network},        {"jobs", jobs_json(result)},   {"links", links_json(result)}};
+  const Json json{{"format_version", format_version},
+                  {"platform", result.platform},
+                  {"npu", result.npu},
+                  {"network", result.network},
+                  {"jobs", concurrent_jobs_json(result)},
+                  {"links", concurrent_links_json(result)}};
   return json.dump(2) + '\n';
 }
 

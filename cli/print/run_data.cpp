@@ -10,6 +10,7 @@
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
 #include "cli/print/goodput_report.hpp"
+#include "cli/print/link_report.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
@@ -223,6 +224,7 @@ std::string json_report(const RunReport& report) {
         {"steps_s", report.faults->steps},
         {"step_time_without_s", report.faults->without.has_value() ? Json(*report.faults->without) : Json(nullptr)}};
   }
+  if (report.lists_links && report.links.has_value()) add_links_json(json, *report.links);
   if (report.goodput.has_value()) json["goodput"] = goodput_json(*report.goodput);
   if (report.compression.has_value()) json["compression"] = compression_json(*report.compression);
   if (report.start_up.has_value()) {
@@ -256,6 +258,7 @@ std::string json_report(const RunReport& report) {
 
 std::string csv_report(const RunReport& report) {
   if (report.numerics.has_value()) return numerics_csv(*report.numerics);
+  if (report.lists_links && report.links.has_value()) return link_csv_titles() + link_csv_rows(*report.links);
   std::string text =
       "segment,first,last,tensors,bytes,share,ready_s,start_s,end_s,hidden,algbw_Bps,busbw_Bps,algorithm,limited_by,"
       "parameters\n";

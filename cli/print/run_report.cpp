@@ -121,6 +121,7 @@ RunReport::RunReport(study::RunResult result, const RunOptions& options)
       split(split_name(*this, options)),
       explain_uncertainty(options.explain_uncertainty),
       explain_memory(options.explain_memory),
+      lists_links(options.links > 0),
       loss_scale(options.loss_scale),
       clip_norm(options.spec.clip_norm),
       settings(settings_of(options)),

@@ -34,6 +34,7 @@ struct RunReport : study::RunResult {
   std::string split;             ///< "default 96.54/3.46"
   bool explain_uncertainty = false;
   bool explain_memory = false;
+  bool lists_links = false;         ///< --links was given
   std::string loss_scale = "none";  ///< as given to --loss-scale
   std::optional<double> clip_norm;  ///< as given to --clip-norm
   /// What was chosen beyond that, by the name of the option: "optimizer" is "momentum", "jitter" "0.02".
@@ -53,7 +54,7 @@ struct RunReport : study::RunResult {
 [[nodiscard]] std::string timed_text(const RunReport& report);
 /// One object with format_version 2.
 [[nodiscard]] std::string json_report(const RunReport& report);
-/// One row per segment; with --numerics one row per training step instead.
+/// One row per segment; with --numerics one row per training step instead, with --links one per share of each link.
 [[nodiscard]] std::string csv_report(const RunReport& report);
 /// The gradients with their dates in the form that --gradients reads.
 [[nodiscard]] std::string gradients_csv(const RunReport& report);

@@ -11,6 +11,7 @@
 #include "cli/print/folded.hpp"
 #include "cli/print/goodput_report.hpp"
 #include "cli/print/iteration.hpp"
+#include "cli/print/link_report.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
@@ -320,6 +321,11 @@ std::string links_text(const RunReport& report) {
   return text;
 }
 
+std::string busiest_links(const RunReport& report) {
+  if (!report.lists_links || !report.links.has_value()) return {};
+  return link_report_text(*report.links, fmt::format("Busiest links of the last step of rank {}", report.rank));
+}
+
 std::string foot(const RunReport& report) {
   constexpr double gibibyte = 0x1p30;
   std::string text =
@@ -359,7 +365,7 @@ std::string timed_text(const RunReport& report) {
   if (report.parallel.has_value() && !report.parallel->plain) {
     return parallel_head(report) + settings_line(report) + step_line(report) + fault_line(report) +
            start_up_line(report) + input_line(report) + busy_line(report) + parallel_text(report) +
-           checks_lines(report) + compression_text(report) + foot(report);
+           checks_lines(report) + compression_text(report) + busiest_links(report) + foot(report);
   }
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
   text += head(report) + settings_line(report) + step_line(report) + fault_line(report) + parallel_line(report) +
@@ -369,7 +375,7 @@ std::string timed_text(const RunReport& report) {
   text += checks_lines(report) + compression_text(report);
   if (report.npus > 1) text += advice_line(report);
   text += explanation_text(report.explanation);
-  text += memory_text(report);
+  text += memory_text(report) + busiest_links(report);
   return text + foot(report);
 }
 

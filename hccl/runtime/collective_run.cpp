@@ -363,12 +363,18 @@ bool CollectiveRun::limits_more(sim::LinkId link, sim::LinkId named) const {
   return load > load_of_named * (1 + rounding) || (as_much && link < named);
 }
 
-/// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for.
+/// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for or the one before.
 void CollectiveRun::log_flow(const Member& member, const Queue& queue) const {
-  if (member.id.iteration != machine_.flows->iteration) return;
-  const sim::Route& route = *queue.route;
-  const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
-  machine_.flows->flows.push_back({&route, static_cast<double>(queue.bytes) * factor, queue.first_byte, queue.date});
+  const std::int32_t wanted = machine_.flows->iteration;
+  if (member.id.iteration != wanted && member.id.iteration + 1 != wanted) return;
+  machine_.flows->flows.push_back({.source = queue.route->source,
+                                   .destination = queue.route->destination,
+                                   .task = member.id.task,
+                                   .access = reads(queue.walk.task()->kind) ? sim::Access::read : sim::Access::write,
+                                   .counts = member.id.iteration == wanted,
+                                   .bytes = queue.bytes,
+                                   .start = queue.first_byte,
+                                   .end = queue.date});
 }
 
 void CollectiveRun::reduce_or_copy(Rank place, std::uint32_t number) {

@@ -79,6 +79,11 @@ class RankOrbits {
   [[nodiscard]] Rank size(Rank rank) const;
   /// Source and destination turned back until the source is the one that is simulated.
   [[nodiscard]] std::pair<Rank, Rank> turned_back(Rank source, Rank destination) const;
+  /// Calls visit(source, destination) for a pair and all its images.
+  template <typename Visit>
+  void for_each_image(Rank source, Rank destination, const Visit& visit) const {
+    for (Rank turns = 0; turns < size(source); ++turns) visit(turned(source, turns), turned(destination, turns));
+  }
   /// The numbers of the groups of a family that are simulated, with their seats; of groups that do the same that of
   /// `own`.
   [[nodiscard]] std::vector<std::pair<std::uint32_t, Seats>> fold(std::span<const Communicator* const> groups,
@@ -88,6 +93,9 @@ class RankOrbits {
 
  private:
   RankOrbits(const std::vector<Rank>& turn, std::span<const Rank> preferred);
+  [[nodiscard]] Rank turned(Rank rank, Rank turns) const {
+    return members_[first_[orbit_of_[rank]] + (place_[rank] + turns) % size(rank)];
+  }
 
   std::vector<std::uint32_t> orbit_of_;  // of ranks
   std::vector<Rank> place_;              // of ranks: turns from the representative to it

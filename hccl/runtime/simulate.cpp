@@ -307,6 +307,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
   const PrivateLinks private_links = links_of(cluster, calls, orbits);
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop, options.faults.get());
+  sim::FlowLog log;
   const Machine machine{.loop = loop,
                         .network = *network,
                         .cluster = cluster,
@@ -314,6 +315,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
                         .soc = soc,
                         .trace = result.trace,
                         .exec_timeout = options.exec_timeout,
+                        .flows = options.record_flows ? &log : nullptr,
                         .orbits = orbits.has_value() ? &*orbits : nullptr,
                         .private_links = &private_links,
                         .moves_all = options.network != sim::NetworkKind::fluid,
@@ -327,11 +329,13 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
                       network->started());
   }
   if (orbits.has_value()) result.ranks_simulated = hosts.ranks();
+  result.flows = std::move(log.flows);
   for (const CollectiveStats& stats : runtime.collectives()) result.transfers += stats.transfers * stats.groups;
   result.simulated = hosts.all_equal() ? 1 : hosts.iterations();
   for (const CollectiveStats& stats : runtime.collectives()) result.calls[stats.id.task].stats = stats;
   read_dates(result, hosts, options, calls);
   if (hosts.all_equal()) add_equal_iterations(result, calls.front().start, options);
+  if (options.record_flows) result.orbits = std::move(orbits);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,12 @@
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/runtime/collective_run.hpp"
+#include "hccl/runtime/rank_orbits.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "hccl/settings/launch_mode.hpp"
 #include "sim/cluster.hpp"
 #include "sim/faults/fault_plan.hpp"
+#include "sim/network/link_utilisation.hpp"
 #include "sim/network/network.hpp"
 #include "sim/trace.hpp"
 
@@ -52,6 +55,7 @@ struct SimulateOptions {
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< as in Machine
   bool fold = false;                               ///< of ranks that do the same one is simulated (rank_orbits.hpp)
   std::shared_ptr<const sim::FaultPlan> faults{};  ///< null: none
+  bool record_flows = false;                       ///< the result has the transfers of the first iteration
 };
 
 /// A call in the last iteration that was simulated.
@@ -70,6 +74,8 @@ struct SimulatedCollectives {
   std::uint32_t simulated = 0;        ///< iterations; 1 also where the others are proved equal to it
   std::uint64_t transfers = 0;        ///< in these iterations, all completed
   Rank ranks_simulated = 0;           ///< in place of all
+  std::vector<sim::Flow> flows;       ///< of the ranks that were simulated; empty unless asked for
+  std::optional<RankOrbits> orbits;   ///< with these flows, if some ranks stand for all
   sim::Trace trace;
 };
 

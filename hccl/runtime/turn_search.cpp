@@ -108,7 +108,8 @@ bool LinkShift::add(sim::LinkId link, sim::LinkId image) {
 }
 
 sim::LinkFold LinkShift::fold() const {
-  sim::LinkFold fold{std::vector<sim::LinkId>(next_.size()), std::vector<double>(next_.size(), 1)};
+  sim::LinkFold fold{std::vector<sim::LinkId>(next_.size()), std::vector<double>(next_.size(), 1),
+                     std::vector<std::uint32_t>(next_.size(), 1)};
   std::iota(fold.representative.begin(), fold.representative.end(), 0U);
   for (sim::LinkId first = 0; first < next_.size(); ++first) {
     if (next_[first] == none || fold.representative[first] != first) continue;
@@ -117,6 +118,7 @@ sim::LinkFold LinkShift::fold() const {
       fold.representative[link] = first;
       ++links;
     }
+    fold.flows[first] = orbit_[first] / links;
     if (cluster_->links()[first].shared) fold.share[first] = static_cast<double>(links) / orbit_[first];
   }
   return fold;

@@ -284,6 +284,10 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
                             const device::Soc& soc, const device::TaskCosts& costs, const TrainingOptions& options) {
   TimedStep step = planned_step(cluster, program, soc, options);
   sim::FlowLog log{static_cast<std::int32_t>(options.iterations) - 1};
+  // What has ended when the rank's last iteration begins does not reach into it.
+  const auto drop_flows = [&log](Seconds begin) {
+    std::erase_if(log.flows, [begin](const sim::Flow& flow) { return !flow.counts && flow.end <= begin; });
+  };
   const SimulatedPlan plan{.cluster = cluster,
                            .soc = soc,
                            .costs = costs,
@@ -291,8 +295,11 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
                            .plan = step.plan,
                            .trace = step.trace,
                            .on_end =
-                               [&step](std::span<const Seconds> ends) {
+                               [&](std::span<const Seconds> ends) {
                                  step.iteration_ends.emplace_back(ends.begin(), ends.end());
+                                 if (step.iteration_ends.size() + 1 == options.iterations) {
+                                   drop_flows(ends[options.rank]);
+                                 }
                                  return true;
                                },
                            .iterations = options.iterations,
@@ -301,6 +308,7 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
   simulation.run();
   if (const RankOrbits* orbits = simulation.orbits(); orbits != nullptr) {
     step.ranks_simulated = orbits->orbits();
+    if (options.record_flows) step.orbits = *orbits;
     add_spans_of_images(*orbits, traced_ranks(options), step.trace);
   }
   add_figures(step, simulation.runtime(), cluster, options);

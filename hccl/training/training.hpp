@@ -19,6 +19,7 @@
 #include "hccl/parallel/start_up.hpp"
 #include "hccl/runtime/bottleneck.hpp"
 #include "hccl/runtime/fold.hpp"
+#include "hccl/runtime/rank_orbits.hpp"
 #include "hccl/settings/config.hpp"
 #include "hccl/training/executor.hpp"
 #include "sim/cluster.hpp"
@@ -64,7 +65,7 @@ struct TrainingOptions {
   Rank rank = 0;               ///< whose figures are reported
   std::vector<Rank> traced{};  ///< ranks in the trace, besides `rank`
   bool trace_tasks = false;    ///< the trace holds the tasks inside collectives too
-  bool record_flows = false;   ///< the result has the transfers of the last iteration
+  bool record_flows = false;   ///< the result has the transfers of the last iteration, and what reaches into it
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   Fold fold = Fold::off;
   device::Skew skew{};
@@ -94,9 +95,11 @@ struct TimedStep {
   std::vector<std::vector<Seconds>> pipeline_ends;
   std::vector<Seconds> step_times;      ///< of every rank: mean distance of successive pipeline ends but the first
   std::vector<Bottleneck> bottlenecks;  ///< of the Plan's collectives in the last iteration, as `rank` sees them
-  std::vector<sim::Flow> flows;         ///< in the trace's clock, in the order of their ends; empty unless asked for
-  std::uint64_t transfers = 0;          ///< all of them completed
-  Rank ranks_simulated = 0;             ///< in place of all; 0: all were
+  /// In the trace's clock, of the ranks that were simulated; empty unless asked for.
+  std::vector<sim::Flow> flows;
+  std::optional<RankOrbits> orbits;  ///< with these flows, if some ranks stand for all
+  std::uint64_t transfers = 0;       ///< all of them completed
+  Rank ranks_simulated = 0;          ///< in place of all; 0: all were
 };
 
 /// The Plan that is carried out, without a simulation.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -15,34 +16,55 @@ namespace {
 
 constexpr std::uint32_t nobody = 0xffffffff;
 
-/// The bytes that each link has carried, by its number.
-std::vector<double> bytes_of_links(const Cluster& cluster, std::span<const Flow> flows) {
-  std::vector<double> bytes(cluster.links().size());
-  for (const Flow& flow : flows) {
-    for (const LinkId link : flow.route->links) bytes[link] += flow.bytes;
+/// How the links of a cluster stand for each other.
+class Images {
+ public:
+  explicit Images(const Cluster& cluster) : fold_(cluster.link_fold()) {
+    if (fold_ == nullptr) return;
+    links_.resize(cluster.links().size());
+    for (const LinkId link : fold_->representative) ++links_[link];
   }
-  return bytes;
-}
+
+  [[nodiscard]] LinkId representative(LinkId link) const {
+    return fold_ == nullptr ? link : fold_->representative[link];
+  }
+  /// How many links it stands for, itself included.
+  [[nodiscard]] std::size_t links(LinkId link) const { return fold_ == nullptr ? 1 : links_[link]; }
+  /// How many flows each of them carries for one over this link.
+  [[nodiscard]] std::uint64_t flows(LinkId link) const { return fold_ == nullptr ? 1 : fold_->flows[link]; }
+
+ private:
+  const LinkFold* fold_;
+  std::vector<std::size_t> links_;
+};
+
+/// What is known of a link after the simulation. Of links that are folded into one, that one has it.
+struct Carried {
+  Bytes bytes = 0;               // of the flows that count
+  Seconds load = 0;              // in all intervals: the time for what it carried, at its whole capacity
+  Seconds busy = 0;              // in all intervals
+  std::uint32_t most_flows = 0;  // at the same time
+  std::vector<double> loads{};   // of the intervals; empty: none in any
+};
 
 /// Follows the rates of flows from date to date and writes down what each link does in each interval.
 class Meter {
  public:
-  Meter(const Cluster& cluster, const Intervals& intervals, LinkUtilisation& out, const FaultPlan* faults)
+  Meter(Cluster& cluster, const Intervals& intervals, std::vector<Carried>& carried, const FaultPlan* faults)
       : cluster_(cluster),
         faults_(faults),
         intervals_(intervals),
         width_((intervals.to - intervals.from) / static_cast<double>(intervals.count)),
-        out_(out),
+        carried_(carried),
         rates_(cluster),
-        links_(cluster.links().size()) {
-    for (std::uint32_t i = 0; i < out.kinds.size(); ++i) kind_index_[out.kinds[i].kind] = i;
-    for (std::uint32_t i = 0; i < out.links.size(); ++i) links_[out.links[i].link].named = i;
-  }
+        links_(cluster.links().size()) {}
 
   void follow(std::span<const Flow> flows) {
     flow_id_.resize(flows.size());
-    std::vector<std::uint32_t> starts(flows.size());
-    std::iota(starts.begin(), starts.end(), 0U);
+    std::vector<std::uint32_t> starts;
+    for (std::uint32_t i = 0; i < flows.size(); ++i) {
+      if (flows[i].end > intervals_.from && flows[i].start < intervals_.to) starts.push_back(i);
+    }
     std::vector<std::uint32_t> ends = starts;
     std::sort(starts.begin(), starts.end(), [&](auto a, auto b) { return flows[a].start < flows[b].start; });
     std::sort(ends.begin(), ends.end(), [&](auto a, auto b) { return flows[a].end < flows[b].end; });
@@ -59,7 +81,7 @@ class Meter {
       const Seconds date = std::min(next_flow, next_fault());
       pass_to(date);
       for (; start != starts.end() && flows[*start].start == date; ++start) begin(flows[*start], *start);
-      for (; end != ends.end() && flows[*end].end == date; ++end) stop(flows[*end], *end);
+      for (; end != ends.end() && flows[*end].end == date; ++end) stop(*end);
       if (next_fault() <= date) {
         ++fault;
         apply_faults(flows, date);
@@ -75,8 +97,7 @@ class Meter {
     Seconds since = 0;  // it has this rate
     double load = 0;    // of this interval so far, as a time
     std::uint32_t flows = 0;
-    std::uint32_t named = nobody;  // in out_.links
-    bool listed = false;           // in active_
+    bool listed = false;  // in active_
   };
   struct FlowState {
     const Route* route = nullptr;
@@ -84,26 +105,28 @@ class Meter {
   };
 
   void begin(const Flow& flow, std::uint32_t number) {
-    const FlowId id = rates_.add(flow.route->links);
+    const Route& route = cluster_.route(flow.source, flow.destination);
+    const FlowId id = rates_.add(route.links);
     if (id >= flows_.size()) flows_.resize(id + 1);
-    flows_[id] = {flow.route, 0};
+    flows_[id] = {&route, 0};
     flow_id_[number] = id;
-    for (const LinkId link : flow.route->links) {
+    for (const LinkId link : route.links) {
       carry(link);
       ++links_[link].flows;
       if (!links_[link].listed) active_.push_back(link);
       links_[link].listed = true;
     }
     rates_.start(id);
-    if (faults_ != nullptr) rates_.renew(id, flow.route->links, faults_->stops(*flow.route, flow.start));
+    if (faults_ != nullptr) rates_.renew(id, flows_[id].route->links, faults_->stops(*flows_[id].route, flow.start));
   }
 
-  void stop(const Flow& flow, std::uint32_t number) {
-    set_rate(flow_id_[number], 0);
-    for (const LinkId link : flow.route->links) {
+  void stop(std::uint32_t number) {
+    const FlowId id = flow_id_[number];
+    set_rate(id, 0);
+    for (const LinkId link : flows_[id].route->links) {
       if (--links_[link].flows == 0) links_[link].rate = 0;  // nothing is left of sums and differences
     }
-    rates_.remove(flow_id_[number]);
+    rates_.remove(id);
   }
 
   void set_rate(FlowId id, double rate) {
@@ -121,7 +144,8 @@ class Meter {
     for (std::size_t number = 0; number < flows.size(); ++number) {
       const Flow& flow = flows[number];
       if (flow.start <= date && date < flow.end) {
-        rates_.renew(flow_id_[number], flow.route->links, faults_->stops(*flow.route, date));
+        const Route& route = *flows_[flow_id_[number]].route;
+        rates_.renew(flow_id_[number], route.links, faults_->stops(route, date));
       }
     }
   }
@@ -134,6 +158,11 @@ class Meter {
     if (time <= 0 || state.flows == 0) return;
     const double flows = cluster_.links()[link].shared ? 1 : state.flows;
     state.load += time * state.rate / flows / cluster_.capacity(link);
+    Carried& carried = carried_[link];
+    carried.busy += time;
+    // Of two dates that are one, but for rounding, flows of the first are over at the second.
+    constexpr Seconds rounding = 1e-12;
+    if (time > rounding) carried.most_flows = std::max(carried.most_flows, state.flows);
   }
 
   /// Moves the clock, through the ends of intervals that are on the way.
@@ -154,25 +183,25 @@ class Meter {
     for (const LinkId link : active_) {
       carry(link);
       LinkState& state = links_[link];
-      const double load = state.load / width_;
+      Carried& carried = carried_[link];
+      if (state.load > 0) {
+        carried.load += state.load;
+        carried.loads.resize(intervals_.count);
+        carried.loads[interval_] = state.load / width_;
+      }
       state.load = 0;
-      LinkUtilisation::OfKind& kind = out_.kinds[kind_index_.at(cluster_.links()[link].kind)];
-      kind.busiest[interval_] = std::max(kind.busiest[interval_], load);
-      kind.mean[interval_] += load / static_cast<double>(kind.links);
-      if (state.named != nobody) out_.links[state.named].load[interval_] = load;
       state.listed = state.flows > 0;
     }
     std::erase_if(active_, [&](LinkId link) { return !links_[link].listed; });
     ++interval_;
   }
 
-  const Cluster& cluster_;
+  Cluster& cluster_;
   const FaultPlan* faults_;  // null: there were none
   const Intervals& intervals_;
   Seconds width_;
-  LinkUtilisation& out_;
+  std::vector<Carried>& carried_;
   MaxMin rates_;
-  std::map<LinkKind, std::uint32_t> kind_index_;
   std::vector<LinkState> links_;
   std::vector<FlowState> flows_;  // by id
   std::vector<FlowId> flow_id_;   // by number of the flow
@@ -181,28 +210,100 @@ class Meter {
   Seconds now_ = 0;
 };
 
-}  // namespace
-
-LinkUtilisation link_utilisation(const Cluster& cluster, std::span<const Flow> flows, const Intervals& intervals,
-                                 std::size_t most_links, const FaultPlan* faults) {
-  const std::vector<double> bytes = bytes_of_links(cluster, flows);
-  std::map<LinkKind, std::vector<LinkId>> used;
-  for (LinkId link = 0; link < bytes.size(); ++link) {
-    if (bytes[link] > 0) used[cluster.links()[link].kind].push_back(link);
+/// The links that carried something, the busiest first. Those that are equal but for rounding stand in the order of the
+/// platform, whichever of them were simulated.
+std::vector<LinkId> by_load(const std::vector<Carried>& carried, const Images& images) {
+  std::vector<LinkId> links;
+  for (LinkId link = 0; link < carried.size(); ++link) {
+    if (carried[images.representative(link)].bytes > 0) links.push_back(link);
   }
-  LinkUtilisation out;
+  const auto load = [&](LinkId link) { return carried[images.representative(link)].load; };
+  std::ranges::stable_sort(links, [&](LinkId a, LinkId b) { return load(a) > load(b); });
+  constexpr double rounding = 1e-9;
+  for (auto first = links.begin(); first != links.end();) {
+    const Seconds least = load(*first) * (1 - rounding);
+    const auto end = std::find_if(first, links.end(), [&](LinkId link) { return load(link) < least; });
+    std::sort(first, end);
+    first = end;
+  }
+  return links;
+}
+
+/// `links`: all that carried something, the busiest first.
+std::vector<LinkUtilisation::OfKind> sums_by_kind(const Cluster& cluster, const std::vector<Carried>& carried,
+                                                  const Images& images, const std::vector<LinkId>& links,
+                                                  const Intervals& intervals) {
+  std::map<LinkKind, LinkUtilisation::OfKind> kinds;
   const std::vector<double> idle(intervals.count);
-  for (auto& [kind, links] : used) {
-    double sum = 0;
-    for (const LinkId link : links) sum += bytes[link];
-    out.kinds.push_back({kind, links.size(), sum, idle, idle});
-    const auto time = [&](LinkId link) { return bytes[link] / cluster.capacity(link); };
-    std::stable_sort(links.begin(), links.end(), [&](LinkId a, LinkId b) { return time(a) > time(b); });
-    for (std::size_t i = 0; i < std::min(most_links, links.size()); ++i) {
-      out.links.push_back({links[i], bytes[links[i]], idle});
+  for (const LinkId link : links) {
+    const LinkId by = images.representative(link);
+    const LinkKind kind = cluster.links()[link].kind;
+    const Seconds length = intervals.to - intervals.from;
+    const double utilisation = length > 0 ? carried[by].load / length : 0;
+    LinkUtilisation::OfKind& sum =
+        kinds.try_emplace(kind, LinkUtilisation::OfKind{kind, 0, 0, link, utilisation, idle, idle}).first->second;
+    ++sum.links;
+    sum.bytes += carried[by].bytes * images.flows(by);
+    if (by != link || carried[by].loads.empty()) continue;
+    for (std::size_t i = 0; i < intervals.count; ++i) {
+      sum.busiest[i] = std::max(sum.busiest[i], carried[by].loads[i]);
+      sum.mean[i] += carried[by].loads[i] * static_cast<double>(images.links(by));
     }
   }
-  Meter(cluster, intervals, out, faults).follow(flows);
+  std::vector<LinkUtilisation::OfKind> list;
+  for (auto& [kind, sum] : kinds) {
+    for (double& load : sum.mean) load /= static_cast<double>(sum.links);
+    list.push_back(std::move(sum));
+  }
+  return list;
+}
+
+/// Fills in the shares of the links that are listed.
+void add_shares(Cluster& cluster, std::span<const Flow> flows, const FlowOwner& owner_of, const Images& images,
+                std::vector<LinkUtilisation::OfLink>& listed) {
+  std::map<LinkId, std::map<std::uint64_t, Bytes>> bytes;  // by the link that was simulated
+  for (const LinkUtilisation::OfLink& one : listed) bytes.try_emplace(images.representative(one.link));
+  for (const Flow& flow : flows) {
+    if (!flow.counts) continue;
+    for (const LinkId link : cluster.route(flow.source, flow.destination).links) {
+      const auto found = bytes.find(link);
+      if (found != bytes.end()) found->second[owner_of(flow)] += flow.bytes;
+    }
+  }
+  for (LinkUtilisation::OfLink& one : listed) {
+    const LinkId by = images.representative(one.link);
+    for (const auto& [owner, carried] : bytes.at(by)) one.shares.push_back({owner, carried * images.flows(by)});
+    std::ranges::stable_sort(one.shares, std::greater<>(), &LinkUtilisation::Share::bytes);
+  }
+}
+
+}  // namespace
+
+LinkUtilisation link_utilisation(Cluster& cluster, std::span<const Flow> flows, const Intervals& intervals,
+                                 std::size_t most_links, const FlowOwner& owner_of, const FaultPlan* faults) {
+  const Images images(cluster);
+  std::vector<Carried> carried(cluster.links().size());
+  for (const Flow& flow : flows) {
+    if (!flow.counts) continue;
+    for (const LinkId link : cluster.route(flow.source, flow.destination).links) carried[link].bytes += flow.bytes;
+  }
+  if (intervals.to > intervals.from) Meter(cluster, intervals, carried, faults).follow(flows);
+  const std::vector<LinkId> links = by_load(carried, images);
+  LinkUtilisation out{
+      .links_used = links.size(), .kinds = sums_by_kind(cluster, carried, images, links, intervals), .links = {}};
+  for (const LinkId link : std::span(links).first(std::min(most_links, links.size()))) {
+    const LinkId by = images.representative(link);
+    const Carried& one = carried[by];
+    LinkUtilisation::OfLink& listed = out.links.emplace_back();
+    listed.link = link;
+    listed.bytes = one.bytes * images.flows(by);
+    listed.busy = one.busy;
+    listed.utilisation = intervals.to > intervals.from ? one.load / (intervals.to - intervals.from) : 0;
+    listed.most_flows = one.most_flows * images.flows(by);
+    listed.load = one.loads;
+    listed.load.resize(intervals.count);
+  }
+  if (owner_of) add_shares(cluster, flows, owner_of, images, out.links);
   return out;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -13,19 +15,32 @@
 /// from the begins and ends of the transfers alone. That gives the same for both networks, and a simulation without
 /// this report need not record anything. The load of a link in an interval is what it carried over what it could have
 /// carried.
+///
+/// On a folded cluster (Cluster::fold()) the transfers are those of the ranks that were simulated. Each link of those
+/// that are folded into one carries LinkFold::flows images of each of them at the same dates, so that bytes and numbers
+/// of transfers are multiplied, and loads and times are those of the link that stands for it.
 namespace hcclsim::sim {
 
 class FaultPlan;
 
 /// A transfer as the links saw it.
 struct Flow {
-  const Route* route = nullptr;
-  double bytes = 0;   ///< as they load the links: with the route's factor for the direction
+  static constexpr std::uint32_t no_task = std::numeric_limits<std::uint32_t>::max();
+
+  Rank source = 0;
+  Rank destination = 0;
+  std::uint32_t task = no_task;   ///< TaskId::task of the rank that moves the bytes
+  Access access = Access::write;  ///< by the source, or a read by the destination
+  bool counts = true;             ///< of the step; false: of the one before, which may reach into it
+  Bytes bytes = 0;
   Seconds start = 0;  ///< the first byte flows: latency is over
   Seconds end = 0;
+
+  /// Whose task it is.
+  [[nodiscard]] Rank rank() const { return access == Access::read ? destination : source; }
 };
 
-/// Takes the flows of one training iteration while it is simulated.
+/// Takes the flows of one iteration, and of the one before, while they are simulated.
 struct FlowLog {
   std::int32_t iteration = 0;
   std::vector<Flow> flows{};
@@ -44,24 +59,38 @@ struct LinkUtilisation {
   struct OfKind {
     LinkKind kind = LinkKind::other;
     std::size_t links = 0;        ///< number of links that carried something
-    double bytes = 0;             ///< carried by them, outside the intervals too
+    Bytes bytes = 0;              ///< carried by them, outside the intervals too
+    LinkId link = 0;              ///< the busiest one
+    double utilisation = 0;       ///< of it, over all intervals
     std::vector<double> busiest;  ///< the greatest load of a link
     std::vector<double> mean;     ///< over these links
   };
+  struct Share {
+    std::uint64_t owner = 0;
+    Bytes bytes = 0;
+  };
   struct OfLink {
     LinkId link = 0;
-    double bytes = 0;
-    std::vector<double> load;
+    Bytes bytes = 0;               ///< of the flows that count, outside the intervals too
+    Seconds busy = 0;              ///< within the intervals: some flow is under way
+    double utilisation = 0;        ///< load over all intervals
+    std::uint64_t most_flows = 0;  ///< at the same time, within the intervals
+    std::vector<Share> shares{};   ///< of these bytes, by owner
+    std::vector<double> load{};
   };
+  std::size_t links_used = 0;
   std::vector<OfKind> kinds;  ///< in the order of LinkKind
-  std::vector<OfLink> links;  ///< of each kind those whose bytes need most time, the busiest first
+  std::vector<OfLink> links;  ///< the busiest over all intervals first, equal ones in the order of the platform
 };
 
-/// `flows` are all flows that were under way in the intervals. At most `most_links` links of each kind are listed. The
-/// flows' routes must still be valid. `faults` are those of the simulation, null if there were none; loads are parts of
-/// what links carry without them.
-[[nodiscard]] LinkUtilisation link_utilisation(const Cluster& cluster, std::span<const Flow> flows,
+/// On whose account a flow goes.
+using FlowOwner = std::function<std::uint64_t(const Flow& flow)>;
+
+/// `flows` are all flows that count, and all others that were under way in the intervals. At most `most_links` links
+/// are listed, with shares if there is an `owner_of`. `faults` are those of the simulation, null if there were none;
+/// loads are parts of what links carry without them.
+[[nodiscard]] LinkUtilisation link_utilisation(Cluster& cluster, std::span<const Flow> flows,
                                                const Intervals& intervals, std::size_t most_links,
-                                               const FaultPlan* faults = nullptr);
+                                               const FlowOwner& owner_of = {}, const FaultPlan* faults = nullptr);
 
 }  // namespace hcclsim::sim

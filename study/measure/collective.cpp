@@ -168,6 +168,19 @@ std::vector<std::string_view> obeyed_variables(const hccl::CollectiveRequest& re
 
 using Points = std::vector<std::vector<hccl::CollectiveCall>>;
 
+/// HCCL_OP_EXPANSION_MODE asks for vector cores where a collective may use them.
+bool asks_for_vector_cores(const LoadedPlatform& platform, const hccl::CollectiveRequest& request) {
+  return platform.config.op_expansion == hccl::OpExpansion::aiv && request.launch == hccl::LaunchMode::op;
+}
+
+/// Why vector cores do not carry the calls out; empty: they do.
+std::string refusal_of_vector_cores(const LoadedPlatform& platform, const hccl::CollectiveRequest& request,
+                                    const hccl::Topology& topology, const std::vector<hccl::CollectiveCall>& calls) {
+  hccl::Operation operation = request.operation;
+  operation.elements = calls.front().schedule->elements;
+  return refused_by_vector_cores(operation, topology, platform.soc.generation, request.config.determinism);
+}
+
 /// Each point by itself, those that HCCL carries out on vector cores with their costs; notes why others are not, though
 /// it was asked for.
 std::vector<hccl::SimulatedCollectives> simulate_points(const LoadedPlatform& platform,
@@ -179,19 +192,13 @@ std::vector<hccl::SimulatedCollectives> simulate_points(const LoadedPlatform& pl
     return of.empty() ? std::vector<hccl::SimulatedCollectives>{}
                       : simulate_each(platform.cluster, platform.soc, costs, simulate, of);
   };
-  constexpr auto aiv = hccl::OpExpansion::aiv;
-  if (platform.config.op_expansion != aiv || request.launch != hccl::LaunchMode::op) {
-    return results_of(platform.costs, points);
-  }
+  if (!asks_for_vector_cores(platform, request)) return results_of(platform.costs, points);
   Points on_vector_cores;
   Points others;
   std::vector<bool> is_other;
   std::set<std::string> refusals;
   for (const std::vector<hccl::CollectiveCall>& calls : points) {
-    hccl::Operation operation = request.operation;
-    operation.elements = calls.front().schedule->elements;
-    const std::string refusal =
-        refused_by_vector_cores(operation, topology, platform.soc.generation, request.config.determinism);
+    const std::string refusal = refusal_of_vector_cores(platform, request, topology, calls);
     if (!refusal.empty()) refusals.insert(refusal);
     is_other.push_back(!refusal.empty());
     (refusal.empty() ? on_vector_cores : others).push_back(calls);
@@ -199,7 +206,8 @@ std::vector<hccl::SimulatedCollectives> simulate_points(const LoadedPlatform& pl
   for (const std::string& refusal : refusals) {
     notes.push_back(fmt::format("HCCL_OP_EXPANSION_MODE AIV {}: HCCL takes its default mode", refusal));
   }
-  std::vector<hccl::SimulatedCollectives> of_vector_cores = results_of(costs_in(aiv, platform.costs), on_vector_cores);
+  std::vector<hccl::SimulatedCollectives> of_vector_cores =
+      results_of(costs_in(hccl::OpExpansion::aiv, platform.costs), on_vector_cores);
   std::vector<hccl::SimulatedCollectives> of_others = results_of(platform.costs, others);
   auto next_other = of_others.begin();
   auto next = of_vector_cores.begin();
@@ -253,6 +261,25 @@ std::vector<Uncertainty> ranges_of(LoadedPlatform& platform, const Simulated& si
   }
   for (Uncertainty& range : ranges) sort_effects(range);
   return ranges;
+}
+
+/// The links during one call of all groups at once, in a simulation of its own.
+LinkReport links_during(const LoadedPlatform& platform, const Simulated& simulated, std::size_t most_links,
+                        const std::vector<MeasuredGroup>& groups) {
+  return run_in_child([&] {
+    hccl::SimulateOptions once = simulated.options;
+    once.iterations = 1;
+    once.warmups = 0;
+    once.record_flows = true;
+    std::vector<hccl::CollectiveCall> calls = simulated.points.back();
+    for (std::size_t i = 0; groups.size() > 1 && i < calls.size(); ++i) calls[i].name = groups[i].communicator.name;
+    const bool by_vector_cores =
+        asks_for_vector_cores(platform, simulated.request) &&
+        refusal_of_vector_cores(platform, simulated.request, simulated.topology, calls).empty();
+    const device::TaskCosts costs = by_vector_cores ? costs_in(hccl::OpExpansion::aiv, platform.costs) : platform.costs;
+    const auto result = hccl::simulate_collectives(platform.cluster, platform.soc, costs, once, calls);
+    return link_report(platform.cluster, result, calls, most_links, once.faults.get());
+  });
 }
 
 }  // namespace
@@ -319,7 +346,8 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                           .ranks = first_shape.ranks,
                           .rows = {},
                           .explanation = {},
-                          .link_sources = link_sources(cluster, all_ranks)};
+                          .link_sources = link_sources(cluster, all_ranks),
+                          .links = {}};
   platform.note_algorithm(spec.platform.hccl_settings, request, first_shape);
   measurement.on = platform.facts();
   std::vector<Bytes> sizes = sizes_of(spec.sizes, request.operation.collective, first_shape.ranks);
@@ -351,6 +379,9 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
   const bool ranged = spec.uncertainty && spec.faults.empty();  // faults have dates, and the ends of ranges others
   if (ranged) {
     ranges = ranges_of(platform, {request, first_shape, simulate, points}, all_ranks, spec.explained_uncertainty);
+  }
+  if (spec.links > 0 && !points.empty()) {
+    measurement.links = links_during(platform, {request, first_shape, simulate, points}, spec.links, groups);
   }
   const auto results = simulate_points(platform, request, first_shape, simulate, points, measurement.on.notes);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "sim/faults/fault.hpp"
 #include "sim/network/network.hpp"
 #include "study/explanation.hpp"
+#include "study/link_report.hpp"
 #include "study/link_sources.hpp"
 #include "study/measure/sizes.hpp"
 #include "study/platform.hpp"
@@ -38,6 +40,7 @@ struct MeasureSpec {
   bool explained_uncertainty = false;  ///< … and what each assumption alone does
   sim::NetworkKind network = sim::NetworkKind::fluid;
   std::vector<sim::Fault> faults{};  ///< their dates are those since the first call of each size is issued
+  std::size_t links = 0;             ///< that are reported, of one call of the largest size; 0: none
 
   /// "single": one call, from its issue until all ranks have waited for its end. "hccl-test": calls back to back
   /// between two events, of which the mean is taken.
@@ -71,6 +74,7 @@ struct Measurement {
   std::vector<MeasurementRow> rows;              ///< of several groups the slowest
   std::vector<ExplainedCollective> explanation;  ///< of each algorithm, for the largest size that uses it
   std::vector<LinkSource> link_sources;          ///< of the kinds of links that are used
+  std::optional<LinkReport> links{};             ///< of one call of the largest size
 
   /// Whether no check of a result failed.
   [[nodiscard]] bool ok() const;

@@ -14,6 +14,7 @@
 #include "study/explanation.hpp"
 #include "study/goodput/goodput.hpp"
 #include "study/input_reading.hpp"
+#include "study/link_report.hpp"
 #include "study/link_sources.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
@@ -24,28 +25,6 @@
 
 /// What a run gives. Dates are seconds since fp_start of the last iteration on the rank whose figures were asked for.
 namespace hcclsim::study {
-
-/// How busy links were in the last iteration. Loads are those of sim/network/link_utilisation.hpp, one per interval.
-struct LinkReport {
-  struct OfKind {
-    std::string kind;             ///< "HCCS"
-    BytesPerSecond capacity = 0;  ///< of its busiest link
-    std::size_t links = 0;        ///< that carried something
-    double bytes = 0;             ///< as they load the links' capacity
-    std::vector<double> busiest;
-    std::vector<double> mean;
-  };
-  struct OfLink {
-    std::string name;
-    std::string kind;
-    BytesPerSecond capacity = 0;
-    double bytes = 0;
-    std::vector<double> load;
-  };
-  Seconds interval = 0;  ///< length; the first begins at fp_start, the last ends with the iteration
-  std::vector<OfKind> kinds;
-  std::vector<OfLink> links;  ///< of each kind the busiest ones, first the busiest
-};
 
 /// What further simulations say of a run; absent where none was run.
 struct Comparison {
@@ -212,7 +191,7 @@ struct RunResult : Comparison {
   std::optional<ProfileResult> profile;          ///< where measurements were given
   std::vector<ExplainedCollective> explanation;  ///< where it was asked for
   std::optional<NumericsResult> numerics;        ///< of RunSpec::numerics
-  LinkReport links;                              ///< empty unless asked for
+  std::optional<LinkReport> links;               ///< in the last iteration; none unless asked for
 
   std::optional<ParallelResult> parallel;
   std::optional<InputReading> input;     ///< of the data set, where the network is known

@@ -8,7 +8,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "sim/network/link_utilisation.hpp"
+#include "study/link_report.hpp"
 #include "study/run/comparisons.hpp"
 #include "study/run/compression.hpp"
 #include "study/run/explanation.hpp"
@@ -18,27 +18,16 @@
 namespace hcclsim::study {
 namespace {
 
-/// How busy the links were in the last iteration, from the transfers that were recorded. The routes of the simulation
-/// must still be good.
-LinkReport link_report(const sim::Cluster& cluster, const hccl::TimedStep& step, const hccl::StepView& view,
-                       const sim::FaultPlan* faults) {
-  constexpr std::size_t intervals = 400;  // of the step: about what a screen can show
-  constexpr std::size_t most_links = 8;   // of a kind that are shown by name
-  const sim::LinkUtilisation found = sim::link_utilisation(
-      cluster, step.flows, {view.fp_start, view.fp_start + view.iteration_end, intervals}, most_links, faults);
-  LinkReport report{view.iteration_end / intervals, {}, {}};
-  for (const sim::LinkUtilisation::OfLink& one : found.links) {
-    const sim::Link& link = cluster.links()[one.link];
-    report.links.push_back(
-        {link.name, std::string(title_of(link.kind)), cluster.capacity(one.link), one.bytes, one.load});
-  }
-  for (const sim::LinkUtilisation::OfKind& one : found.kinds) {
-    const std::string kind(title_of(one.kind));
-    const auto busiest = std::find_if(report.links.begin(), report.links.end(),
-                                      [&](const LinkReport::OfLink& link) { return link.kind == kind; });
-    report.kinds.push_back({kind, busiest->capacity, one.links, one.bytes, one.busiest, one.mean});
-  }
-  return report;
+/// Of the last iteration on the printed rank.
+LinkReport links_of(sim::Cluster& cluster, const hccl::TimedStep& step, const hccl::StepView& view,
+                    const LinkWishes& wishes, const sim::FaultPlan* faults) {
+  LinkQuestion question{.intervals = {view.fp_start, view.fp_start + view.iteration_end, wishes.intervals},
+                        .most_links = wishes.most,
+                        .owner_of = {},
+                        .share_of = {},
+                        .faults = faults};
+  ask_for_shares(question, step.plan);
+  return link_report(cluster, step.flows, step.orbits, question);
 }
 
 RankPhases rank_phases(const hccl::StepView& view) {
@@ -108,7 +97,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   hccl::TrainingOptions training = experiment.training;
   training.trace_tasks = !wishes.traced.empty();
   training.traced = std::move(wishes.traced);
-  training.record_flows = wishes.links;
+  training.record_flows = wishes.links.most > 0;
   std::optional<ChildOf<Seconds>> without_faults;
   if (training.faults != nullptr) {
     // Faults have dates. What takes longer or less has others of its own, or never comes to them.
@@ -190,7 +179,10 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.micro_batches = experiment.batch.micro_batches;
   result.hbm = experiment.hbm;
   result.hbm_capacity = experiment.soc.hbm_bytes;
-  if (wishes.links) result.links = link_report(experiment.cluster, result.step, result.view, training.faults.get());
+  if (wishes.links.most > 0) {
+    result.links = links_of(experiment.cluster, result.step, result.view, wishes.links, training.faults.get());
+    result.step.flows = {};
+  }
   result.link_sources = link_sources(experiment.cluster, hccl::world_communicator(experiment.npus).ranks);
   result.unmodelled = experiment.unmodelled;
   for (std::string& note : experiment.notes) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "study/experiment.hpp"
@@ -10,10 +11,16 @@
 /// A training run, from its spec to its result.
 namespace hcclsim::study {
 
-/// What is wanted of a run beside its times.
 /// A StepView of every rank takes memory and time for each.
 inline constexpr Rank most_ranks_by_phase = 64;
 
+/// What is wanted of the links.
+struct LinkWishes {
+  std::size_t most = 0;       ///< links in the report; 0: no report
+  std::size_t intervals = 1;  ///< of the step, for each of which there are loads
+};
+
+/// What is wanted of a run beside its times.
 struct RunWishes {
   std::vector<Rank> traced{};  ///< ranks whose tasks inside collectives are in the trace
   /// The range of the step over what is assumed, and what each assumption alone does; of many NPUs the range alone,
@@ -22,7 +29,7 @@ struct RunWishes {
   bool explained_uncertainty = false;
   bool compared = false;   ///< with one NPU, hcom_parallel turned and other splits
   bool explained = false;  ///< why each allreduce has its algorithm
-  bool links = false;      ///< how busy links were
+  LinkWishes links{};      ///< how busy links were
   bool by_rank = false;    ///< phases of every rank, of up to most_ranks_by_phase
 };
 

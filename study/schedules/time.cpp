@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "hccl/runtime/bottleneck.hpp"
 #include "hccl/runtime/simulate_each.hpp"
@@ -25,6 +26,18 @@ ScheduleTiming timing_of(const hccl::SimulatedCollectives& result, std::size_t c
           .simulated = result.simulated,
           .ranks_simulated = result.ranks_simulated,
           .limit = bottleneck_of(time, cluster, others).name};
+}
+
+/// The links during one iteration of the calls, in a simulation of its own.
+LinkReport links_during(const std::vector<hccl::CollectiveCall>& calls, hccl::SimulateOptions options,
+                        LoadedPlatform& platform, std::size_t most_links) {
+  options.iterations = 1;
+  options.warmups = 0;
+  options.record_flows = true;
+  return run_in_child([&] {
+    const auto result = hccl::simulate_collectives(platform.cluster, platform.soc, platform.costs, options, calls);
+    return link_report(platform.cluster, result, calls, most_links, options.faults.get());
+  });
 }
 
 ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveCall>& calls, LoadedPlatform& platform) {
@@ -63,9 +76,13 @@ ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveC
       const Seconds others = results.back().calls[i].duration - timed.alone.device;
       timed.together = timing_of(results.back(), i, platform.cluster, others);
     }
+    if (spec.links > 0) timed.links = links_during(points[i], options, platform, spec.links);
     times.schedules.push_back(std::move(timed));
   }
-  if (together) times.makespan = results.back().makespan;
+  if (together) {
+    times.makespan = results.back().makespan;
+    if (spec.links > 0) times.links = links_during(calls, options, platform, spec.links);
+  }
   return times;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "hccl/settings/launch_mode.hpp"
 #include "sim/faults/fault.hpp"
 #include "sim/network/network.hpp"
+#include "study/link_report.hpp"
 #include "study/platform.hpp"
 
 /// How long schedules take on a platform, each alone and, if asked for, all at the same time, and what limits them.
@@ -30,6 +32,7 @@ struct TimeSpec {
   std::uint32_t warmups = 0;
   bool together = false;
   std::vector<sim::Fault> faults{};  ///< their dates are those since the first call of each simulation is issued
+  std::size_t links = 0;             ///< that are reported, of one iteration; 0: none
 };
 
 /// What one simulation says of one schedule.
@@ -53,6 +56,7 @@ struct TimedSchedule {
   ScheduleTiming alone{};
   hccl::Bandwidth speed{};  ///< alone
   std::optional<ScheduleTiming> together{};
+  std::optional<LinkReport> links{};  ///< alone
 
   [[nodiscard]] double slow_down() const { return alone.time > 0 ? together->time / alone.time : 1; }
 };
@@ -61,7 +65,8 @@ struct ScheduleTimes {
   PlatformFacts on;
   sim::NetworkKind network = sim::NetworkKind::fluid;
   std::vector<TimedSchedule> schedules;
-  Seconds makespan = 0;  ///< of all together
+  Seconds makespan = 0;               ///< of all together
+  std::optional<LinkReport> links{};  ///< of all together
 };
 
 /// Throws Error(bad_input) for files that are no schedules, of more ranks than the platform has, or of more or fewer

@@ -28,7 +28,7 @@ FLOORS = [
 # Headers of libraries that stay behind a wall: pattern of the header, the folders and files that may include it. The last
 # four take many times as long to compile as all else of a file.
 GUARDED_HEADERS = [
-    (re.compile(r"(simgrid|xbt|smpi|src)/"), ["sim", "tests/sim"]),
+    (re.compile(r"(simgrid|xbt|smpi|src)/"), ["sim/simgrid", "tests/sim"]),
     (re.compile(r"(oneapi/)?dnnl"), ["device/numerics/onednn"]),
     (re.compile(r"SQLiteCpp/|sqlite3\.h"), ["study/sweep"]),
     (

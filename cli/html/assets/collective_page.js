@@ -35,6 +35,9 @@ function collectiveSections(data) {
         sizeWords(row.bytes), String(row.bytes), timeWords(row.time_s), fixed(row.algbw_Bps / 1e9, 3),
         fixed(row.busbw_Bps / 1e9, 3), row.algorithm, row.formula_s === null ? "–" : timeWords(row.formula_s),
         timeWords(row.bound_s), row.limited_by, row.check]))),
+      result.links ? section("links", "Busiest links",
+        element("p", { class: "quiet" }, `During one call of ${byteWords(result.rows.at(-1).bytes)} alone: ${result.links.length} of ` +
+                `${result.links_used} links that carried something.`), linkTable(result.links)) : null,
       explanationSection(result.explain), setUpSection(data), notesSection(data)],
   };
 }

@@ -193,65 +193,6 @@ function memorySection(data) {
                                rows.map(([name, bytes]) => [name, fixed(inUnit(bytes), 3)]))));
 }
 
-// Loads of fewer, longer intervals: means over `together` of them.
-function joined(loads, together) {
-  const means = [];
-  for (let at = 0; at < loads.length; at += together) {
-    const part = loads.slice(at, at + together);
-    means.push(part.reduce((sum, load) => sum + load, 0) / part.length);
-  }
-  return means;
-}
-
-function linksSection(data) {
-  const { links } = data;
-  if (links.kinds.length === 0) return null;
-  const interval = links.interval_s * 1e3;
-  const intervals = links.kinds[0].mean.length;
-  const curve = (loads) => [...loads.map((load, i) => [i * interval, load * 100]), [intervals * interval, 0]];
-  const curves = (chosen) => {
-    const one = links.links.find((link) => link.name === chosen);
-    return one ? [{ name: `${one.name}, ${one.kind}`, points: curve(one.load), stepped: true }]
-      : links.kinds.flatMap((kind, i) => [
-        { name: `${kind.kind}, busiest link`, points: curve(kind.busiest), stepped: true, colour: seriesColours[i] },
-        { name: `${kind.kind}, mean`, points: curve(kind.mean), stepped: true, dashed: true, colour: seriesColours[i] }]);
-  };
-  const chart = (chosen) => lineChart("Utilisation of links over the step", curves(chosen),
-    axis("ms since fp_start", short, { min: 0, max: intervals * interval }),
-    axis("% of capacity", short, { min: 0, suggestedMax: 100 }),
-    { x: (ms) => `${fixed(ms, 3)} to ${fixed(ms + interval, 3)} ms`, y: (share) => `${fixed(share, 1)} %` });
-  const picture = element("div", {}, chart(""));
-  const tools = element("div", { class: "tools" }, choice("Link", [["", "all, by kind"], ...links.links.map(({ name }) => [name, name])],
-    (chosen) => {
-      theme.forget(picture);
-      picture.replaceChildren(chart(chosen));
-    }));
-  const columns = [{ title: "Kind" }, { title: "Links used", number: true }, { title: "Capacity", number: true },
-                   { title: "Bytes in a step", number: true }, { title: "Mean over the step", number: true },
-                   { title: "Busiest link" }, { title: "Its mean over the step", number: true }];
-  const mean = (loads) => percentWords(joined(loads, loads.length)[0]);
-  const rows = links.kinds.map((kind) => {
-    const busiest = links.links.find((link) => link.kind === kind.kind);
-    return [kind.kind, String(kind.links), rateWords(kind.capacity_Bps), byteWords(kind.bytes), mean(kind.mean), busiest.name,
-            mean(busiest.load)];
-  });
-  const together = Math.ceil(intervals / 20);
-  const coarse = links.links.map((link) => joined(link.load, together));
-  const begins = coarse[0].map((_, i) => fixed(i * together * interval, 2));
-  return section("links", "Link utilisation",
-    element("p", { class: "quiet" },
-      `What a link carried in an interval over what it could have carried: the means of ${intervals} intervals of ` +
-      `${timeWords(links.interval_s)}, from the transfers of the simulation.`),
-    tools, picture, table("", columns, rows),
-    folded("The busiest links of each kind, as a map", heatMap(
-      `% of capacity in intervals of ${timeWords(links.interval_s * together)}, which begin at the ms that stand above`,
-      "ms since fp_start", links.links.map((link) => link.name), begins, (r, c) => coarse[r][c],
-      (share) => fixed(share * 100, 0))),
-    folded("Bytes of the busiest links", table("", [{ title: "Link" }, { title: "Kind" }, { title: "Capacity", number: true },
-           { title: "Bytes in a step", number: true }],
-           links.links.map((link) => [link.name, link.kind, rateWords(link.capacity_Bps), byteWords(link.bytes)]))));
-}
-
 // Loss and accuracy of --numerics.
 function numericsSection(numerics) {
   if (!numerics) return null;

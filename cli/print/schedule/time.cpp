@@ -8,6 +8,7 @@
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/faults.hpp"
 #include "cli/print/folded.hpp"
+#include "cli/print/link_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
 
@@ -29,6 +30,7 @@ Json json_of(const study::TimedSchedule& row) {
             {"transfers", row.alone.transfers},
             {"simulated_iterations", row.alone.simulated}};
   if (row.alone.ranks_simulated > 0) json["folded"] = folded_json(row.alone.ranks_simulated);
+  if (row.links.has_value()) add_links_json(json, *row.links);
   if (!row.npus.empty()) json["on_npus"] = row.npus;
   if (row.together.has_value()) {
     json["together"] = {{"time_s", row.together->time},
@@ -37,6 +39,17 @@ Json json_of(const study::TimedSchedule& row) {
                         {"limited_by", row.together->limit}};
   }
   return json;
+}
+
+/// The links of each schedule alone or, if they were simulated together, of all of them.
+std::string links_csv(const study::ScheduleTimes& times) {
+  std::string text = "file," + link_csv_titles();
+  const auto add = [&text](std::string_view file, const study::LinkReport& report) {
+    text += link_csv_rows(report, csv_field(file) + ',');
+  };
+  for (const study::TimedSchedule& row : times.schedules) add(row.file, *row.links);
+  if (times.links.has_value()) add("all together", *times.links);
+  return text;
 }
 
 }  // namespace
@@ -77,6 +90,10 @@ std::string times_text(const study::ScheduleTimes& times, const study::TimeSpec&
     text += fmt::format("{}: {}.\n", row.file, folded_text(row.alone.ranks_simulated, row.ranks));
   }
   if (together) text += fmt::format("All together end after {} us.\n", microseconds(times.makespan, 3));
+  for (const study::TimedSchedule& row : times.schedules) {
+    if (row.links.has_value()) text += link_report_text(*row.links, fmt::format("{} alone: busiest links", row.file));
+  }
+  if (times.links.has_value()) text += link_report_text(*times.links, "All together: busiest links");
   return text + remarks_text(times.on.unmodelled, times.on.notes);
 }
 
@@ -87,6 +104,7 @@ std::string times_json(const study::ScheduleTimes& times, const study::TimeSpec&
   if (!times.on.rank_table.empty()) json["rank_table"] = times.on.rank_table;
   for (const study::TimedSchedule& row : times.schedules) json["schedules"].push_back(json_of(row));
   if (times.schedules.front().together.has_value()) json["makespan_s"] = times.makespan;
+  if (times.links.has_value()) add_links_json(json, *times.links);
   if (!times.on.unmodelled.empty()) json["not_modelled"] = times.on.unmodelled;
   if (!spec.faults.empty()) json["faults"] = faults_json(spec.faults);
   json["notes"] = times.on.notes;
@@ -94,6 +112,7 @@ std::string times_json(const study::ScheduleTimes& times, const study::TimeSpec&
 }
 
 std::string times_csv(const study::ScheduleTimes& times) {
+  if (times.schedules.front().links.has_value()) return links_csv(times);
   const bool together = times.schedules.front().together.has_value();
   std::string text = "file,algorithm,ranks,bytes,dtype,time_us,algbw_GBps,busbw_GBps,limited_by";
   text += together ? ",together_us,slow_down,together_limited_by\n" : "\n";

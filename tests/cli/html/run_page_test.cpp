@@ -102,12 +102,36 @@ TEST(MemoryData, KnowsNothingOfTheActivationsOfAProfile) {
 }
 
 TEST(LinkData, HasLoadsOfKindsAndOfLinksToFourDigits) {
-  const study::LinkReport report{
-      5e-3, {{"HCCS", 10e9, 2, 35e6, {1, 0.5}, {0.75, 0.250004}}}, {{"h1", "HCCS", 10e9, 20e6, {1, 1e-9}}}};
+  study::LinkReport report{.time = 10e-3, .intervals = 2, .links_used = 2, .kinds = {}, .links = {}};
+  report.kinds.push_back({.kind = "HCCS",
+                          .links = 2,
+                          .bytes = 35'000'000,
+                          .busiest = "h1",
+                          .capacity = 10e9,
+                          .utilisation = 0.5,
+                          .most_loads = {1, 0.5},
+                          .mean_loads = {0.75, 0.250004}});
+  report.links.push_back({.name = "h1",
+                          .kind = "HCCS",
+                          .from = "NPU 0",
+                          .to = "NPU 1",
+                          .capacity = 10e9,
+                          .bytes = 20'000'000,
+                          .busy = 8e-3,
+                          .utilisation = 0.5,
+                          .most_transfers = 1,
+                          .shares = {{"allreduce1", 0, 15'000'000}, {"allreduce2", 0, 5'000'000}},
+                          .loads = {1, 1e-9}});
   EXPECT_EQ(link_data(report), Json::parse(R"({
-    "interval_s": 0.005,
-    "kinds": [{"kind": "HCCS", "links": 2, "capacity_Bps": 1e10, "bytes": 3.5e7, "busiest": [1.0, 0.5], "mean": [0.75, 0.25]}],
-    "links": [{"name": "h1", "kind": "HCCS", "capacity_Bps": 1e10, "bytes": 2e7, "load": [1.0, 0]}]})"));
+    "interval_s": 0.005, "links_used": 2,
+    "kinds": [{"kind": "HCCS", "links": 2, "bytes": 35000000, "busiest_link": "h1", "capacity_Bps": 1e10,
+               "utilisation": 0.5, "busiest": [1.0, 0.5], "mean": [0.75, 0.25]}],
+    "links": [{"name": "h1", "kind": "HCCS", "from": "NPU 0", "to": "NPU 1", "shared": true, "capacity_Bps": 1e10,
+               "bytes": 20000000, "busy_s": 0.008, "utilisation": 0.5, "utilisation_while_busy": 0.625,
+               "most_transfers": 1,
+               "shares": [{"purpose": "allreduce1", "stage": 0, "bytes": 15000000, "share": 0.75},
+                          {"purpose": "allreduce2", "stage": 0, "bytes": 5000000, "share": 0.25}],
+               "load": [1.0, 0]}]})"));
 }
 
 }  // namespace

@@ -53,19 +53,19 @@ TEST(RunOptions, Defaults) {
   EXPECT_FALSE(options.spec.hcom_parallel);
   EXPECT_EQ(options.spec.iterations, 3U);
   EXPECT_EQ(options.spec.hbm_check, device::HbmCheck::error);
-  EXPECT_FALSE(options.spec.network.has_value());
+  EXPECT_EQ(options.spec.network, sim::NetworkKind::fluid);
   EXPECT_FALSE(options.spec.numerics.has_value());
   EXPECT_EQ(options.format, OutputFormat::text);
 }
 
 TEST(RunOptions, AllGiven) {
   const RunOptions options =
-      parse({"--model",       "vgg16", "--platform",      "p.xml", "--batch",     "64",   "--input",      "128",
-             "--classes",     "10",    "--fc-bias",       "off",   "--amp",       "O3",   "--comm-dtype", "fp16",
-             "--split",       "each",  "--hcom-parallel", "on",    "--allreduce", "hd",   "--optimizer",  "adam",
-             "--iterations",  "5",     "--network",       "fluid", "--rank",      "3",    "--trace",      "t.json",
-             "--trace-ranks", "0,4-6", "--step-trace",    "s.csv", "--format",    "json", "--hbm-check",  "warn",
-             "--start-skew",  "100us", "--speed-factors", "1,0.9", "--jitter",    "0.05", "--seed",       "7",
+      parse({"--model",       "vgg16", "--platform",      "p.xml",   "--batch",     "64",   "--input",      "128",
+             "--classes",     "10",    "--fc-bias",       "off",     "--amp",       "O3",   "--comm-dtype", "fp16",
+             "--split",       "each",  "--hcom-parallel", "on",      "--allreduce", "hd",   "--optimizer",  "adam",
+             "--iterations",  "5",     "--network",       "simgrid", "--rank",      "3",    "--trace",      "t.json",
+             "--trace-ranks", "0,4-6", "--step-trace",    "s.csv",   "--format",    "json", "--hbm-check",  "warn",
+             "--start-skew",  "100us", "--speed-factors", "1,0.9",   "--jitter",    "0.05", "--seed",       "7",
              "--npus",        "4"});
   EXPECT_EQ(options.spec.model.name, "vgg16");
   EXPECT_EQ(options.platform, "p.xml");
@@ -80,8 +80,7 @@ TEST(RunOptions, AllGiven) {
   EXPECT_EQ(options.spec.allreduce, hccl::Algorithm::halving_doubling);
   EXPECT_EQ(options.spec.optimizer, models::Optimizer::adam);
   EXPECT_EQ(options.spec.iterations, 5U);
-  EXPECT_EQ(options.network, "fluid");
-  EXPECT_EQ(options.spec.network, sim::NetworkKind::fluid);
+  EXPECT_EQ(options.spec.network, sim::NetworkKind::simgrid);
   EXPECT_EQ(options.spec.rank, 3U);
   EXPECT_EQ(options.trace, "t.json");
   EXPECT_THAT(options.trace_ranks, ElementsAre(0, 4, 5, 6));
@@ -170,7 +169,7 @@ TEST(RunOptions, WrongValues) {
       {{"--clip-norm", "0"}, "--clip-norm"},
       {{"--clip-norm", "nan"}, "--clip-norm"},
       {{"--framework", "tensorflow"}, "tf, mindspore"},
-      {{"--network", "ns3"}, "auto, simgrid, fluid"},
+      {{"--network", "ns3"}, "fluid, simgrid, auto"},
       {{"--format", "xml"}, "text, json, csv"},
       {{"--hbm-check", "off"}, "error, warn"},
       {{"--rank", "-1"}, "--rank"},

@@ -21,9 +21,11 @@ constexpr Seconds us = 1e-6;
 struct Given {
   Rank from = 0;
   Rank to = 0;
-  double bytes = 0;
+  Bytes bytes = 0;
   Seconds start = 0;
   Seconds end = 0;
+  std::uint32_t task = 0;
+  bool counts = true;
 };
 
 /// What `figures` takes from the utilisation of these transfers.
@@ -34,9 +36,16 @@ std::vector<double> utilisation(const std::string& file, const std::vector<Given
     Cluster cluster(platform(file));
     std::vector<Flow> flows;
     for (const Given& one : transfers) {
-      flows.push_back({&cluster.route(one.from, one.to), one.bytes, one.start, one.end});
+      flows.push_back({.source = one.from,
+                       .destination = one.to,
+                       .task = one.task,
+                       .counts = one.counts,
+                       .bytes = one.bytes,
+                       .start = one.start,
+                       .end = one.end});
     }
-    return figures(cluster, link_utilisation(cluster, flows, intervals, most_links));
+    return figures(cluster, link_utilisation(cluster, flows, intervals, most_links,
+                                             [](const Flow& flow) { return std::uint64_t{flow.task}; }));
   });
 }
 
@@ -45,13 +54,13 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& ex
 }
 
 /// Two transfers into one port of 25 GB/s: the first alone for 1 us, then both with half of it up to 5 us.
-const std::vector<Given> into_one_port{{0, 1, 75e3, 0, 5 * us}, {2, 1, 50e3, 1 * us, 5 * us}};
+const std::vector<Given> into_one_port{{0, 1, 75'000, 0, 5 * us}, {2, 1, 50'000, 1 * us, 5 * us}};
 
 TEST(LinkUtilisation, FollowsTheSharesOfTransfersThatMeet) {
   const auto figures = [](Cluster& cluster, const LinkUtilisation& found) {
     std::vector<double> numbers;
     for (const LinkUtilisation::OfLink& link : found.links) {
-      numbers.push_back(link.bytes);
+      numbers.push_back(static_cast<double>(link.bytes));
       numbers.insert(numbers.end(), link.load.begin(), link.load.end());
     }
     numbers.push_back(found.links.front().link == cluster.route(0, 1).links.back() ? 1 : 0);
@@ -65,8 +74,8 @@ TEST(LinkUtilisation, FollowsTheSharesOfTransfersThatMeet) {
 TEST(LinkUtilisation, SumsUpByKindAndNamesTheBusiest) {
   const auto figures = [](Cluster&, const LinkUtilisation& found) {
     const LinkUtilisation::OfKind& roce = found.kinds.at(0);
-    std::vector<double> numbers{static_cast<double>(found.kinds.size()), static_cast<double>(roce.links), roce.bytes,
-                                static_cast<double>(found.links.size())};
+    std::vector<double> numbers{static_cast<double>(found.kinds.size()), static_cast<double>(roce.links),
+                                static_cast<double>(roce.bytes), static_cast<double>(found.links.size())};
     numbers.insert(numbers.end(), roce.busiest.begin(), roce.busiest.end());
     numbers.insert(numbers.end(), roce.mean.begin(), roce.mean.end());
     return numbers;
@@ -89,9 +98,51 @@ TEST(LinkUtilisation, SeesOnlyItsIntervals) {
 
 TEST(LinkUtilisation, AFatpipeIsFullWhenItsFlowsAre) {
   // 2 -> 3 has 5 GB/s for each; the second is there for the second half.
-  expect_near(utilisation("lab.xml", {{2, 3, 10e3, 0, 2 * us}, {2, 3, 5e3, 1 * us, 2 * us}}, {0, 4 * us, 4}, 1,
+  expect_near(utilisation("lab.xml", {{2, 3, 10'000, 0, 2 * us}, {2, 3, 5'000, 1 * us, 2 * us}}, {0, 4 * us, 4}, 1,
                           [](Cluster&, const LinkUtilisation& found) { return found.links.front().load; }),
               {1, 1, 0, 0});
+}
+
+// Of the port into 1: 75 kB of task 4, twice 25 kB of task 9; busy from 0 to 5 us and, behind a pause, from 6 to 7 us.
+TEST(LinkUtilisation, TellsForWhomALinkIsBusyHowLongAndWithHowManyAtOnce) {
+  const std::vector<Given> flows{
+      {0, 1, 75'000, 0, 5 * us, 4}, {2, 1, 50'000, 1 * us, 5 * us, 9}, {3, 1, 25'000, 6 * us, 7 * us, 9}};
+  expect_near(utilisation("star8.xml", flows, {0, 10 * us, 1}, 1,
+                          [](Cluster&, const LinkUtilisation& found) {
+                            const LinkUtilisation::OfLink& port = found.links.at(0);
+                            std::vector<double> numbers{static_cast<double>(port.bytes), port.busy / us,
+                                                        port.utilisation, static_cast<double>(port.most_flows),
+                                                        static_cast<double>(found.links_used)};
+                            for (const LinkUtilisation::Share& share : port.shares) {
+                              numbers.push_back(static_cast<double>(share.owner));
+                              numbers.push_back(static_cast<double>(share.bytes));
+                            }
+                            return numbers;
+                          }),
+              {150e3, 6, 0.6, 2, 4, 4, 75e3, 9, 75e3});
+}
+
+// One transfer that begins when another one ends is never at the same time.
+TEST(LinkUtilisation, TransfersThatFollowEachOtherDoNotMeet) {
+  expect_near(
+      utilisation(
+          "star8.xml", {{0, 1, 25'000, 0, 1 * us}, {2, 1, 25'000, 1 * us, 2 * us}}, {0, 2 * us, 1}, 1,
+          [](Cluster&, const LinkUtilisation& found) {
+            return std::vector<double>{static_cast<double>(found.links.at(0).most_flows), found.links.at(0).busy / us};
+          }),
+      {1, 2});
+}
+
+// What the step before still sends takes its share of the link, but is none of the step's bytes.
+TEST(LinkUtilisation, WhatReachesIntoTheStepLoadsButDoesNotCount) {
+  const std::vector<Given> flows{{0, 1, 75'000, 0, 5 * us, 0, false}, {2, 1, 50'000, 1 * us, 5 * us}};
+  expect_near(utilisation("star8.xml", flows, {0, 5 * us, 1}, 8,
+                          [](Cluster&, const LinkUtilisation& found) {
+                            return std::vector<double>{static_cast<double>(found.links_used),
+                                                       static_cast<double>(found.links.at(0).bytes),
+                                                       found.links.at(0).utilisation, found.links.at(1).utilisation};
+                          }),
+              {2, 50e3, 1, 0.4});
 }
 
 /// Whatever meets on the way, the loads of each link add up to the bytes that it carried, if and only if the rates are
@@ -111,14 +162,20 @@ TEST(LinkUtilisation, AddsUpToTheBytesOfASimulation) {
         const auto network = make_network(kind, cluster, loop);
         Completions completions(loop, 300);
         std::vector<Flow> flows;
+        std::vector<double> loads(cluster.links().size(), 0);  // of each link: bytes of its capacity
         for (std::size_t i = 0; i < 300; ++i) {
           const auto from = static_cast<Rank>(random() % cluster.size());
           const auto to = static_cast<Rank>((from + 1 + random() % (cluster.size() - 1)) % cluster.size());
           const Bytes bytes = 1 + random() % 100'000;
           const Seconds date = static_cast<double>(random() % 200) * us;
           const Route& route = cluster.route(from, to);
+          for (const LinkId link : route.links) loads[link] += static_cast<double>(bytes) * route.read_factor;
           network->transfer(route, Access::read, bytes, date, {from, 0}, completions, i);
-          flows.push_back({&route, static_cast<double>(bytes) * route.read_factor, date + route.latency, 0});
+          flows.push_back({.source = from,
+                           .destination = to,
+                           .access = Access::read,
+                           .bytes = bytes,
+                           .start = date + route.latency});
         }
         loop.run();
         Seconds last = 0;
@@ -136,7 +193,8 @@ TEST(LinkUtilisation, AddsUpToTheBytesOfASimulation) {
             seen.load = std::max(seen.load, one);
           }
           const double carried = load * last / intervals * cluster.capacity(link.link);
-          seen.error = std::max(seen.error, std::abs(carried / link.bytes - 1));
+          seen.error = std::max(seen.error, std::abs(carried / loads[link.link] - 1));
+          seen.error = std::max(seen.error, std::abs(link.utilisation * intervals / load - 1));
         }
         return seen;
       });

@@ -229,7 +229,7 @@ TEST(Concurrent, AllKindsOfPlans) {
   shards.skew.jitter = 0.02;
   shards.iterations = 2;
   RunSpec plain = tiny_gpt(platform);
-  plain.compression = hccl::parse_compression("powersgd:start=1");
+  plain.compression = hccl::parse_compression("powersgd:start=2");
   plain.launch = hccl::LaunchMode::op;
   const std::vector<ConcurrentJob> jobs{on_npus("pipeline", {0, 4, 1, 5}, pipeline), on_npus("shards", {2, 6}, shards),
                                         on_npus("plain", {7, 3}, plain)};
@@ -313,8 +313,8 @@ TEST(Concurrent, RefusesWhatIsNoJobBesideOthers) {
 TEST(Concurrent, NamesTheJobThatFails) {
   const RunSpec run = ring_of_8_mb();
   RunSpec late = run;
-  late.skew.start_skew = 100;
-  late.platform.hccl_settings = {{.variable = "HCCL_EXEC_TIMEOUT", .value = "1", .origin = "HCCL_EXEC_TIMEOUT"}};
+  late.skew.start_skew = 1e5;
+  late.platform.hccl_settings = {{.variable = "HCCL_EXEC_TIMEOUT", .value = "68", .origin = "HCCL_EXEC_TIMEOUT"}};
   try {
     static_cast<void>(simulate_jobs({on_npus("a", {0, 2}, run), on_npus("b", {1, 3}, late)}));
     ADD_FAILURE() << "accepted";
