@@ -38,17 +38,29 @@ Seconds vector_time(const models::Kernel& kernel, const Soc& soc) {
   return static_cast<double>(cycles) / (soc.clock_ghz * giga);
 }
 
+/// Read from and written to HBM.
+double hbm_bytes(const models::Kernel& kernel, const Soc& soc) {
+  const bool product = kernel.kind == models::KernelClass::matmul;
+  const Bytes again = product ? reread_bytes(kernel.cube, kernel.dtype, soc) : 0;
+  return static_cast<double>(kernel.read + again + kernel.written);
+}
+
 }  // namespace
 
 KernelTime kernel_parts(const models::Kernel& kernel, const Soc& soc) {
-  const bool product = kernel.kind == models::KernelClass::matmul;
-  const Bytes again = product ? reread_bytes(kernel.cube, kernel.dtype, soc) : 0;
   return {.launch = soc.t0,
           .cube = kernel.cube.m > 0 ? cube_time(kernel, soc) : 0,
           .vector = kernel.vector_elements > 0 ? vector_time(kernel, soc) : 0,
-          .hbm = static_cast<double>(kernel.read + again + kernel.written) / soc.hbm_bandwidth};
+          .hbm = hbm_bytes(kernel, soc) / soc.hbm_bandwidth};
 }
 
 Seconds kernel_time(const models::Kernel& kernel, const Soc& soc) { return kernel_parts(kernel, soc).total(); }
+
+MemoryDemand memory_demand(const models::Kernel& kernel, const Soc& soc) {
+  if (kernel.kind == models::KernelClass::communication) return {};
+  const Seconds launch = std::min(soc.t0, kernel.duration);
+  const double most = (kernel.duration - launch) * soc.hbm_bandwidth;
+  return {.launch = launch, .bytes = std::min(hbm_bytes(kernel, soc), most)};
+}
 
 }  // namespace hcclsim::device

@@ -33,4 +33,14 @@ struct KernelTime {
 /// kernel_parts(kernel, soc).total()
 [[nodiscard]] Seconds kernel_time(const models::Kernel& kernel, const Soc& soc);
 
+/// What a kernel needs of its NPU's HBM while it runs.
+struct MemoryDemand {
+  Seconds launch = 0;  ///< t0, in which it moves nothing
+  double bytes = 0;    ///< that it reads and writes, evenly over the rest of its time
+};
+
+/// The demand in the time that the kernel has, modelled or measured. No kernel moves more than the HBM can in that
+/// time: of one that was measured to be shorter than its bytes take, L2 has kept the rest.
+[[nodiscard]] MemoryDemand memory_demand(const models::Kernel& kernel, const Soc& soc);
+
 }  // namespace hcclsim::device

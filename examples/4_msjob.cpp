@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "study/job/job.hpp"
-#include "study/job/read_msjob.hpp"
+#include "study/job/msjob/read_msjob.hpp"
 #include "study/job/step_times.hpp"
 #include "study/on_platform.hpp"
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "sim/fabric/fabric.hpp"
 #include "sim/platform/document.hpp"
 #include "sim/simgrid_module.hpp"
 #include "sim/source/plain_source.hpp"
@@ -20,7 +21,7 @@ std::uint64_t pair_key(Rank source, Rank destination) { return std::uint64_t{sou
 
 std::string_view name_of(LinkKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
-Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
+Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits, const std::optional<Routing>& routing)
     : path_(std::move(path)), edits_(edits.begin(), edits.end()) {
   std::unique_ptr<PlatformDocument> document = valid_platform(path_);
   std::optional<EditedPlatform> edited;
@@ -38,7 +39,7 @@ Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits)
   adjustments_.resize(links_.size());
   read_hosts();
   read_route_properties();
-  changed();
+  use_routing(routing.value_or(parse_routing(property("fabric.routing").value_or("file"))));
 }
 
 Cluster::~Cluster() = default;
@@ -59,8 +60,12 @@ void Cluster::renumber(std::span<const Rank> first) {
   for (Rank npu = 0; npu < size(); ++npu) {
     if (!named[npu]) order.push_back(npu);
   }
-  auto before = std::exchange(npus_, {});
-  for (const Rank npu : order) npus_.push_back(std::move(before[npu]));
+  const auto reorder = [&order](auto& items) {
+    auto before = std::exchange(items, {});
+    for (const Rank npu : order) items.push_back(std::move(before[npu]));
+  };
+  reorder(npus_);
+  if (fabric_ != nullptr) reorder(fabric_hosts_);
 }
 
 std::optional<std::string> Cluster::property(std::string_view key) const {
@@ -71,6 +76,7 @@ std::optional<std::string> Cluster::property(std::string_view key) const {
 
 void Cluster::changed() {
   routes_.clear();
+  further_ways_.clear();
   route_index_.clear();
   capacities_.resize(links_.size());
   for (LinkId link = 0; link < links_.size(); ++link) {
@@ -108,7 +114,8 @@ BytesPerSecond Cluster::own_capacity(LinkId link) const {
   const BytesPerSecond bandwidth = which == LinkValues::low    ? values.low
                                    : which == LinkValues::high ? values.high
                                                                : values.bandwidth;
-  return bandwidth * adjustments_[link].bandwidth;
+  const double bundled = bundles_ == nullptr ? 1 : bundles_->links[link];
+  return bandwidth * adjustments_[link].bandwidth * bundled;
 }
 
 const Route& Cluster::route(Rank source, Rank destination) {
@@ -117,9 +124,10 @@ const Route& Cluster::route(Rank source, Rank destination) {
   if (source == destination || source >= size() || destination >= size()) {
     internal_error("no route from rank {} to rank {} of {}", source, destination, size());
   }
-  routes_.push_back(find_route(source, destination));
+  Route& route = routes_.emplace_back(find_route(source, destination));
   route_index_.insert(key, static_cast<std::uint32_t>(routes_.size() - 1));
-  return routes_.back();
+  if (route.by_fabric && splits_transfers()) add_queue_pairs(route);
+  return route;
 }
 
 std::optional<LinkId> Cluster::id_of(std::string_view link) const {
@@ -143,10 +151,17 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
   route.from = npus_[source].host;
   route.to = npus_[destination].host;
   route.between_ports = between_ports;
-  route.links = way_of(route);
+  if (!between_ports) route.links = fabric_way(source, destination, 0);
+  route.by_fabric = !route.links.empty();
+  if (!route.by_fabric) route.links = way_of(route);
   if (route.links.empty()) {
     bad_input("platform", "{}: no route from NPU '{}' to NPU '{}'", path_, npus_[source].name, npus_[destination].name);
   }
+  complete(route);
+  return route;
+}
+
+void Cluster::complete(Route& route) const {
   double least = std::numeric_limits<double>::infinity();
   double slowest_write = least;
   double slowest_read = least;
@@ -170,7 +185,6 @@ Route Cluster::find_route(Rank source, Rank destination, bool between_ports) {
     for (LinkId& link : route.links) link = fold_->representative[link];
     route.slowest = fold_->representative[route.slowest];
   }
-  return route;
 }
 
 /// The way of a route, with what kind of way it is.
@@ -180,6 +194,59 @@ std::vector<LinkId> Cluster::way_of(Route& route) {
   if (given == ways_.end()) return source_->way(route.from, route.to);
   route.by_property = true;
   return given->second;
+}
+
+void Cluster::use_routing(const Routing& routing) {
+  routing_ = routing;
+  bundles_.reset();
+  if (routing.kind == RoutingKind::file) {
+    fabric_.reset();
+    fabric_hosts_.clear();
+  } else if (fabric_ == nullptr) {
+    fabric_ = std::make_shared<Fabric>(read_fabric_graph(path_, links_));
+    for (const Npu& npu : npus_) fabric_hosts_.push_back(fabric_->find(npu.name));
+    if (!fabric_->has_choice()) {
+      bad_input("routing",
+                "routing {}: {} has no fabric with several ways between two NPUs; that is a cluster of topology "
+                "FAT_TREE, or hosts and routers in a zone of routing Dijkstra or Floyd",
+                text_of(routing), path_);
+    }
+  }
+  if (routing.kind == RoutingKind::ideal) bundles_ = std::make_shared<LinkBundles>(fabric_->bundles(links_));
+  changed();
+}
+
+void Cluster::use_queue_pairs(const QueuePairs& pairs) {
+  if (!routes_.empty()) internal_error("{}: queue pairs are chosen after routes were asked for", path_);
+  queue_pairs_ = pairs;
+}
+
+std::vector<LinkId> Cluster::fabric_way(Rank source, Rank destination, std::uint32_t queue_pair) const {
+  if (fabric_ == nullptr) return {};
+  const FabricVertex from = fabric_hosts_[source];
+  const FabricVertex to = fabric_hosts_[destination];
+  if (from == Fabric::none || to == Fabric::none) return {};
+  std::vector<LinkId> way = fabric_->way(from, to, routing_, queue_pair);
+  if (bundles_ != nullptr) {
+    for (LinkId& link : way) link = bundles_->representative[link];
+  }
+  return way;
+}
+
+void Cluster::add_queue_pairs(Route& route) {
+  FurtherWays& further = further_ways_.emplace_back();
+  further.least_bytes = queue_pairs_.least_bytes;
+  for (std::uint32_t pair = 1; pair < queue_pairs_.count; ++pair) {
+    Route& way = further.ways.emplace_back();
+    way.source = route.source;
+    way.destination = route.destination;
+    way.from = route.from;
+    way.to = route.to;
+    way.links = fabric_way(route.source, route.destination, pair);
+    way.by_fabric = true;
+    complete(way);
+  }
+  route.further = &further;
 }
 
 void Cluster::use_roce_between_servers() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "sim/fabric/routing.hpp"
 #include "sim/flat_map.hpp"
 #include "sim/platform/edit.hpp"
 #include "sim/source/platform_source.hpp"
@@ -20,6 +22,10 @@
 /// renumbered), the links between them with their sources' low, used and high speeds, and the routes. docs/formats.md
 /// lists the properties.
 namespace hcclsim::sim {
+
+class Fabric;
+struct FurtherWays;
+struct LinkBundles;
 
 /// What a link is made of; property `kind` of the link. The kind decides which engine drives a transfer (see Transport)
 /// and which zone properties `link.<kind>.*` apply.
@@ -73,9 +79,32 @@ struct Route {
   double read_factor = 1;
   LinkId slowest = 0;  ///< the link with the least capacity
   Transport transport = Transport::sdma;
-  bool between_ports = false;  ///< from RoCE port to RoCE port, not on the way that the file has
-  bool by_property = false;    ///< on the way that a property `route:FROM:TO` gives
+  bool between_ports = false;            ///< from RoCE port to RoCE port, not on the way that the file has
+  bool by_property = false;              ///< on the way that a property `route:FROM:TO` gives
+  bool by_fabric = false;                ///< chosen among ways of a fabric (Routing)
+  const FurtherWays* further = nullptr;  ///< of the connection's other queue pairs; null: it has one
 };
+
+/// What a connection of several queue pairs has beside the way of the first one. The ways differ in their links alone.
+struct FurtherWays {
+  std::vector<Route> ways;
+  Bytes least_bytes = 1;  ///< that a queue pair carries of a transfer
+};
+
+/// The number of queue pairs that a transfer of so many bytes takes.
+[[nodiscard]] inline std::uint32_t queue_pairs_of(const Route& route, Bytes bytes) {
+  if (route.further == nullptr) return 1;
+  return static_cast<std::uint32_t>(
+      std::clamp<Bytes>(bytes / route.further->least_bytes, 1, route.further->ways.size() + 1));
+}
+
+/// Calls visit(way, share) for the way of each queue pair that such a transfer takes, and its share of the bytes.
+template <typename Visit>
+void visit_ways(const Route& route, Bytes bytes, const Visit& visit) {
+  const std::uint32_t pairs = queue_pairs_of(route, bytes);
+  visit(route, 1.0 / pairs);
+  for (std::uint32_t pair = 1; pair < pairs; ++pair) visit(route.further->ways[pair - 1], 1.0 / pairs);
+}
 
 struct Npu {
   std::string name;  ///< host name in the XML
@@ -106,8 +135,9 @@ class Cluster {
   /// which holds one per process. Throws Error(bad_input, "platform") with file and line for what the check of
   /// sim/platform/check.hpp finds. Mistakes that only SimGrid finds may abort the process, so call this in a child
   /// (base/child_process.hpp). With edits, the platform is the file as changed by them (sim/platform/edit.hpp); path()
-  /// stays the path of the file.
-  explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {});
+  /// stays the path of the file. The routing is that of the file's property fabric.routing unless another one is given.
+  explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {},
+                   const std::optional<Routing>& routing = std::nullopt);
   Cluster& operator=(const Cluster&) = delete;
   ~Cluster();
 
@@ -127,6 +157,17 @@ class Cluster {
   /// they go from port to port (property `roce` of their hosts); asking for a route between NPUs without ports then
   /// throws Error(bad_input, "platform"). To be called before any route is asked for.
   void use_roce_between_servers();
+  /// For networks that are made later: how fabrics of the file choose among ways that cost the same. Routes found
+  /// before become invalid. Throws Error(bad_input, "routing") for a choice where the file has no fabric
+  /// (sim/fabric/graph.hpp) with several ways, and where ideal routing has no meaning.
+  void use_routing(const Routing& routing);
+  [[nodiscard]] const Routing& routing() const { return routing_; }
+  /// With ecmp, connections have so many queue pairs, each with a way of its own. To be called before any route is
+  /// asked for.
+  void use_queue_pairs(const QueuePairs& pairs);
+  /// Whether a transfer can go several ways at once.
+  [[nodiscard]] bool splits_transfers() const { return routing_.kind == RoutingKind::ecmp && queue_pairs_.count > 1; }
+
   /// Number of servers; server numbers are 0 … servers() − 1 in the order of the file's `server` properties.
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
   [[nodiscard]] std::span<const Link> links() const { return links_; }
@@ -150,8 +191,8 @@ class Cluster {
   /// Capacity of a link under the values in use, folded if it is.
   [[nodiscard]] BytesPerSecond capacity(LinkId link) const { return capacities_[link]; }
 
-  /// The route from one NPU to another, kept once found: the reference is good until use(), adjust(), fold() or
-  /// unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
+  /// The route from one NPU to another, kept once found: the reference is good until use(), adjust(), use_routing(),
+  /// fold() or unfold() is called. Throws Error(bad_input, "platform") naming the NPUs if there is none.
   [[nodiscard]] const Route& route(Rank source, Rank destination);
 
   /// The links from one host to another, as the zones of the file lead; empty if there is no way.
@@ -171,6 +212,10 @@ class Cluster {
   [[nodiscard]] Route find_route(Rank source, Rank destination);
   [[nodiscard]] Route find_route(Rank source, Rank destination, bool between_ports);
   [[nodiscard]] std::vector<LinkId> way_of(Route& route);
+  /// Fills in what follows from the links.
+  void complete(Route& route) const;
+  [[nodiscard]] std::vector<LinkId> fabric_way(Rank source, Rank destination, std::uint32_t queue_pair) const;
+  void add_queue_pairs(Route& route);
   [[nodiscard]] std::vector<LinkId> way_between_ports(Rank source, Rank destination) const;
 
   std::string path_;
@@ -187,9 +232,15 @@ class Cluster {
   std::map<LinkKind, LinkValues> values_;                          // used: those of kinds without an entry
   std::vector<LinkAdjustment> adjustments_;                        // by LinkId
   std::optional<LinkFold> fold_;
-  std::vector<BytesPerSecond> capacities_;  // by LinkId, under all of these
+  Routing routing_;
+  QueuePairs queue_pairs_;
+  std::shared_ptr<Fabric> fabric_;           // null: nothing is chosen; of all jobs
+  std::vector<std::uint32_t> fabric_hosts_;  // by rank: the NPU as a vertex of fabric_
+  std::shared_ptr<LinkBundles> bundles_;     // of ideal routing
+  std::vector<BytesPerSecond> capacities_;   // by LinkId, under all of these
   std::deque<Route> routes_;
-  FlatMap route_index_;  // source << 32 | destination -> index in routes_
+  std::deque<FurtherWays> further_ways_;  // of routes_
+  FlatMap route_index_;                   // source << 32 | destination -> index in routes_
 };
 
 }  // namespace hcclsim::sim

@@ -72,7 +72,10 @@ Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
 std::vector<std::string_view> variables_of(const RunSpec& spec) {
   std::vector<std::string_view> variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
                                           "HCCL_INTER_HCCS_DISABLE"};
-  if (spec.launch == hccl::LaunchMode::op) variables.emplace_back("HCCL_OP_EXPANSION_MODE");
+  if (spec.launch == hccl::LaunchMode::op) {
+    variables.emplace_back("HCCL_OP_EXPANSION_MODE");
+    variables.insert(variables.end(), queue_pairs.begin(), queue_pairs.end());
+  }
   return variables;
 }
 
@@ -167,6 +170,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.iterations = spec.iterations;
   training.network = spec.network;
   training.fold = spec.fold;
+  if (spec.hbm_contention) share_hbm(spec);
   mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
   failures = spec.failures;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
@@ -202,6 +206,33 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   add_start_up(spec);
   note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                  topology_of(training.replicas(), cluster));
+}
+
+void Experiment::share_hbm(const RunSpec& spec) {
+  if (spec.network == sim::NetworkKind::simgrid) {
+    bad_input("option",
+              "--hbm-contention on does not go with --network simgrid, whose transfers load links alone; give fluid");
+  }
+  if (!spec.faults.empty()) {
+    bad_input("option",
+              "--hbm-contention on does not go with --fault: when kernels that share an HBM stop, slow down or go on is "
+              "not simulated; leave out one of them");
+  }
+  training.hbm_contention = true;
+  notes.push_back(
+      fmt::format("HBM contention: kernels, copies and transfers of an NPU share {:g} GB/s of HBM, kernels and AI-core "
+                  "reductions take the AI cores one after the other; the costs of single collectives, where they are "
+                  "given, are those on NPUs that do nothing else",
+                  soc.hbm_bandwidth / giga));
+  if (!spec.gradients_file.empty()) {
+    notes.push_back(
+        fmt::format("HBM contention: {} does not tell what its kernels read and write, so transfers do not "
+                    "slow them down; updates follow the cost model",
+                    spec.gradients_file));
+  } else if (!spec.profiles.empty()) {
+    notes.emplace_back(
+        "HBM contention: of measured kernels, bytes are those of the cost model, where it has the kernel");
+  }
 }
 
 void Experiment::name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule) {

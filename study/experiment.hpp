@@ -63,6 +63,7 @@ struct Experiment : LoadedPlatform {
   std::vector<hccl::StartUp> start_up;  ///< of each stage: what is sent once before the first step
 
  private:
+  void share_hbm(const RunSpec& spec);
   /// `rule`: MindSpore's, of data parallelism; none: HCCL's split.
   void name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule);
   [[nodiscard]] models::Program load_program(const RunSpec& spec);

@@ -22,7 +22,7 @@ template <typename Work>
 auto on_cluster(const PlatformSpec& spec, const Work& work) {
   const std::string file = find_platform(spec.file);
   return in_own_process([&] {
-    sim::Cluster cluster(file, spec.edits);
+    sim::Cluster cluster(file, spec.edits, spec.routing);
     return work(cluster);
   });
 }

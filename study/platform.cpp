@@ -49,11 +49,15 @@ void place_on(const std::vector<Rank>& npus, sim::Cluster& cluster) {
   cluster.renumber(npus);
 }
 
-std::vector<std::string> without_effect(std::span<const hccl::HcclSetting> settings,
-                                        std::span<const std::string_view> obeyed, device::Generation generation) {
+/// Of `obeyed`, those that have an effect here: queue pairs where they go ways of their own.
+std::vector<std::string_view> with_effect(std::span<const std::string_view> obeyed, device::Generation generation,
+                                          const sim::Routing& routing) {
   std::vector<std::string_view> modelled(obeyed.begin(), obeyed.end());
   if (generation != device::Generation::a3) std::erase(modelled, inter_hccs_disable);
-  return unmodelled(settings, modelled);
+  if (routing.kind != sim::RoutingKind::ecmp || generation == device::Generation::a1) {
+    std::erase_if(modelled, [](std::string_view variable) { return std::ranges::count(queue_pairs, variable) > 0; });
+  }
+  return modelled;
 }
 
 }  // namespace
@@ -63,6 +67,9 @@ LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hc
     : rank_table(choice.file), cluster(on) {
   for (const sim::PlatformEdit& edit : cluster.edits()) {
     notes.push_back(fmt::format("platform edited: {}={}", edit.target, edit.value));
+  }
+  if (cluster.routing().kind != sim::RoutingKind::file) {
+    notes.push_back(fmt::format("routing of the fabric: {}", text_of(cluster.routing())));
   }
   if (!choice.npus_list.empty()) {
     place_on(choice.npus_list, cluster);
@@ -87,7 +94,9 @@ LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hc
   costs = device::read_task_costs(cluster, notes);
   config = read_hccl_config(settings, soc.generation, notes);
   if (config.op_expansion != hccl::OpExpansion::aiv) costs = costs_in(config.op_expansion, std::move(costs));
-  unmodelled = without_effect(settings, obeyed, soc.generation);
+  const std::vector<std::string_view> modelled = with_effect(obeyed, soc.generation, cluster.routing());
+  unmodelled = hccl::unmodelled(settings, modelled);
+  if (std::ranges::count(modelled, queue_pairs.front()) > 0) cluster.use_queue_pairs(config.queue_pairs);
   const bool roce = config.inter_hccs_disabled && soc.generation == device::Generation::a3 && cluster.servers() > 1;
   if (roce) cluster.use_roce_between_servers();
   if (!table.has_value()) return;

@@ -34,6 +34,7 @@ struct PlatformSpec {
   RankTableChoice rank_table{};
   std::vector<hccl::HcclSetting> hccl_settings{};  ///< of environment and options
   std::vector<sim::PlatformEdit> edits{};          ///< of what the file says
+  std::optional<sim::Routing> routing{};           ///< of fabrics; none: as the file says
 };
 
 /// What a result says of the platform on which it was found.
@@ -46,6 +47,9 @@ struct PlatformFacts {
   std::vector<std::string> notes{};       ///< sentences: ignored settings, fall-backs
 };
 
+/// How connections over RDMA are cut into queue pairs: HCCL does so in op mode alone, and not on 910A.
+inline constexpr std::array<std::string_view, 2> queue_pairs{"HCCL_RDMA_QPS_PER_CONNECTION", "HCCL_MULTI_QP_THRESHOLD"};
+
 /// What has an effect on schedules that are made: how their bytes go and how long their ranks wait for each other.
 inline constexpr std::array<std::string_view, 2> obeyed_by_schedules{"HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
 
@@ -53,8 +57,8 @@ inline constexpr std::array<std::string_view, 2> obeyed_by_schedules{"HCCL_EXEC_
 /// them.
 struct LoadedPlatform {
   /// `obeyed`: the variables of HCCL that have an effect on what the command does; HCCL_INTER_HCCS_DISABLE, which A3
-  /// alone has, counts where it can. Changes the cluster, of which no route may have been asked for, and which must
-  /// outlive the object. Throws Error(bad_input).
+  /// alone has, counts where it can, and the number of queue pairs where they go ways of their own. Changes the
+  /// cluster, of which no route may have been asked for, and which must outlive the object. Throws Error(bad_input).
   LoadedPlatform(const RankTableChoice& choice, std::span<const hccl::HcclSetting> settings,
                  std::span<const std::string_view> obeyed, sim::Cluster& on);
 

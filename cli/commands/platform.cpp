@@ -149,7 +149,7 @@ void add_platform_command(Command& app) {
         .with_default();
     generating
         .add("--fabric", text(options->fabric),
-             "star, or fat-tree[:levels=2|3,oversubscription=R,leaf=server|rail,leaf-size=K]")
+             "star, or fat-tree[:levels=2|3,oversubscription=R,leaf=server|rail,leaf-size=K,routing=dmodk|ecmp|ideal]")
         .with_default();
     add_output_option(generating, "--output", options->output).value_name("TEXT");
     generating.on_run([options] { generate(*options); });

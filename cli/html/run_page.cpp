@@ -39,6 +39,13 @@ Json assumptions(const RunReport& report) {
   Json rows = speed_rows(report.link_sources);
   rows.push_back({fmt::format("Network: {}, all {} transfers completed", report.network, report.step.transfers),
                   "every NPU was simulated", "simulated"});
+  const bool shared = report.shared_hbm > 0;
+  rows.push_back({fmt::format("HBM contention: {}", shared ? "on" : "off"),
+                  shared ? fmt::format("kernels, copies and transfers of an NPU share {:g} GB/s, AI-core reductions "
+                                       "queue with kernels",
+                                       report.shared_hbm / giga)
+                         : "kernels, copies and transfers of an NPU do not slow each other down",
+                  shared ? "simulated" : "assumed"});
   return rows;
 }
 

@@ -82,6 +82,7 @@ void add_collective_options(Command& command, CollectiveOptions& options) {
   command.begin_group();
   add_collective_choice(command, "op", options);
   add_platform_edits(command, options.spec.platform.edits);
+  add_routing_options(command, options.spec.platform.routing, options.spec.routing_seeds);
   add_network_option(command, options.spec.network);
   add_faults(command, options.spec.faults);
   command.add("--extended", flag(options.extended), "Also bus bandwidth, bound, algorithm, what limits it, formula");

@@ -26,6 +26,11 @@ namespace {
 /// JSON on one line, as the database keeps it.
 std::string compact(const std::string& json) { return Json::parse(json).dump(); }
 
+/// Points of different routings share a loaded platform.
+void use_routing(const study::PlatformSpec& spec, sim::Cluster& cluster) {
+  if (spec.routing.has_value()) cluster.use_routing(*spec.routing);
+}
+
 class RunPoint : public PointCommand {
  public:
   RunPoint() : PointCommand("run") { add_run_options(options(), values_); }
@@ -37,6 +42,7 @@ class RunPoint : public PointCommand {
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& interruption) override {
     finish_run_options(options(), values_);
     values_.format = OutputFormat::json;
+    use_routing(values_.spec.platform, cluster);
     if (values_.ps.enabled) return compute_with_servers(cluster);
     study::Experiment experiment(values_.spec, cluster);
     std::optional<study::TrainingClock> clock;
@@ -89,6 +95,8 @@ class CollectivePoint : public PointCommand {
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
     study::MeasureSpec spec = measure_spec(options(), values_);
     spec.uncertainty = false;  // a sweep varies what is assumed itself
+    spec.routing_seeds = 0;    // … and the routing
+    use_routing(spec.platform, cluster);
     const Measurement measurement = measure_collective(spec, cluster);
     if (!measurement.ok()) throw Error(ErrorCode::check_failed, "collective", values_.op + " gives wrong results");
     const MeasurementRow& largest = measurement.rows.back();
@@ -110,6 +118,7 @@ class JobPoint : public PointCommand {
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
     finish_job_options(options(), values_);
+    use_routing(values_.run.spec.platform, cluster);
     const study::JobResult result = study::run_job(values_.spec, cluster);
     if (result.numerics.has_value() && result.numerics->failure.has_value()) throw Error(*result.numerics->failure);
     study::Computed computed{.result = compact(job_json(result))};
@@ -171,10 +180,12 @@ study::LoadGroup group_loader(const Interruption& interruption) {
     command->set(first.inputs);
     auto cluster = std::make_shared<sim::Cluster>(first.files.at("platform"), command->platform_edits());
     study::require_unchanged(first, "platform");
-    return [cluster = std::move(cluster), &interruption](const study::Point& point) {
-      const std::unique_ptr<PointCommand> one = PointCommand::make(point.command);
-      one->set(point.inputs);
-      study::Computed computed = one->compute(*cluster, interruption);
+    // Each point is computed in a process of its own, which begins with these: a platform and an unused command.
+    std::shared_ptr<PointCommand> unused = PointCommand::make(first.command);
+    return [cluster = std::move(cluster), unused = std::move(unused), &interruption](const study::Point& point) {
+      if (point.command != unused->name()) internal_error("'{}' in a group of '{}'", point.command, unused->name());
+      unused->set(point.inputs);
+      study::Computed computed = unused->compute(*cluster, interruption);
       for (const auto& [input, path] : point.files) {
         if (input != "platform") study::require_unchanged(point, input);  // that one is in memory
       }

@@ -92,6 +92,7 @@ void add_cluster_options(Command& command, RunOptions& options) {
   command.add("--platform", read_file(options.platform), "Platform file, or name of one of 'hcclsim platform list'")
       .with_default();
   add_platform_edits(command, options.spec.platform.edits);
+  add_routing_options(command, options.spec.platform.routing, options.routing_seeds);
   command.add("--npus", whole_number(options.spec.npus, 1, max_npus), "Number of NPUs, the first ones (default: all)");
   add_rank_table_option(command, options.spec.platform.rank_table);
   command
@@ -194,6 +195,12 @@ void add_simulation_options(Command& command, RunOptions& options) {
           "Of ranks that provably do the same at the same dates, one is simulated: auto (where there are any, with the "
           "network fluid), off, require (an error if there are none)")
       .with_default("auto");
+  command
+      .add("--hbm-contention", on_off(options.spec.hbm_contention),
+           "Kernels, copies, SDMA and RDMA of an NPU share its HBM, and AI-core reductions queue with kernels; needs "
+           "the "
+           "network fluid")
+      .with_default("off");
   command
       .add("--start-skew", parsed(parse_skew, options.spec.skew.start_skew),
            "Ranks start within this time, such as 100us")

@@ -47,11 +47,12 @@ struct RunOptions {
   std::string step_trace{};     ///< file of the iteration trace; empty: none
   std::string gradients_out{};  ///< file of the gradients' dates; empty: none
   OutputFormat format = OutputFormat::text;
-  std::string config{};     ///< file of options; empty: none
-  HtmlReport html{};        ///< of `hcclsim report run`; without a path: none
-  bool advice = false;      ///< the comparisons of the text form in JSON too
-  bool explain = false;     ///< why each algorithm was chosen
-  std::uint32_t links = 0;  ///< the busiest ones that are listed; 0: none
+  std::string config{};             ///< file of options; empty: none
+  HtmlReport html{};                ///< of `hcclsim report run`; without a path: none
+  bool advice = false;              ///< the comparisons of the text form in JSON too
+  bool explain = false;             ///< why each algorithm was chosen
+  std::uint32_t links = 0;          ///< the busiest ones that are listed; 0: none
+  std::uint32_t routing_seeds = 0;  ///< of routing ecmp that are compared
   bool uncertainty = true;
   bool explain_memory = false;       ///< the tensors that are alive at the peak
   bool explain_uncertainty = false;  ///< what each assumption alone does to the step

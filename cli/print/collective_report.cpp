@@ -12,6 +12,7 @@
 #include "cli/print/folded.hpp"
 #include "cli/print/link_report.hpp"
 #include "cli/print/output.hpp"
+#include "cli/print/routing.hpp"
 #include "cli/print/uncertainty.hpp"
 
 namespace hcclsim::cli {
@@ -61,6 +62,16 @@ std::string uncertainty_lines(const Measurement& measurement, bool explained) {
   return lines;
 }
 
+std::string routing_lines(const Measurement& measurement) {
+  std::string lines;
+  for (const MeasurementRow& row : measurement.rows) {
+    if (!row.routing.has_value()) continue;
+    lines += fmt::format("Hashed ways: {} bytes {}\n", row.size,
+                         routing_text(*row.routing, [](Seconds time) { return microseconds(time, 2) + " us"; }));
+  }
+  return lines;
+}
+
 Json json_of(const MeasurementRow& row, const Measurement& measurement, const MeasureSpec& spec,
              const std::string& op) {
   Json json{{"op", op},
@@ -78,6 +89,7 @@ Json json_of(const MeasurementRow& row, const Measurement& measurement, const Me
   if (row.formula.has_value()) json["formula_s"] = *row.formula;
   if (row.ranks_simulated > 0) json["folded"] = folded_json(row.ranks_simulated);
   if (row.uncertainty.has_value()) json["uncertainty"] = uncertainty_json(*row.uncertainty);
+  if (row.routing.has_value()) json["routing"] = routing_json(*row.routing);
   return json;
 }
 
@@ -104,7 +116,7 @@ std::string collective_text(const Measurement& measurement, const MeasureSpec& s
     text += '\n';
   }
   text += check_line(measurement) + uncertainty_lines(measurement, spec.explained_uncertainty) +
-          explanation_text(measurement.explanation);
+          routing_lines(measurement) + explanation_text(measurement.explanation);
   if (measurement.links.has_value()) {
     text += link_report_text(*measurement.links,
                              fmt::format("Busiest links of one call of {} bytes alone", measurement.rows.back().size));

@@ -15,6 +15,7 @@
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
 #include "cli/print/profile_report.hpp"
+#include "cli/print/routing.hpp"
 #include "cli/print/run_report.hpp"
 #include "cli/print/uncertainty.hpp"
 
@@ -203,6 +204,7 @@ std::string json_report(const RunReport& report) {
             {"hcom_parallel", report.hcom_parallel},
             {"launch", report.launch},
             {"network", report.network},
+            {"hbm_contention", report.shared_hbm > 0 ? "on" : "off"},
             {"settings", settings_json(report)},
             {"segment_log", segment_log(report)},
             {"segments", segments_json(report)},
@@ -224,6 +226,7 @@ std::string json_report(const RunReport& report) {
         {"steps_s", report.faults->steps},
         {"step_time_without_s", report.faults->without.has_value() ? Json(*report.faults->without) : Json(nullptr)}};
   }
+  if (report.routing.has_value()) json["routing"] = routing_json(*report.routing);
   if (report.lists_links && report.links.has_value()) add_links_json(json, *report.links);
   if (report.goodput.has_value()) json["goodput"] = goodput_json(*report.goodput);
   if (report.compression.has_value()) json["compression"] = compression_json(*report.compression);

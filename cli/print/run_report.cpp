@@ -65,7 +65,8 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
   std::vector<std::string> faults;
   for (const sim::Fault& fault : options.spec.faults) faults.push_back(fault.text);
   const auto& fused = options.spec.fused_attention;
-  const std::array<std::pair<const char*, std::string>, 13> where_given{
+  const auto& routing = options.spec.platform.routing;
+  const std::array<std::pair<const char*, std::string>, 15> where_given{
       {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
        {"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
@@ -78,7 +79,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"group", fmt::format("{}", fmt::join(groups, " "))},
        {"split-group", options.spec.split_group},
        {"jitter-shape", skew.shape == device::JitterShape::normal ? "" : std::string(name_of(skew.shape))},
-       {"fault", fmt::format("{}", fmt::join(faults, ", "))}}};
+       {"fault", fmt::format("{}", fmt::join(faults, ", "))},
+       {"hbm-contention", options.spec.hbm_contention ? "on" : ""},
+       {"routing", routing.has_value() ? text_of(*routing) : ""}}};
   for (const auto& [name, value] : where_given) {
     if (!value.empty()) settings.emplace_back(name, value);
   }

@@ -16,6 +16,7 @@
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
 #include "cli/print/profile_report.hpp"
+#include "cli/print/routing.hpp"
 #include "cli/print/run_report.hpp"
 #include "cli/print/uncertainty.hpp"
 
@@ -80,6 +81,10 @@ std::string step_line(const RunReport& report) {
     line += "Range of the step over what is assumed:\n" + effects_table(*report.uncertainty);
   } else if (report.uncertainty.has_value() && !report.uncertainty->effects.empty()) {
     line += fmt::format("Matters most: {}\n", largest_effects(*report.uncertainty));
+  }
+  if (report.routing.has_value()) {
+    line += fmt::format("Hashed ways: step {}\n",
+                        routing_text(*report.routing, [](Seconds time) { return fmt::format("{:.3f} ms", ms(time)); }));
   }
   if (const auto spread = report.spread(); spread.has_value()) {
     const std::string least = fmt::format("{:.3f}", ms(spread->least));
@@ -326,11 +331,15 @@ std::string busiest_links(const RunReport& report) {
   return link_report_text(*report.links, fmt::format("Busiest links of the last step of rank {}", report.rank));
 }
 
+std::string contention_text(BytesPerSecond shared_hbm) {
+  return shared_hbm > 0 ? fmt::format("contention on ({:g} GB/s shared)", shared_hbm / giga) : "contention off";
+}
+
 std::string foot(const RunReport& report) {
   constexpr double gibibyte = 0x1p30;
   std::string text =
-      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU.", static_cast<double>(report.hbm.peak()) / gibibyte,
-                  static_cast<double>(report.hbm_capacity) / gibibyte);
+      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU, {}.", static_cast<double>(report.hbm.peak()) / gibibyte,
+                  static_cast<double>(report.hbm_capacity) / gibibyte, contention_text(report.shared_hbm));
   text += links_text(report);
   text +=
       fmt::format("\nNetwork: {}, all {} transfers completed.", report.network, with_thousands(report.step.transfers));

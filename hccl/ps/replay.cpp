@@ -230,7 +230,8 @@ void Replay::compute_passes(std::uint32_t number, std::uint32_t step) {
   Worker& worker = *workers_[number];
   if (!tables_.empty()) worker.weights.prepare(pool_);
   const device::StepInput input{.loss_scale = 1,
-                                .dropout_seed = counter_bits(options_.seed, random_stream::dropout + number, step)};
+                                .dropout_seed = counter_bits(options_.seed, random_stream::dropout, step),
+                                .first_sample = std::uint64_t{number} * graph_.batch()};
   const device::StepOutput output = workspace_->step(worker.weights, worker.batch, input, worker.gradients);
   worker.figures = {.worker = number,
                     .step = step,

@@ -66,9 +66,11 @@ void PsWire::start(Pair pair) {
     loop_.at(date, order, *this, known->second);
     return;
   }
-  for (const sim::LinkId link : way->links) {
-    link_bytes_[link] += static_cast<double>(message.bytes) * way->write_factor;
-  }
+  visit_ways(*way, message.bytes, [&](const sim::Route& part, double share) {
+    for (const sim::LinkId link : part.links) {
+      link_bytes_[link] += static_cast<double>(message.bytes) * part.write_factor * share;
+    }
+  });
   network_.transfer(*way, sim::Access::write, message.bytes, date, order, *this, known->second);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/runtime/shared_npus.hpp"
 
 namespace hcclsim::hccl {
 CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communicator, const Seats& seats,
@@ -146,7 +147,7 @@ void CollectiveRun::advance(Rank place, std::uint32_t number) {
         break;
       case TaskKind::copy:
       case TaskKind::reduce:
-        reduce_or_copy(place, number);
+        if (!reduce_or_copy(place, number)) return;
         break;
       case TaskKind::write:
       case TaskKind::read:
@@ -183,8 +184,8 @@ bool CollectiveRun::try_wait(Rank place, std::uint32_t number) {
   const Seconds start = queue.date;
   if (slot.date - start > machine_.exec_timeout || std::isinf(slot.date)) {
     const Seconds overdue = std::max(start + machine_.exec_timeout, machine_.loop.now());
-    const sim::EventOrder order = event_order(npu(place), members_[place].stream, number);
-    if (!std::isinf(overdue)) machine_.loop.at(overdue, order, overdue_, 0);
+    const sim::EventOrder order = order_of(place, number);
+    if (!std::isinf(overdue)) machine_.loop.at(overdue, order, overdue_, overdue_tag);
     return false;
   }
   if (slot.date > queue.date) {
@@ -223,7 +224,7 @@ bool CollectiveRun::post(Rank place, std::uint32_t number) {
   }
   slot.date = queue.date;
   if (machine_.faults != nullptr && !local) {
-    const sim::Route& route = machine_.cluster.route(npu(place), communicator_.ranks[peer]);
+    const sim::Route& route = machine_.cluster.route(npu_of(place), communicator_.ranks[peer]);
     slot.date = machine_.faults->passes(route, queue.date);
   }
   slot.path = paths_.share(queue.path);
@@ -260,7 +261,9 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number) {
   }
   const Bytes bytes = queue.bytes;
   const double load = static_cast<double>(bytes) * (reads ? queue.route->read_factor : queue.route->write_factor);
-  for (const sim::LinkId link : queue.route->links) loads_.add(link, load);
+  visit_ways(*queue.route, bytes, [&](const sim::Route& way, double share) {
+    for (const sim::LinkId link : way.links) loads_.add(link, load * share);
+  });
   ++transfers_;
   queue.task_start = queue.date;
   const Seconds ready = later(place, queue.date, machine_.costs.transfer_setup(queue.route->transport, bytes));
@@ -273,34 +276,54 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number) {
   queue.first_byte = ready + latency;
   if (queue.rate > 0 && !machine_.moves_all) {
     queue.date = queue.first_byte + load / queue.rate;
-    end_transfer(place, number);
-    return true;
+    return end_transfer(place, number);
   }
-  const sim::EventOrder order = event_order(here, members_[place].stream, number);
-  machine_.network.transfer(*queue.route, reads ? sim::Access::read : sim::Access::write, bytes, ready, order, *this,
-                            index_of(place, number));
+  const sim::Access access = reads ? sim::Access::read : sim::Access::write;
+  const sim::EventOrder order = order_of(place, number);
+  const std::uint64_t tag = tag_of(place, number, Ending::transfer);
+  if (machine_.shared != nullptr) {
+    const bool reduces_inline = reduces(task.kind) && !leaves_reduction(queue);
+    machine_.shared->transfer(*queue.route, access, queue.bytes, reduces_inline, ready, order, *this, tag);
+  } else {
+    machine_.network.transfer(*queue.route, access, queue.bytes, ready, order, *this, tag);
+  }
   return false;
 }
 
 void CollectiveRun::on_event(std::uint64_t tag) {
-  const auto place = static_cast<Rank>(tag / schedule_->queues);
-  const auto number = static_cast<std::uint32_t>(tag % schedule_->queues);
+  const std::uint64_t index = tag >> 2;
+  const auto place = static_cast<Rank>(index / schedule_->queues);
+  const auto number = static_cast<std::uint32_t>(index % schedule_->queues);
   Queue& queue = queue_of(place, number);
   queue.date = machine_.loop.now();
-  end_transfer(place, number);
+  switch (static_cast<Ending>(tag & 3)) {
+    case Ending::transfer:
+      if (!end_transfer(place, number)) return;
+      break;
+    case Ending::copy:
+      end_copy(place, number);
+      break;
+    case Ending::reduction:
+      end_reduction(place, number);
+      break;
+  }
   queue.walk.next();
   ++queue.number;
   woken_.push_back({place, number});
   drain();
 }
 
-void CollectiveRun::end_transfer(Rank place, std::uint32_t number) {
+bool CollectiveRun::leaves_reduction(const Queue& queue) const {
+  return reduces(queue.walk.task()->kind) && !reduces_on_the_way_.at(static_cast<std::size_t>(queue.route->transport));
+}
+
+bool CollectiveRun::end_transfer(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
   const Bytes bytes = queue.bytes;
   const Task& task = *queue.walk.task();
   add_to_path(queue);
   if (machine_.flows != nullptr) log_flow(members_[place], queue);
-  const bool by_core = reduces(task.kind) && !reduces_on_the_way_.at(static_cast<std::size_t>(queue.route->transport));
+  const bool by_core = leaves_reduction(queue);
   if (members_[place].traced) {
     record(place, number,
            {.kind = reduces(task.kind) && !by_core ? sim::SpanKind::reduce : sim::SpanKind::copy,
@@ -311,7 +334,7 @@ void CollectiveRun::end_transfer(Rank place, std::uint32_t number) {
             .transport = queue.route->transport,
             .link = machine_.cluster.links()[queue.route->slowest].kind});
   }
-  if (by_core) reduce_by_core(place, number, bytes);  // from scratch memory, at the destination
+  return !by_core || reduce_by_core(place, number);  // from scratch memory, at the destination
 }
 
 void CollectiveRun::add_to_path(Queue& queue) {
@@ -377,33 +400,60 @@ void CollectiveRun::log_flow(const Member& member, const Queue& queue) const {
                                    .end = queue.date});
 }
 
-void CollectiveRun::reduce_or_copy(Rank place, std::uint32_t number) {
+bool CollectiveRun::reduce_or_copy(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
   const Task& task = *queue.walk.task();
-  const Bytes bytes = queue.walk.bytes(*schedule_, members_[place].rank);
-  if (bytes == 0) return;
-  const Seconds start = queue.date;
-  if (task.kind == TaskKind::copy) {
-    // Every byte is read from and written to HBM.
-    queue.date = later(place, start,
-                       machine_.costs.transfer_setup(sim::Transport::sdma, bytes) +
-                           2 * static_cast<double>(bytes) / machine_.soc.hbm_bandwidth);
-    paths_.own(queue.path).copying += queue.date - start;
-    if (queue.date > start && members_[place].traced) {
-      record(place, number, {.kind = sim::SpanKind::copy, .start = start, .bytes = bytes});
-    }
-  } else if (task.by_core) {
-    reduce_by_core(place, number, bytes);
+  queue.bytes = queue.walk.bytes(*schedule_, members_[place].rank);
+  if (queue.bytes == 0) return true;
+  if (task.kind == TaskKind::copy) return copy(place, number);
+  return !task.by_core || reduce_by_core(place, number);
+}
+
+bool CollectiveRun::copy(Rank place, std::uint32_t number) {
+  Queue& queue = queue_of(place, number);
+  queue.task_start = queue.date;
+  const Seconds setup = machine_.costs.transfer_setup(sim::Transport::sdma, queue.bytes);
+  if (machine_.shared != nullptr) {
+    machine_.shared->copy(npu_of(place), queue.bytes, queue.date + setup, order_of(place, number), *this,
+                          tag_of(place, number, Ending::copy));
+    return false;
+  }
+  // Every byte is read from and written to HBM.
+  const Seconds duration = setup + 2 * static_cast<double>(queue.bytes) / machine_.soc.hbm_bandwidth;
+  queue.date = later(place, queue.date, duration);
+  end_copy(place, number);
+  return true;
+}
+
+void CollectiveRun::end_copy(Rank place, std::uint32_t number) {
+  Queue& queue = queue_of(place, number);
+  paths_.own(queue.path).copying += queue.date - queue.task_start;
+  if (queue.date > queue.task_start && members_[place].traced) {
+    record(place, number, {.kind = sim::SpanKind::copy, .start = queue.task_start, .bytes = queue.bytes});
   }
 }
 
-void CollectiveRun::reduce_by_core(Rank place, std::uint32_t number, Bytes bytes) {
+bool CollectiveRun::reduce_by_core(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
-  const Seconds start = queue.date;
-  queue.date = later(place, start, machine_.costs.local_reduce(bytes));
-  paths_.own(queue.path).reducing += queue.date - start;
+  queue.task_start = queue.date;
+  if (machine_.shared != nullptr) {
+    machine_.shared->reduce(reducer_of(place, queue), queue.bytes, queue.date, order_of(place, number), *this,
+                            tag_of(place, number, Ending::reduction));
+    return false;
+  }
+  queue.date = later(place, queue.date, machine_.costs.local_reduce(queue.bytes));
+  end_reduction(place, number);
+  return true;
+}
+
+/// The time of a reduction includes that in which it waits for the AI cores; its span does not.
+void CollectiveRun::end_reduction(Rank place, std::uint32_t number) {
+  Queue& queue = queue_of(place, number);
+  paths_.own(queue.path).reducing += queue.date - queue.task_start;
+  const Seconds start =
+      machine_.shared == nullptr ? queue.task_start : machine_.shared->began(reducer_of(place, queue));
   if (queue.date > start && members_[place].traced) {
-    record(place, number, {.kind = sim::SpanKind::local_reduce, .start = start, .bytes = bytes});
+    record(place, number, {.kind = sim::SpanKind::local_reduce, .start = start, .bytes = queue.bytes});
   }
 }
 

@@ -34,8 +34,11 @@
 /// A queue knows its own date: tasks of known duration (posts, set-ups, local reductions) only move that date forward,
 /// and a post reaches its peer with the date at which it was made. Only transfers whose end depends on what else the
 /// links carry go through the event loop: two events each, whatever the number of other tasks. Those over private links
-/// (private_links.hpp) have a known duration, too.
+/// (private_links.hpp) have a known duration, too. On shared NPUs (shared_npus.hpp) copies and reductions go through
+/// the event loop as well.
 namespace hcclsim::hccl {
+
+class SharedNpus;
 
 /// Takes what links carry in one training iteration, while it is simulated: bytes as they load the links' capacity.
 struct CarriedBytes {
@@ -60,6 +63,9 @@ struct Machine {
   CarriedBytes* carried = nullptr;  ///< null: nobody asks for it
   bool moves_all = true;  ///< the network moves what goes over private links, too: with events, like all others
   const sim::FaultPlan* faults = nullptr;  ///< null: nothing goes wrong
+  /// NPUs whose HBM and AI cores are shared; then `network` is theirs, no links are private, and nothing goes wrong.
+  /// Null: they are not.
+  SharedNpus* shared = nullptr;
 };
 
 /// The tasks of a rank as its host issues them: number k of them, counted from 0 in the order of the walk, does not
@@ -90,11 +96,13 @@ struct CollectiveStats {
 
 class CollectiveRun final : public sim::EventHandler {
  public:
+  static constexpr std::uint64_t overdue_tag = ~std::uint64_t{0};
+
   /// Called when a rank has finished; `caller` is what it passed to arrive(), `date` may lie ahead of the clock.
   using Done = std::function<void(const CollectiveRun& run, std::uint32_t caller, Seconds date)>;
 
-  /// `name` is a number of the trace's names. Members are named by their places in `seats`. `overdue` is called at the
-  /// date at which a member has waited for a notify for Machine::exec_timeout.
+  /// `name` is a number of the trace's names. Members are named by their places in `seats`. `overdue` is called
+  /// with `overdue_tag` at the date at which a member has waited for a notify for Machine::exec_timeout.
   CollectiveRun(const Machine& machine, const Communicator& communicator, const Seats& seats,
                 std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence, Done done,
                 sim::EventHandler& overdue);
@@ -118,20 +126,20 @@ class CollectiveRun final : public sim::EventHandler {
   [[nodiscard]] std::optional<Seconds> arrival(Rank place) const;
   [[nodiscard]] std::uint32_t caller(Rank place) const { return members_[place].caller; }
 
-  void on_event(std::uint64_t tag) override;  // a transfer has ended
+  void on_event(std::uint64_t tag) override;  // a transfer has ended; on shared NPUs a copy or reduction, too
 
  private:
   struct Queue {
     QueueWalk walk;
     Seconds date = 0;                    // where the queue stands in time
     PathPool::Id path = PathPool::none;  // that led there
-    Seconds task_start = 0;              // of the transfer under way, for the trace
+    Seconds task_start = 0;              // of the transfer, copy or reduction under way, for the trace
     Seconds first_byte = 0;              // of it, behind set-up and latency
     const sim::Route* route = nullptr;   // of the last transfer: rounds mostly use the same
     BytesPerSecond rate = 0;             // of it, if its links are private
     sim::LinkId slowest = 0;             // of its links
     BytesPerSecond capacity = 0;         // of its slowest link
-    Bytes bytes = 0;                     // of the transfer under way
+    Bytes bytes = 0;                     // of what is under way
     std::uint64_t number = 0;            // of its task, in the order in which the host issues the rank's tasks
     bool active = false;
   };
@@ -172,19 +180,23 @@ class CollectiveRun final : public sim::EventHandler {
   [[nodiscard]] bool try_wait(Rank place, std::uint32_t number);
   /// False if its NPU is lost before the notify is sent.
   [[nodiscard]] bool post(Rank place, std::uint32_t number);
-  /// The NPU that does the member's part.
-  [[nodiscard]] Rank npu(Rank place) const { return communicator_.ranks[members_[place].rank]; }
   /// When the member's NPU is done with a task of this duration that begins at `date`; never if it is lost before.
   [[nodiscard]] Seconds later(Rank place, Seconds date, Seconds duration) const {
-    return machine_.faults == nullptr ? date + duration : machine_.faults->end_of_task(npu(place), date, duration);
+    return machine_.faults == nullptr ? date + duration : machine_.faults->end_of_task(npu_of(place), date, duration);
   }
   /// Where the current task of a queue stands, if it does not go on by itself.
   [[nodiscard]] Waiting waiting_at(Rank place, const Queue& queue) const;
   [[nodiscard]] std::optional<Rank> poster_of(Rank place, std::uint32_t slot) const;
   /// True if the transfer has ended at the queue's new date, false if an event will end it.
   [[nodiscard]] bool start_transfer(Rank place, std::uint32_t number);
-  /// The transfer has ended at the queue's date.
-  void end_transfer(Rank place, std::uint32_t number);
+  /// What an event of a queue ends.
+  enum class Ending : std::uint8_t { transfer, copy, reduction };
+  [[nodiscard]] std::uint64_t tag_of(Rank place, std::uint32_t number, Ending what) const {
+    return std::uint64_t{index_of(place, number)} << 2 | static_cast<std::uint64_t>(what);
+  }
+  /// The transfer has ended at the queue's date. All of these are true if the task has, too, at the new one, and false
+  /// if an event will end it.
+  [[nodiscard]] bool end_transfer(Rank place, std::uint32_t number);
   /// Adds the transfer that has just ended to the path of its queue.
   void add_to_path(Queue& queue);
   /// The link that limits a transfer over private links: the slowest one.
@@ -194,8 +206,22 @@ class CollectiveRun final : public sim::EventHandler {
   /// Whether a link limits the path more than the one that is named so far.
   [[nodiscard]] bool limits_more(sim::LinkId link, sim::LinkId named) const;
   void log_flow(const Member& member, const Queue& queue) const;
-  void reduce_or_copy(Rank place, std::uint32_t number);
-  void reduce_by_core(Rank place, std::uint32_t number, Bytes bytes);
+  [[nodiscard]] bool reduce_or_copy(Rank place, std::uint32_t number);
+  [[nodiscard]] bool copy(Rank place, std::uint32_t number);
+  void end_copy(Rank place, std::uint32_t number);
+  [[nodiscard]] bool reduce_by_core(Rank place, std::uint32_t number);
+  void end_reduction(Rank place, std::uint32_t number);
+  /// Whether the reduction of a transfer is left to an AI core.
+  [[nodiscard]] bool leaves_reduction(const Queue& queue) const;
+  [[nodiscard]] sim::EventOrder order_of(Rank place, std::uint32_t number) const {
+    return event_order(npu_of(place), members_[place].stream, number);
+  }
+  /// The NPU that does the member's part.
+  [[nodiscard]] Rank npu_of(Rank place) const { return communicator_.ranks[members_[place].rank]; }
+  /// That whose AI cores do the reduction of a queue's task.
+  [[nodiscard]] Rank reducer_of(Rank place, const Queue& queue) const {
+    return queue.walk.task()->kind == TaskKind::reduce ? npu_of(place) : queue.route->destination;
+  }
   void record(Rank place, std::uint32_t queue, sim::Span span);
   /// Number of a post for the trace, unique among the collectives of the communicator.
   [[nodiscard]] std::uint64_t flow_of(std::uint32_t post) const { return (sequence_ << 32) + post; }

@@ -55,6 +55,12 @@ Waiting CollectiveRun::waiting_at(Rank place, const Queue& queue) const {
     waiting.route = queue.route;
     return waiting;
   }
+  if (!is_wait(task->kind)) {
+    waiting.what = Waiting::For::work;
+    waiting.bytes = queue.bytes;
+    waiting.since = queue.task_start;
+    return waiting;
+  }
   waiting.notify = queue.walk.notify();
   const Slot& slot = slots_[std::size_t{place} * schedule_->notifies + waiting.notify];
   waiting.sent = slot.date != unset;
@@ -65,7 +71,7 @@ Waiting CollectiveRun::waiting_at(Rank place, const Queue& queue) const {
     return waiting;
   }
   waiting.peer = communicator_.ranks[*poster];
-  if (waiting.peer != npu(place)) waiting.route = &machine_.cluster.route(waiting.peer, npu(place));
+  if (waiting.peer != npu_of(place)) waiting.route = &machine_.cluster.route(waiting.peer, npu_of(place));
   return waiting;
 }
 

@@ -16,7 +16,7 @@ namespace {
 /// What matters most comes first: what does not go on by itself, then what has lasted longest.
 bool matters_more(const Waiting& one, const Waiting& other) {
   const auto kind = [](const Waiting& waiting) {
-    return waiting.what == Waiting::For::npu ? 0 : waiting.what == Waiting::For::transfer ? 1 : 2;
+    return waiting.what == Waiting::For::npu ? 0 : waiting.what != Waiting::For::notify ? 1 : 2;
   };
   if (kind(one) != kind(other)) return kind(one) < kind(other);
   return one.since < other.since;
@@ -80,6 +80,15 @@ std::optional<std::uint32_t> Runtime::stream_to_record(Rank npu, const Task& wai
   return std::nullopt;
 }
 
+std::string Runtime::cause_of_transfer(const Waiting& transfer, Seconds date) const {
+  std::string cause;
+  if (machine_.faults == nullptr) return cause;
+  sim::visit_ways(*transfer.route, transfer.bytes, [&](const sim::Route& way, double) {
+    if (cause.empty() || machine_.faults->stops(way, date)) cause = machine_.faults->cause(way, date);
+  });
+  return cause;
+}
+
 Runtime::Origin Runtime::origin(const Obstacle& obstacle, Seconds date) const {
   const Stream& stream = streams_[obstacle.stream];
   const Task& task = stream.tasks.front();
@@ -90,9 +99,11 @@ Runtime::Origin Runtime::origin(const Obstacle& obstacle, Seconds date) const {
     return {.cause = machine_.faults->cause(stream.rank, sim::FaultPlan::never)};
   }
   if (obstacle.waiting.has_value() && obstacle.waiting->what == Waiting::For::transfer) {
-    const sim::Route& route = *obstacle.waiting->route;
-    const std::string cause = machine_.faults == nullptr ? "" : machine_.faults->cause(route, date);
+    const std::string cause = cause_of_transfer(*obstacle.waiting, date);
     return {.cause = cause.empty() ? "the transfer is not done yet" : cause};
+  }
+  if (obstacle.waiting.has_value() && obstacle.waiting->what == Waiting::For::work) {
+    return {.cause = fmt::format("rank {} is not done with it yet", stream.rank)};
   }
   if (obstacle.waiting.has_value()) return origin_of_notify(obstacle, date);
   if (task.kind == Kind::wait) {
@@ -101,6 +112,9 @@ Runtime::Origin Runtime::origin(const Obstacle& obstacle, Seconds date) const {
     return {};
   }
   if (task.kind == Kind::collective) return {.cause = why(stream.rank)};
+  if (machine_.shared != nullptr && stream.blocked) {
+    return {.cause = fmt::format("rank {} is busy with what comes before since {:.9g} s", stream.rank, stream.date)};
+  }
   const std::string cause = why(stream.rank);
   return {.cause = fmt::format("rank {} is busy with what comes before until {:.9g} s{}", stream.rank, stream.date,
                                cause.empty() ? "" : ": " + cause)};
@@ -152,6 +166,8 @@ std::string Runtime::line(const Obstacle& obstacle) const {
     case Waiting::For::transfer:
       return text + fmt::format("moves {} bytes between rank {} and rank {} since {:.9g} s", waiting.bytes,
                                 waiting.route->source, waiting.route->destination, waiting.since);
+    case Waiting::For::work:
+      return text + fmt::format("copies or reduces {} bytes since {:.9g} s", waiting.bytes, waiting.since);
     case Waiting::For::notify:
       break;
   }
@@ -178,7 +194,7 @@ std::pair<std::string, bool> Runtime::trail(Obstacle from, Seconds date) const {
 }
 
 /// The event of a wait that lasts too long; others may have begun before it.
-void Runtime::on_event(std::uint64_t /*tag*/) {
+void Runtime::report_overdue() const {
   const std::optional<Obstacle> first = first_wait();
   if (!first.has_value()) internal_error("no NPU waits, but one has waited for too long");
   report_timeout(*first);

@@ -18,7 +18,10 @@ void PrivateLinks::add(const Communicator& group, const Seats& seats, const Sche
       const Rank peer = group.ranks[walk.peer(schedule, rank)];
       const bool reads = hccl::reads(walk.task()->kind);
       const Use use{.stream = own, .stage = next_stage_ + stage, .queue = walk.place().queue};
-      for (const sim::LinkId link : cluster_.route(reads ? peer : here, reads ? here : peer).links) add_way(link, use);
+      constexpr Bytes all = std::numeric_limits<Bytes>::max();  // all queue pairs
+      visit_ways(cluster_.route(reads ? peer : here, reads ? here : peer), all, [&](const sim::Route& way, double) {
+        for (const sim::LinkId link : way.links) add_way(link, use);
+      });
     });
   }
   next_stage_ += schedule.stage_count();
@@ -43,6 +46,7 @@ void PrivateLinks::meet(PrivateLinks& other) {
 }
 
 BytesPerSecond PrivateLinks::rate(const sim::Route& route) const {
+  if (route.further != nullptr) return 0;  // its queue pairs may share links with each other
   BytesPerSecond rate = std::numeric_limits<double>::infinity();
   for (const sim::LinkId link : route.links) {
     if (uses_[link].shared) return 0;

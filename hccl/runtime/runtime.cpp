@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/runtime/shared_npus.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -217,9 +218,8 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
   }
   switch (task.kind) {
     case Kind::kernel:
-      return compute(stream, task.duration, task.name, task.id);
     case Kind::block:
-      return run_block(stream, task);
+      return run_kernels(index, task);
     case Kind::delay:
       stream.date += task.duration;
       return true;
@@ -277,6 +277,16 @@ void Runtime::trace_kernel(const Stream& stream, Seconds start, std::uint32_t na
                       .id = id});
 }
 
+bool Runtime::run_kernels(std::uint32_t index, const Task& task) {
+  Stream& stream = streams_[index];
+  const bool is_block = task.kind == Kind::block;
+  if (machine_.shared != nullptr && (!is_block || blocks_[task.index].count > 0)) {
+    start_kernel(index);
+    return false;
+  }
+  return is_block ? run_block(stream, task) : compute(stream, task.duration, task.name, task.id);
+}
+
 bool Runtime::compute(Stream& stream, Seconds duration, std::uint32_t name, const sim::TaskId& id) {
   Seconds start = stream.date;
   if (machine_.faults == nullptr) {
@@ -302,18 +312,62 @@ bool Runtime::run_block(Stream& stream, const Task& task) {
   const KernelRun& block = blocks_[task.index];
   const bool traced = machine_.trace.selected(stream.rank);
   sim::TaskId id = task.id;
-  for (id.part = 0; id.part < block.durations.size(); ++id.part) {
-    const Seconds duration = block.durations[id.part] * block.factor;
+  for (std::uint32_t kernel = block.first; kernel < block.first + block.count; ++kernel, ++id.part) {
+    const Seconds duration = block.table->durations[kernel] * block.factor;
     if (machine_.faults != nullptr) {
-      if (!compute(stream, duration, block.names[id.part], id)) return false;
+      if (!compute(stream, duration, block.table->names[kernel], id)) return false;
       continue;
     }
     const Seconds start = stream.date;
     stream.date += duration;
-    if (traced) trace_kernel(stream, start, block.names[id.part], id);
+    if (traced) trace_kernel(stream, start, block.table->names[kernel], id);
   }
-  free_blocks_.push_back(task.index);
+  free_block(task);
   return true;
+}
+
+void Runtime::start_kernel(std::uint32_t index) {
+  Stream& stream = streams_[index];
+  const Task& task = stream.tasks.front();
+  stream.blocked = true;
+  CoreWork work{.time = task.duration};
+  if (task.kind == Kind::block) {
+    const KernelRun& block = blocks_[task.index];
+    const std::uint32_t kernel = block.first + stream.kernel;
+    const device::MemoryDemand demand =
+        block.table->demands.empty() ? device::MemoryDemand{} : block.table->demands[kernel];
+    work = {.launch = demand.launch * block.factor,
+            .time = (block.table->durations[kernel] - demand.launch) * block.factor,
+            .bytes = demand.bytes};
+  }
+  const sim::EventOrder order = event_order(stream.rank, stream.number);
+  machine_.shared->compute(stream.rank, work, stream.date, order, *this, index);
+}
+
+void Runtime::on_event(std::uint64_t tag) {
+  if (tag == CollectiveRun::overdue_tag) report_overdue();
+  end_kernel(static_cast<std::uint32_t>(tag));
+}
+
+void Runtime::end_kernel(std::uint32_t index) {
+  Stream& stream = streams_[index];
+  const Task& task = stream.tasks.front();
+  stream.date = machine_.loop.now();
+  const KernelRun* block = task.kind == Kind::block ? &blocks_[task.index] : nullptr;
+  if (machine_.trace.selected(stream.rank)) {
+    sim::TaskId id = task.id;
+    if (block != nullptr) id.part += stream.kernel;
+    const std::uint32_t name = block == nullptr ? task.name : block->table->names[block->first + stream.kernel];
+    trace_kernel(stream, machine_.shared->began(stream.rank), name, id);
+  }
+  if (block != nullptr && ++stream.kernel < block->count) {
+    start_kernel(index);
+    return;
+  }
+  stream.kernel = 0;
+  if (block != nullptr) free_block(task);
+  wake(index, stream.date);
+  drain();
 }
 
 void Runtime::start_collective(std::uint32_t index, const Task& task) {

@@ -6,17 +6,19 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/units.hpp"
+#include "device/kernel_cost.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/collective_run.hpp"
 #include "hccl/runtime/fifo.hpp"
 #include "hccl/schedule/schedule.hpp"
+#include "sim/event_loop.hpp"
+#include "sim/trace.hpp"
 
 /// The runtime of the simulated NPUs, as programs on a device see it: in-order streams that take kernels, event records
 /// and waits, host functions and collectives, at any date, also from callbacks while the simulation runs. A collective
@@ -24,7 +26,9 @@
 /// send and its receive, in the order in which either side issues them per tag.
 ///
 /// A stream knows its own date, like the queues of a collective: kernels only move it forward. So a stream runs ahead
-/// of the simulated clock until it has to wait for something whose date is not known yet.
+/// of the simulated clock until it has to wait for something whose date is not known yet. On NPUs that are shared
+/// (shared_npus.hpp) kernels are such things, too: they come to the AI cores at the simulated date, and an event ends
+/// them.
 namespace hcclsim::hccl {
 
 struct StreamId {
@@ -37,10 +41,18 @@ struct CommunicatorId {
   std::uint32_t index = 0;
 };
 
-/// Kernels as they follow each other in a stream. What the spans refer to must outlive their execution.
+/// The kernels of a program.
+struct KernelTable {
+  std::vector<Seconds> durations;
+  std::vector<std::uint32_t> names;           ///< in the trace
+  std::vector<device::MemoryDemand> demands;  ///< on an NPU whose HBM is shared; empty: it is not
+};
+
+/// Some of them as they follow each other in a stream. The table must outlive their execution.
 struct KernelRun {
-  std::span<const Seconds> durations;
-  std::span<const std::uint32_t> names;
+  const KernelTable* table = nullptr;
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
   double factor = 1;  ///< on the durations
 };
 
@@ -64,7 +76,7 @@ class Runtime final : private sim::EventHandler {
   // All of these enqueue a task at the simulated date and return. Names are numbers of the trace's names.
   /// A kernel of fixed duration.
   void launch(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
-  /// Kernels that follow each other without a gap.
+  /// Kernels that follow each other without a gap; the first of them has the part of `id`.
   void launch(StreamId stream, const KernelRun& block, const sim::TaskId& id = {});
   /// Idles until the duration is over; not shown in the trace.
   void delay(StreamId stream, Seconds duration);
@@ -86,6 +98,8 @@ class Runtime final : private sim::EventHandler {
                std::uint32_t name, const sim::TaskId& id = {}, const Pace& pace = {});
   /// Calls the function when everything before it in the stream has ended; the stream waits for it to return.
   void host_function(StreamId stream, std::function<void()> function);
+
+  [[nodiscard]] const Machine& machine() const { return machine_; }
 
   /// Simulated date of what is happening. Streams that nobody waits for run ahead of it, also when run() returns: a
   /// host function sees the date at which its stream has come to it.
@@ -118,8 +132,9 @@ class Runtime final : private sim::EventHandler {
     std::uint32_t number = 0;
     Seconds date = 0;
     Seconds blocked_since = 0;
-    bool blocked = false;  // its first task has begun and waits for something
-    bool lost = false;     // … and its NPU is lost
+    bool blocked = false;      // its first task has begun and waits for something
+    bool lost = false;         // … and its NPU is lost
+    std::uint32_t kernel = 0;  // of its first task, a block on shared NPUs: so many have ended
     Fifo<Task> tasks;
   };
   /// The records of an event that a wait may still ask for: those from number `forgotten` + 1 on.
@@ -155,10 +170,16 @@ class Runtime final : private sim::EventHandler {
   void advance(std::uint32_t index);
   /// Begins the stream's first task; true if it has ended at the stream's new date.
   bool perform(std::uint32_t index, const Task& task);
+  /// Kernels, one or a block.
+  [[nodiscard]] bool run_kernels(std::uint32_t index, const Task& task);
   /// Moves the stream's date behind a kernel that takes so long at full speed; false if its NPU is lost before.
   [[nodiscard]] bool compute(Stream& stream, Seconds duration, std::uint32_t name, const sim::TaskId& id);
   [[nodiscard]] bool run_block(Stream& stream, const Task& task);
   [[nodiscard]] static bool lose(Stream& stream);
+  void free_block(const Task& task) { free_blocks_.push_back(task.index); }
+  /// On shared NPUs: brings the next kernel of the stream's first task to the AI cores.
+  void start_kernel(std::uint32_t index);
+  void end_kernel(std::uint32_t index);
   void trace_kernel(const Stream& stream, Seconds start, std::uint32_t name, const sim::TaskId& id);
   CommunicatorId add_communicator(Communicator communicator, Seats seats);
   void call(StreamId stream, CommunicatorId communicator, Rank place, std::shared_ptr<const Schedule> schedule,
@@ -170,7 +191,8 @@ class Runtime final : private sim::EventHandler {
   void end_collective(const CollectiveRun& run, std::uint32_t index, Seconds date);
   /// Frees the runs at the front that have ended and are not below in the stack of calls.
   static void forget_finished_runs(CommunicatorState& state);
-  void on_event(std::uint64_t tag) override;  // a wait is overdue
+  /// A wait is overdue; or, on shared NPUs, the kernel of the stream with this index has ended.
+  void on_event(std::uint64_t tag) override;
   [[noreturn]] void report_deadlock() const;
 
   // What keeps streams from going on (diagnosis.cpp)
@@ -192,11 +214,14 @@ class Runtime final : private sim::EventHandler {
   /// The stream of an NPU that is to carry out a call like that of `task`; else one that has not finished.
   [[nodiscard]] std::optional<std::uint32_t> stream_to_call(Rank npu, const Task& task) const;
   [[nodiscard]] std::optional<std::uint32_t> stream_to_record(Rank npu, const Task& wait) const;
+  /// What stops or slows down a transfer; empty if no fault does.
+  [[nodiscard]] std::string cause_of_transfer(const Waiting& transfer, Seconds date) const;
   [[nodiscard]] Origin origin(const Obstacle& obstacle, Seconds date) const;
   [[nodiscard]] Origin origin_of_notify(const Obstacle& obstacle, Seconds date) const;
   [[nodiscard]] std::string line(const Obstacle& obstacle) const;
   /// The obstacles, line by line, from one to the cause, and whether there is a cause.
   [[nodiscard]] std::pair<std::string, bool> trail(Obstacle from, Seconds date) const;
+  [[noreturn]] void report_overdue() const;
   [[noreturn]] void report_timeout(const Obstacle& first) const;
   /// Throws the error of streams that a fault has kept from finishing; returns if no fault has.
   void report_faults() const;

@@ -14,6 +14,7 @@ struct Waiting {
   enum class For : std::uint8_t {
     notify,    ///< that another NPU sets
     transfer,  ///< whose last byte has not arrived
+    work,      ///< a copy or reduction on shared NPUs that has not ended
     npu,       ///< its own, which is lost
   };
 
@@ -23,7 +24,7 @@ struct Waiting {
   Rank peer = nobody;  ///< NPU at the other end, or that sets the notify
   std::uint32_t queue = 0;
   std::uint32_t notify = 0;                                    ///< slot
-  Bytes bytes = 0;                                             ///< of the transfer
+  Bytes bytes = 0;                                             ///< of the transfer or work
   Seconds since = 0;                                           ///< it stands there
   bool sent = false;                                           ///< the notify has been set by the peer, and …
   Seconds arrives = std::numeric_limits<Seconds>::infinity();  ///< … arrives then

@@ -201,6 +201,12 @@ HcclConfig read_hccl_config(std::span<const HcclSetting> given, Generation gener
   config.op_expansion = expansion_of(settings, generation, notes);
   config.exec_timeout = exec_timeout_of(settings, generation, config.op_expansion);
   config.inter_hccs_disabled = switch_of(settings, "HCCL_INTER_HCCS_DISABLE");
+  if (const auto pairs = settings.whole("HCCL_RDMA_QPS_PER_CONNECTION", {1, 32})) {
+    config.queue_pairs.count = static_cast<std::uint32_t>(*pairs);
+  }
+  if (const auto kilobytes = settings.whole("HCCL_MULTI_QP_THRESHOLD", {1, 8192, 1, "KB"})) {
+    config.queue_pairs.least_bytes = *kilobytes << 10U;
+  }
   for (const HcclSetting& setting : given) {
     if (is_blank(setting.value)) continue;
     if (const std::string accepted = refused_by(setting.variable, setting.value, generation); !accepted.empty()) {

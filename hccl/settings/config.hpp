@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "device/soc.hpp"
 #include "hccl/settings/algo_setting.hpp"
+#include "sim/fabric/routing.hpp"
 
 /// The settings of HCCL as checked values: users give them by its environment variables HCCL_…, or by options of the
 /// same meaning. Ranges, spellings and defaults are those that HCCL documents for each generation of the chip;
@@ -38,6 +39,9 @@ struct HcclConfig {
   Seconds exec_timeout = 1836;                   ///< HCCL_EXEC_TIMEOUT: longest wait for a notify; infinite: none
   OpExpansion op_expansion = OpExpansion::host;  ///< HCCL_OP_EXPANSION_MODE
   bool inter_hccs_disabled = false;              ///< HCCL_INTER_HCCS_DISABLE: RoCE between the servers of a super-pod
+
+  /// HCCL_RDMA_QPS_PER_CONNECTION, HCCL_MULTI_QP_THRESHOLD
+  sim::QueuePairs queue_pairs{};
 
   /// Device memory that a communicator takes for itself: one buffer to send, one to receive.
   [[nodiscard]] Bytes communicator_bytes() const { return 2 * buffer_bytes; }

@@ -17,7 +17,7 @@ struct NumberVariable {
   std::string_view name;
   WholeRange range;
 };
-constexpr std::array<NumberVariable, 11> numbers{{
+constexpr std::array<NumberVariable, 9> numbers{{
     {"HCCL_WHITELIST_DISABLE", {0, 1}},
     {"HCCL_DIAGNOSE_ENABLE", {0, 1}},
     {"HCCL_ENTRY_LOG_ENABLE", {0, 1}},
@@ -27,8 +27,6 @@ constexpr std::array<NumberVariable, 11> numbers{{
     {"HCCL_RDMA_RETRY_CNT", {1, 7}},
     {"HCCL_IF_BASE_PORT", {1024, 65520}},
     {"HCCL_CONNECT_TIMEOUT", {120, 7200, 1, "seconds"}},
-    {"HCCL_RDMA_QPS_PER_CONNECTION", {1, 32}},
-    {"HCCL_MULTI_QP_THRESHOLD", {1, 8192, 1, "KB"}},
 }};
 /// Exponent of the shortest time after which RDMA sends again: 4.096 us · 2^value.
 constexpr WholeRange rdma_timeout_a1{5, 24};

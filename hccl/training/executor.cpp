@@ -81,9 +81,11 @@ void PlanExecutor::prepare_role(const Role& role) {
   RoleState state;
   state.event_of.assign(role.tasks.size(), -1);
   state.stream_used.assign(role.streams.size(), false);
+  const Machine& machine = runtime_.machine();
   for (const models::Kernel& kernel : role.program->kernels) {
-    state.durations.push_back(kernel.duration);
-    state.kernel_names.push_back(trace_.intern(kernel.name));
+    state.kernels.durations.push_back(kernel.duration);
+    state.kernels.names.push_back(trace_.intern(kernel.name));
+    if (machine.shared != nullptr) state.kernels.demands.push_back(device::memory_demand(kernel, machine.soc));
   }
   for (const PlanTask& task : role.tasks) {
     state.stream_used[task.stream] = true;
@@ -159,18 +161,21 @@ void PlanExecutor::enqueue(Rank rank, std::uint32_t iteration, std::uint32_t num
 /// Kernels with jitter have a factor each.
 void PlanExecutor::enqueue_kernels(Rank rank, StreamId stream, const KernelBlock& block, std::uint32_t ordinal,
                                    const sim::TaskId& id) {
-  const RoleState& role = roles_[plan_.role_of[rank]];
-  const std::span durations = std::span(role.durations).subspan(block.first, block.count);
-  const std::span names = std::span(role.kernel_names).subspan(block.first, block.count);
+  const KernelTable& table = roles_[plan_.role_of[rank]].kernels;
   if (!skew_.jitters()) {
-    runtime_.launch(stream, {durations, names, 1 / skew_.speed(rank)}, id);
+    runtime_.launch(stream, {&table, block.first, block.count, 1 / skew_.speed(rank)}, id);
     return;
   }
-  sim::TaskId kernel = id;
-  for (; kernel.part < block.count; ++kernel.part) {
+  sim::TaskId part = id;
+  for (; part.part < block.count; ++part.part) {
+    const std::uint32_t kernel = block.first + part.part;
     const double factor =
-        skew_.jitter(rank, static_cast<std::uint32_t>(id.iteration), ordinal + kernel.part) / skew_.speed(rank);
-    runtime_.launch(stream, durations[kernel.part] * factor, names[kernel.part], kernel);
+        skew_.jitter(rank, static_cast<std::uint32_t>(id.iteration), ordinal + part.part) / skew_.speed(rank);
+    if (table.demands.empty()) {
+      runtime_.launch(stream, table.durations[kernel] * factor, table.names[kernel], part);
+    } else {
+      runtime_.launch(stream, {&table, kernel, 1, factor}, part);
+    }
   }
 }
 

@@ -49,9 +49,8 @@ class PlanExecutor {
   };
   /// What the executor adds to a role.
   struct RoleState {
-    std::vector<std::int32_t> event_of;       // of each task; −1 if no other stream waits for it
-    std::vector<Seconds> durations;           // of the program's kernels
-    std::vector<std::uint32_t> kernel_names;  // in the trace
+    std::vector<std::int32_t> event_of;  // of each task; −1 if no other stream waits for it
+    KernelTable kernels;                 // of the program
     std::uint32_t events = 0;
     std::vector<bool> stream_used;
   };

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "hccl/training/plan_links.hpp"
 #include "hccl/training/plan_orbits.hpp"
+#include "sim/network/memory_network.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -47,7 +48,7 @@ Simulation::Prepared::Prepared(const SimulatedPlan& one, bool alone)
       private_links(private_links_of(one.cluster, one.plan, orbits_or_null(), one.options.rank)) {}
 
 Simulation::Running::Running(const SimulatedPlan& one, const Prepared& prepared, sim::EventLoop& loop,
-                             sim::Network& network)
+                             sim::Network& network, SharedNpus* shared)
     : runtime({.loop = loop,
                .network = network,
                .cluster = one.cluster,
@@ -57,11 +58,12 @@ Simulation::Running::Running(const SimulatedPlan& one, const Prepared& prepared,
                .exec_timeout = one.options.config.exec_timeout,
                .flows = one.flows,
                .orbits = prepared.orbits_or_null(),
-               .private_links = &prepared.private_links,
+               .private_links = shared == nullptr ? &prepared.private_links : nullptr,
                .job = one.job,
                .carried = one.carried,
                .moves_all = one.options.network != sim::NetworkKind::fluid,
-               .faults = one.options.faults.get()}),
+               .faults = one.options.faults.get(),
+               .shared = shared}),
       executor(one.plan, runtime, one.trace, one.options.skew, one.iterations, issue_in(one.options.launch, one.costs),
                one.on_end, prepared.orbits_or_null(), one.options.rank) {}
 
@@ -75,9 +77,34 @@ Simulation::Simulation(std::span<const SimulatedPlan> plans) {
   for (auto one = prepared_.begin(); one != prepared_.end(); ++one) {
     for (auto other = prepared_.begin(); other != one; ++other) one->private_links.meet(other->private_links);
   }
-  network_ = sim::make_network(plans.front().options.network, plans.front().cluster, loop_,
-                               plans.front().options.faults.get());
-  for (std::size_t i = 0; i < plans.size(); ++i) running_.emplace_back(plans[i], prepared_[i], loop_, *network_);
+  share_npus(plans);
+  if (network_ == nullptr) {
+    const TrainingOptions& options = plans.front().options;
+    network_ = sim::make_network(options.network, plans.front().cluster, loop_, options.faults.get());
+  }
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    running_.emplace_back(plans[i], prepared_[i], loop_, *network_, shared_[i]);
+  }
+}
+
+/// Of jobs that want it; one of them makes the network that has HBMs.
+void Simulation::share_npus(std::span<const SimulatedPlan> plans) {
+  shared_.resize(plans.size());
+  std::vector<BytesPerSecond> hbms;
+  for (const SimulatedPlan& one : plans) {
+    if (one.options.hbm_contention) hbms.insert(hbms.end(), one.cluster.size(), one.soc.hbm_bandwidth);
+  }
+  if (hbms.empty()) return;
+  auto network = sim::make_memory_network(plans.front().cluster, loop_, hbms);
+  std::uint32_t first = 0;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const SimulatedPlan& one = plans[i];
+    if (!one.options.hbm_contention) continue;
+    shared_[i] = &npus_.emplace_back(*network, loop_, one.soc, one.costs, prepared_[i].orbits_or_null(),
+                                     one.cluster.size(), first);
+    first += one.cluster.size();
+  }
+  network_ = std::move(network);
 }
 
 void Simulation::run() {

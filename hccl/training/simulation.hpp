@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
@@ -14,6 +15,7 @@
 #include "hccl/runtime/private_links.hpp"
 #include "hccl/runtime/rank_orbits.hpp"
 #include "hccl/runtime/runtime.hpp"
+#include "hccl/runtime/shared_npus.hpp"
 #include "hccl/training/executor.hpp"
 #include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
@@ -66,15 +68,21 @@ class Simulation {
     PrivateLinks private_links;
   };
   struct Running {
-    Running(const SimulatedPlan& one, const Prepared& prepared, sim::EventLoop& loop, sim::Network& network);
+    /// `shared` may be null.
+    Running(const SimulatedPlan& one, const Prepared& prepared, sim::EventLoop& loop, sim::Network& network,
+            SharedNpus* shared);
 
     Runtime runtime;
     PlanExecutor executor;
   };
 
+  void share_npus(std::span<const SimulatedPlan> plans);
+
   std::deque<Prepared> prepared_;
   sim::EventLoop loop_;
   std::unique_ptr<sim::Network> network_;
+  std::deque<SharedNpus> npus_;
+  std::vector<SharedNpus*> shared_;  // by job; null: its NPUs are not shared
   std::deque<Running> running_;
 };
 

@@ -221,6 +221,13 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
     }
   }
   if (options.iterations == 0) bad_input("option", "at least one iteration is needed");
+  if (options.hbm_contention && options.network != sim::NetworkKind::fluid) {
+    bad_input("unsupported", "the network simgrid has no HBM that NPUs could share: it is for the network fluid");
+  }
+  if (options.hbm_contention && options.faults != nullptr) {
+    bad_input("unsupported",
+              "faults do not go with HBM contention: kernels that share the HBM do not stop or slow down");
+  }
   for (const models::Kernel& kernel : program.micro_batch()) {
     if (!options.stages.empty() || kernel.kind != models::KernelClass::communication) continue;
     bad_input("unsupported", "{}: a training step of data parallelism has no groups for operators that communicate",

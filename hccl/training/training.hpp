@@ -68,6 +68,7 @@ struct TrainingOptions {
   bool record_flows = false;   ///< the result has the transfers of the last iteration, and what reaches into it
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   Fold fold = Fold::off;
+  bool hbm_contention = false;  ///< NPUs are shared (runtime/shared_npus.hpp); the network is `fluid`
   device::Skew skew{};
   std::shared_ptr<const sim::FaultPlan> faults{};  ///< of the cluster's links and these NPUs; null: none
 

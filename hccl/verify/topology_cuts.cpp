@@ -145,8 +145,12 @@ class Border {
       least_factor_ = 0;
       return;
     }
-    links_[0].insert(route.links.front());
-    links_[1].insert(route.links.back());
+    visit_ways(route, std::numeric_limits<Bytes>::max(), [this](const sim::Route& way, double) {
+      links_[0].insert(way.links.front());
+      links_[1].insert(way.links.back());
+    });
+    // Ways through a fabric that are not looked at may have other links inside it.
+    slowest_known_ = slowest_known_ && !route.by_fabric;
     links_[2].insert(route.slowest);
     least_factor_ = std::min({least_factor_, route.write_factor, route.read_factor});
   }
@@ -155,6 +159,7 @@ class Border {
     BytesPerSecond least = std::numeric_limits<double>::infinity();
     for (const std::set<sim::LinkId>& links : links_) {
       if (links.empty()) return std::numeric_limits<double>::infinity();  // no route was looked at
+      if (&links == &links_[2] && !slowest_known_) continue;
       BytesPerSecond sum = 0;
       for (const sim::LinkId link : links) {
         sum += cluster.links()[link].shared ? cluster.capacity(link) : std::numeric_limits<double>::infinity();
@@ -166,6 +171,7 @@ class Border {
 
  private:
   std::array<std::set<sim::LinkId>, 3> links_;
+  bool slowest_known_ = true;
   double least_factor_ = 1;
 };
 

@@ -84,6 +84,12 @@ FaultPlan::FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ran
   for (std::uint32_t number = 0; number < faults_.size(); ++number) {
     const Fault& fault = faults_[number];
     if (fault.of_links()) {
+      if (cluster.routing().kind == RoutingKind::ideal) {
+        bad_input("fault",
+                  "'{}': routing ideal takes links side by side as one, which none of them can fail by itself; "
+                  "give dmodk, ecmp or file",
+                  fault.text);
+      }
       for (const LinkId link : links_of(fault)) touch(at_link_[link], number);
     } else {
       for (const Rank rank : npus_of(fault, ranks)) touch(at_npu_[rank], number);

@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "sim/faults/fault_plan.hpp"
 #include "sim/network/max_min.hpp"
+#include "sim/network/memory_network.hpp"
 #include "sim/network/network.hpp"
 
 /// The network `fluid`: bytes flow at the rates of MaxMin, which are updated once per date at which flows start or end.
@@ -12,36 +15,44 @@ namespace hcclsim::sim {
 namespace {
 
 // Events of this network: what happens, and to which flow.
-enum class What : std::uint8_t { start, end, update_rates, empty_arrives, fault };
+enum class What : std::uint8_t { start, end, update_rates, empty_arrives, part_arrives, fault };
 
-constexpr unsigned what_bits = 3;
+constexpr unsigned tag_bits = 3;
 
 std::uint64_t tag_of(What what, FlowId flow) {
-  return std::uint64_t{flow} << what_bits | static_cast<std::uint64_t>(what);
+  return std::uint64_t{flow} << tag_bits | static_cast<std::uint64_t>(what);
 }
 
-class FluidNetwork final : public Network, private EventHandler {
+class FluidNetwork final : public MemoryNetwork, private EventHandler {
  public:
-  /// Takes the links' capacities under the cluster's values in use.
-  FluidNetwork(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults)
-      : cluster_(cluster), loop_(loop), faults_(faults), rates_(cluster) {
+  /// Takes the links' capacities under the cluster's values in use; `memories` as in MaxMin. There are no faults where
+  /// there are memories.
+  FluidNetwork(const Cluster& cluster, EventLoop& loop, std::span<const BytesPerSecond> memories,
+               const FaultPlan* faults)
+      : cluster_(cluster), loop_(loop), faults_(faults), rates_(cluster, memories) {
     if (faults_ == nullptr) return;
     for (const Seconds date : faults_->dates_of_transfers()) loop_.at(date, {}, *this, tag_of(What::fault, 0));
   }
 
   void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
                 std::uint64_t tag) override {
-    ++started_;
-    const FlowId flow = rates_.add(bytes == 0 ? std::span<const LinkId>{} : route.links);
-    if (flow >= transfers_.size()) transfers_.resize(flow + 1);
-    const double factor = access == Access::write ? route.write_factor : route.read_factor;
-    transfers_[flow] = {static_cast<double>(bytes) * factor, 0, 0, {}, order, &handler, tag};
-    if (faults_ != nullptr) {
-      if (flow >= ways_.size()) ways_.resize(flow + 1);
-      ways_[flow] = {bytes == 0 ? nullptr : &route, false};
+    transfer(route, access, bytes, {}, date, order, handler, tag);
+  }
+
+  void transfer(const Route& route, Access access, Bytes bytes, std::span<const MemoryUse> memories, Seconds date,
+                EventOrder order, EventHandler& handler, std::uint64_t tag) override {
+    if (const std::uint32_t pairs = queue_pairs_of(route, bytes); pairs > 1) {
+      deal(route, pairs, access, bytes, memories, date, order, handler, tag);
+    } else {
+      carry(route, access, bytes, memories, date, order, handler, tag);
     }
-    const Seconds latency = faults_ == nullptr ? route.latency : faults_->latency(route, date);
-    loop_.at(date + latency, order, *this, tag_of(bytes == 0 ? What::empty_arrives : What::start, flow));
+  }
+
+  void move(double bytes, BytesPerSecond most, const MemoryUse& memory, Seconds date, EventOrder order,
+            EventHandler& handler, std::uint64_t tag) override {
+    const FlowId flow = rates_.add({}, {&memory, 1}, most);
+    add(flow, bytes, order, handler, tag);
+    loop_.at(date, order, *this, tag_of(What::start, flow));
   }
 
  private:
@@ -56,9 +67,68 @@ class FluidNetwork final : public Network, private EventHandler {
     std::uint64_t tag = 0;
   };
 
+  void add(FlowId flow, double bytes, EventOrder order, EventHandler& handler, std::uint64_t tag) {
+    ++started_;
+    if (flow >= transfers_.size()) transfers_.resize(flow + 1);
+    transfers_[flow] = {bytes, 0, 0, {}, order, &handler, tag};
+  }
+
+  /// Of a flow whose bytes are `factor` times those of the payload; good until the next call.
+  std::span<const MemoryUse> loads(std::span<const MemoryUse> memories, double factor) {
+    loads_.assign(memories.begin(), memories.end());
+    for (MemoryUse& use : loads_) use.times /= factor;
+    return loads_;
+  }
+
+  /// A transfer whose bytes several queue pairs carry.
+  struct Dealt {
+    std::uint32_t under_way = 0;  // parts
+    EventHandler* handler = nullptr;
+    std::uint64_t tag = 0;
+  };
+
+  void carry(const Route& route, Access access, Bytes bytes, std::span<const MemoryUse> memories, Seconds date,
+             EventOrder order, EventHandler& handler, std::uint64_t tag) {
+    const double factor = access == Access::write ? route.write_factor : route.read_factor;
+    const bool empty = bytes == 0;
+    const FlowId flow = empty ? rates_.add({}) : rates_.add(route.links, loads(memories, factor));
+    add(flow, static_cast<double>(bytes) * factor, order, handler, tag);
+    if (faults_ != nullptr) {
+      if (flow >= ways_.size()) ways_.resize(flow + 1);
+      ways_[flow] = {empty ? nullptr : &route, false};
+    }
+    const Seconds latency = faults_ == nullptr ? route.latency : faults_->latency(route, date);
+    loop_.at(date + latency, order, *this, tag_of(empty ? What::empty_arrives : What::start, flow));
+  }
+
+  /// Gives each of the first `pairs` queue pairs the same number of bytes, the first ones one more if need be.
+  void deal(const Route& route, std::uint32_t pairs, Access access, Bytes bytes, std::span<const MemoryUse> memories,
+            Seconds date, EventOrder order, EventHandler& handler, std::uint64_t tag) {
+    auto slot = static_cast<std::uint32_t>(dealt_.size());
+    if (free_dealt_.empty()) {
+      dealt_.emplace_back();
+    } else {
+      slot = free_dealt_.back();
+      free_dealt_.pop_back();
+    }
+    dealt_[slot] = {pairs, &handler, tag};
+    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+      const Route& way = pair == 0 ? route : route.further->ways[pair - 1];
+      const Bytes part = bytes / pairs + (pair < bytes % pairs ? 1 : 0);
+      carry(way, access, part, memories, date, order, *this, tag_of(What::part_arrives, slot));
+    }
+  }
+
+  void part_arrives(std::uint32_t slot) {
+    if (--dealt_[slot].under_way > 0) return;
+    const Dealt dealt = dealt_[slot];
+    free_dealt_.push_back(slot);
+    dealt.handler->on_event(dealt.tag);
+  }
+
   void on_event(std::uint64_t tag) override {
-    const auto flow = static_cast<FlowId>(tag >> what_bits);
-    switch (static_cast<What>(tag & ((1U << what_bits) - 1))) {
+    const auto flow = static_cast<FlowId>(tag >> tag_bits);
+    switch (static_cast<What>(tag & ((1U << tag_bits) - 1))) {
       case What::start:
         rates_.start(flow);
         if (faults_ != nullptr) {
@@ -76,6 +146,9 @@ class FluidNetwork final : public Network, private EventHandler {
         break;
       case What::update_rates:
         update_rates();
+        break;
+      case What::part_arrives:
+        part_arrives(flow);
         break;
       case What::fault:
         fault_ = true;
@@ -142,6 +215,9 @@ class FluidNetwork final : public Network, private EventHandler {
   MaxMin rates_;
   std::vector<Transfer> transfers_;  // by flow
   std::vector<Way> ways_;            // by flow
+  std::vector<MemoryUse> loads_;     // scratch of loads()
+  std::vector<Dealt> dealt_;
+  std::vector<std::uint32_t> free_dealt_;  // of dealt_
   bool update_requested_ = false;
   bool fault_ = false;  // at this date
 };
@@ -149,7 +225,15 @@ class FluidNetwork final : public Network, private EventHandler {
 }  // namespace
 
 std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults) {
-  return std::make_unique<FluidNetwork>(cluster, loop, faults);
+  return std::make_unique<FluidNetwork>(cluster, loop, std::span<const BytesPerSecond>{}, faults);
+}
+
+std::unique_ptr<MemoryNetwork> make_memory_network(const Cluster& cluster, EventLoop& loop,
+                                                   std::span<const BytesPerSecond> memories) {
+  for (const BytesPerSecond memory : memories) {
+    if (!(memory > 0)) internal_error("a memory of {} B/s", memory);
+  }
+  return std::make_unique<FluidNetwork>(cluster, loop, memories, nullptr);
 }
 
 }  // namespace hcclsim::sim

@@ -4,19 +4,25 @@
 
 namespace hcclsim::sim {
 
-MaxMin::MaxMin(const Cluster& cluster) {
+MaxMin::MaxMin(const Cluster& cluster, std::span<const BytesPerSecond> memories)
+    : first_memory_(static_cast<LinkId>(cluster.links().size())) {
   const auto links = cluster.links();
-  links_.resize(links.size());
-  fat_.resize(links.size());
+  links_.resize(links.size() + memories.size());
+  fat_.resize(links_.size());
+  memories_.resize(memories.size());
+  if (!memories.empty()) open_weights_.resize(links_.size());
   for (LinkId id = 0; id < links.size(); ++id) {
     links_[id].capacity = cluster.capacity(id);
     fat_[id] = !links[id].shared;
   }
+  for (std::size_t memory = 0; memory < memories.size(); ++memory) {
+    links_[links.size() + memory].capacity = memories[memory];
+  }
 }
 
-FlowId MaxMin::add(std::span<const LinkId> links) {
-  const double bound = bound_of(links);
-  std::uint32_t hops = 0;
+FlowId MaxMin::add(std::span<const LinkId> links, std::span<const MemoryUse> memories, BytesPerSecond bound) {
+  bound = std::min(bound, bound_of(links));
+  auto hops = static_cast<std::uint32_t>(memories.size());
   for (const LinkId link : links) hops += fat_[link] ? 0 : 1;
   if (free_.size() <= hops) free_.resize(hops + 1);
   FlowId id = 0;
@@ -24,15 +30,21 @@ FlowId MaxMin::add(std::span<const LinkId> links) {
     id = static_cast<FlowId>(flows_.size());
     flows_.push_back({0, bound, static_cast<std::uint32_t>(hops_.size()), hops, false, false});
     hops_.resize(hops_.size() + hops);
+    if (!memories_.empty()) weights_.resize(hops_.size(), 1);
   } else {
     id = free_[hops].back();
     free_[hops].pop_back();
     flows_[id].rate = 0;
     flows_[id].bound = bound;
   }
-  Hop* hop = hops_.data() + flows_[id].first_hop;
+  std::uint32_t hop = flows_[id].first_hop;
   for (const LinkId link : links) {
-    if (!fat_[link]) *hop++ = {link, id, none, none};
+    if (!fat_[link]) hops_[hop++] = {link, id, none, none};
+  }
+  if (!memories_.empty()) std::fill_n(weights_.begin() + flows_[id].first_hop, hops, 1);
+  for (const MemoryUse& use : memories) {
+    weights_[hop] = use.times;
+    hops_[hop++] = {first_memory_ + use.memory, id, none, none};
   }
   return id;
 }
@@ -46,19 +58,23 @@ void MaxMin::start(FlowId id) {
     if (link.first != none) hops_[link.first].previous = at;
     link.first = at;
     ++link.flows;
+    if (is_memory(hop.link)) note_memory(hop.link);
   }
   started_.push_back(id);
 }
 
 void MaxMin::remove(FlowId id) {
   const Flow& flow = flows_[id];
-  for (const Hop& hop : hops_of(flow)) {
+  for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
+    const Hop& hop = hops_[at];
     SharedLink& link = links_[hop.link];
     (hop.previous == none ? link.first : hops_[hop.previous].next) = hop.next;
     if (hop.next != none) hops_[hop.next].previous = hop.previous;
-    if (--link.flows > 0 && !link.changed) {
-      link.changed = true;
-      changed_links_.push_back(hop.link);
+    --link.flows;
+    if (is_memory(hop.link)) {
+      note_memory(hop.link);
+    } else if (link.flows > 0) {
+      note_change(hop.link);
     }
   }
   free_[flow.hops].push_back(id);
@@ -68,9 +84,7 @@ void MaxMin::set_capacity(LinkId id, BytesPerSecond capacity) {
   SharedLink& link = links_[id];
   if (link.capacity == capacity) return;
   link.capacity = capacity;
-  if (link.flows == 0 || link.changed) return;
-  link.changed = true;
-  changed_links_.push_back(id);
+  if (link.flows > 0) note_change(id);
 }
 
 void MaxMin::renew(FlowId id, std::span<const LinkId> links, bool held) {
@@ -88,44 +102,127 @@ double MaxMin::bound_of(std::span<const LinkId> links) const {
   return bound;
 }
 
-bool MaxMin::alone(const Flow& flow) const {
+void MaxMin::note_change(LinkId id) {
+  if (links_[id].changed) return;
+  links_[id].changed = true;
+  changed_links_.push_back(id);
+}
+
+void MaxMin::note_memory(LinkId id) {
+  Memory& noted = memory(id);
+  if (noted.changed) return;
+  noted.changed = true;
+  noted.was_joint = noted.joint;
+  changed_memories_.push_back(id);
+}
+
+/// Of a flow that only its bound and idle links limit.
+double MaxMin::largest_rate(const Flow& flow) const {
+  double rate = flow.bound;
   for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
-    if (links_[hops_[at].link].flows > 1) return false;
+    if (!is_memory(hops_[at].link)) rate = std::min(rate, links_[hops_[at].link].capacity);
   }
-  return true;
+  return rate;
+}
+
+/// Whether another flow may be in the way, or a memory.
+bool MaxMin::hindered(const Flow& flow) const {
+  for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
+    const LinkId link = hops_[at].link;
+    if (is_memory(link) ? joins(link) : links_[link].flows > 1) return true;
+  }
+  return false;
+}
+
+/// The rate up to which flows with these bounds are raised together until nothing of `left` is left; infinite if that
+/// is enough for all. Puts the flows into the order of their bounds.
+double MaxMin::level(double left) {
+  std::sort(fillings_.begin(), fillings_.end(),
+            [](const Filling& a, const Filling& b) { return a.most != b.most ? a.most < b.most : a.flow < b.flow; });
+  double weight = 0;
+  for (const Filling& filling : fillings_) weight += filling.weight;
+  for (const Filling& filling : fillings_) {
+    if (left / weight < filling.most) return left / weight;
+    left -= filling.weight * filling.most;
+    weight -= filling.weight;
+  }
+  return unbounded;
+}
+
+/// Whether a memory limits none of the flows that pass on, whatever else there is.
+bool MaxMin::is_leaf(LinkId id) {
+  fillings_.clear();
+  double passing = 0;  // the fastest of these flows
+  for (std::uint32_t at = links_[id].first; at != none; at = hops_[at].next) {
+    const Flow& flow = flows_[hops_[at].flow];
+    fillings_.push_back({largest_rate(flow), weight(at), hops_[at].flow});
+    if (!stays_within(flow)) passing = std::max(passing, fillings_.back().most);
+  }
+  return passing <= level(links_[id].capacity);
+}
+
+/// What the flows that pass on leave of a leaf is for those that stay within.
+void MaxMin::share_rest(LinkId id) {
+  fillings_.clear();
+  double left = links_[id].capacity;
+  for (std::uint32_t at = links_[id].first; at != none; at = hops_[at].next) {
+    const Flow& flow = flows_[hops_[at].flow];
+    if (stays_within(flow)) {
+      fillings_.push_back({flow.bound, weight(at), hops_[at].flow});
+    } else {
+      left -= weight(at) * flow.rate;
+    }
+  }
+  const double most = level(left);
+  for (const Filling& filling : fillings_) set_rate(filling.flow, std::min(filling.most, most));
 }
 
 void MaxMin::set_rate(FlowId id, double rate) {
-  if (flows_[id].rate == rate) return;
-  flows_[id].rate = rate;
+  Flow& flow = flows_[id];
+  if (flow.rate == rate) return;
+  flow.rate = rate;
   changed_.push_back(id);
+  if (memories_.empty() || stays_within(flow)) return;
+  for (const Hop& hop : hops_of(flow)) {
+    if (!joins(hop.link)) note_memory(hop.link);
+  }
 }
 
 std::span<const FlowId> MaxMin::solve() {
   changed_.clear();
+  for (const LinkId id : changed_memories_) memory(id).joint = !is_leaf(id);
   for (const FlowId id : started_) {
     const Flow& flow = flows_[id];
-    if (alone(flow)) {
-      double rate = flow.bound;
-      for (const Hop& hop : hops_of(flow)) rate = std::min(rate, links_[hop.link].capacity);
-      set_rate(id, rate);
+    if (!hindered(flow)) {
+      if (!stays_within(flow)) set_rate(id, largest_rate(flow));
       continue;
     }
     for (const Hop& hop : hops_of(flow)) {
-      SharedLink& link = links_[hop.link];
-      if (link.changed) continue;
-      link.changed = true;
-      changed_links_.push_back(hop.link);
+      if (!is_memory(hop.link)) note_change(hop.link);
     }
   }
   started_.clear();
   for (const LinkId id : changed_links_) {
-    if (!links_[id].changed) continue;  // solved with the component of an earlier one
-    gather_component(id);
-    fill_component();
+    if (links_[id].changed) solve_component(id);  // else it was solved with the component of an earlier one
   }
   changed_links_.clear();
+  // Those of a memory that was no leaf are to be solved once more without it.
+  // NOLINTNEXTLINE(modernize-loop-convert): solutions add leaves to the list
+  for (std::size_t i = 0; i < changed_memories_.size(); ++i) {
+    const Memory& changed = memory(changed_memories_[i]);
+    if (changed.joint || changed.was_joint) solve_component(changed_memories_[i]);
+  }
+  for (const LinkId id : changed_memories_) {
+    if (!memory(id).joint) share_rest(id);
+    memory(id).changed = false;
+  }
+  changed_memories_.clear();
   return changed_;
+}
+
+void MaxMin::solve_component(LinkId first) {
+  gather_component(first);
+  fill_component();
 }
 
 /// Takes a link into the component, unless it is there.
@@ -136,8 +233,8 @@ void MaxMin::visit(LinkId id) {
   component_links_.push_back(id);
 }
 
-/// Finds the component of a link: all links and flows that a chain of shared links connects with it; all its flows are
-/// open.
+/// Finds the component of a link: all links and flows that a chain of links, but for leaves, connects with it; all its
+/// flows are open.
 void MaxMin::gather_component(LinkId first) {
   component_links_.clear();
   component_flows_.clear();
@@ -145,19 +242,29 @@ void MaxMin::gather_component(LinkId first) {
   visit(first);
   std::size_t next = 0;
   while (next < component_links_.size()) {  // visit() adds to it
-    SharedLink& link = links_[component_links_[next++]];
+    const LinkId number = component_links_[next++];
+    SharedLink& link = links_[number];
     link.left = link.capacity;
     link.open = link.flows;
+    if (!open_weights_.empty()) open_weights_[number] = 0;
     for (std::uint32_t at = link.first; at != none; at = hops_[at].next) {
+      if (!open_weights_.empty()) open_weights_[number] += weight(at);
       const FlowId id = hops_[at].flow;
       Flow& flow = flows_[id];
       if (flow.visited) continue;
       flow.visited = flow.open = true;
       component_flows_.push_back(id);
       if (flow.bound < unbounded) bounded_.push_back(id);
-      for (const Hop& hop : hops_of(flow)) visit(hop.link);
+      for (const Hop& hop : hops_of(flow)) {
+        if (joins(hop.link)) visit(hop.link);
+      }
     }
   }
+}
+
+/// The rate that a link allows its open flows, of which there are some.
+double MaxMin::open_share(LinkId id) const {
+  return links_[id].left / (open_weights_.empty() ? links_[id].open : open_weights_[id]);
 }
 
 /// Gives all flows of the component their rates: again and again the link that allows its open flows least, or the
@@ -165,7 +272,7 @@ void MaxMin::gather_component(LinkId first) {
 void MaxMin::fill_component() {
   shares_.clear();
   for (const LinkId id : component_links_) {
-    if (links_[id].open > 0) shares_.push_back({links_[id].left / links_[id].open, id});
+    if (links_[id].open > 0) shares_.push_back({open_share(id), id});
   }
   // The least share is on top; among equal ones the order is that of the numbers, for equal results everywhere.
   const auto after = [](const Share& a, const Share& b) {
@@ -180,11 +287,11 @@ void MaxMin::fill_component() {
     const auto [rate, id] = shares_.front();
     const SharedLink& link = links_[id];
     while (bounded != bounded_.end() && !flows_[*bounded].open) ++bounded;
-    if (link.open > 0 && link.left / link.open > rate) {
+    if (link.open > 0 && open_share(id) > rate) {
       // Flows that other links have fixed since left more to the open ones: the link moves to its new place in the
       // queue.
       std::pop_heap(shares_.begin(), shares_.end(), after);
-      shares_.back().rate = link.left / link.open;
+      shares_.back().rate = open_share(id);
       std::push_heap(shares_.begin(), shares_.end(), after);
     } else if (link.open > 0 && bounded != bounded_.end() && flows_[*bounded].bound <= rate) {
       fix(*bounded, flows_[*bounded].bound);
@@ -201,11 +308,14 @@ void MaxMin::fill_component() {
 }
 
 void MaxMin::fix(FlowId id, double rate) {
-  flows_[id].open = false;
+  Flow& flow = flows_[id];
+  flow.open = false;
   set_rate(id, rate);
-  for (const Hop& hop : hops_of(flows_[id])) {
-    links_[hop.link].left -= rate;
-    --links_[hop.link].open;
+  for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
+    SharedLink& link = links_[hops_[at].link];
+    link.left -= weight(at) * rate;
+    --link.open;
+    if (!open_weights_.empty()) open_weights_[hops_[at].link] -= weight(at);
   }
 }
 

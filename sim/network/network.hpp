@@ -21,7 +21,8 @@ class Network {
   virtual ~Network() = default;
 
   /// Sends `bytes` along `route` at `date` (not before now()): after route.latency they start to flow, and when the
-  /// last one has arrived handler.on_event(tag) is called, among the events of that date in `order`.
+  /// last one has arrived handler.on_event(tag) is called, among the events of that date in `order`. Where the route
+  /// has several queue pairs, the bytes are dealt to as many of them as queue_pairs_of() says.
   virtual void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order,
                         EventHandler& handler, std::uint64_t tag) = 0;
 

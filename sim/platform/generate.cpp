@@ -39,7 +39,9 @@ class Writer {
 
   std::string write() {
     write_head();
-    if (options_.fabric.fat_tree) {
+    if (options_.fabric.routing.has_value()) {
+      write_named_fat_tree();
+    } else if (options_.fabric.fat_tree) {
       write_fat_tree();
     } else if (super_pod()) {
       write_super_pods();
@@ -107,6 +109,7 @@ class Writer {
       command +=
           fmt::format(" --fabric fat-tree:levels={},oversubscription={},leaf={},leaf-size={}", fabric.levels,
                       fabric.oversubscription, fabric.leaf == LeafOrder::server ? "server" : "rail", fabric.leaf_size);
+      if (fabric.routing.has_value()) command += ",routing=" + text_of(*fabric.routing);
     }
     return command;
   }
@@ -122,7 +125,11 @@ class Writer {
     line("<?xml version='1.0'?>");
     line("<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">");
     line("<!-- The source of every figure is given in platforms/README.md, the properties in docs/formats.md.");
-    if (options_.fabric.fat_tree) {
+    if (options_.fabric.routing.has_value()) {
+      line(
+          "     hcclsim chooses among the ways of the fabric (fabric.routing); another SimGrid program takes one of "
+          "them.");
+    } else if (options_.fabric.fat_tree) {
       line("     The links inside the servers are added by hcclsim; another SimGrid program sees the fabric alone.");
     } else if (several_pods()) {
       line(
@@ -143,7 +150,11 @@ class Writer {
     write_property(indent, "description", description());
     write_property(indent, "generated_by", command());
     write_property(indent, "npus_per_server", fmt::to_string(options_.npus_per_server));
-    if (options_.fabric.fat_tree) write_property(indent, "fabric.kind", "roce");
+    if (options_.fabric.routing.has_value()) {
+      write_property(indent, "fabric.routing", text_of(*options_.fabric.routing));
+    } else if (options_.fabric.fat_tree) {
+      write_property(indent, "fabric.kind", "roce");
+    }
     for (const LinkSpeed& speed : model_.speeds) {
       const auto put = [&](std::string_view what, double gigabytes) {
         write_property(indent, fmt::format("link.{}.{}", speed.kind, what), fmt::format("{}GBps", gigabytes));
@@ -241,6 +252,63 @@ class Writer {
     line("  </zone>");
   }
 
+  /// The tree as routers that are joined by links, with the servers at its leaves.
+  void write_named_fat_tree() {
+    line("  <zone id=\"cluster\" routing=\"Dijkstra\">");
+    write_zone_properties();
+    for (std::uint32_t server = 0; server < options_.servers; ++server) write_hosts(server);
+    const TreeShape shape = tree_shape(options_.fabric, npus_);
+    const bool cores = options_.fabric.levels == 3;
+    const auto routers = [&](std::string_view name, std::uint32_t count) {
+      for (std::uint32_t number = 0; number < count; ++number) line("    <router id=\"{}-{}\"/>", name, number);
+    };
+    routers("leaf", shape.leaves);
+    routers("spine", shape.pods() * shape.spines_per_pod);
+    if (cores) routers("core", shape.leaves_per_pod * shape.spines_per_pod);
+    for (std::uint32_t server = 0; server < options_.servers; ++server) {
+      write_pair_links(server);
+      write_ports(server);
+    }
+    for_each_switch_link(shape, [&](std::string_view lower, std::string_view upper) {
+      write_link(fmt::format("{}-{}", lower, upper), model_.speed("roce"));
+    });
+    const auto route = [&](std::string_view lower, std::string_view upper, std::string_view link) {
+      line("    <route src=\"{}\" dst=\"{}\"><link_ctn id=\"{}\" direction=\"UP\"/></route>", lower, upper, link);
+    };
+    for (std::uint32_t npu = 0; npu < npus_; ++npu) {
+      route(fmt::format("npu-{}", npu), fmt::format("leaf-{}", leaf_of(npu)), fmt::format("roce-{}", npu));
+    }
+    for_each_switch_link(shape, [&](std::string_view lower, std::string_view upper) {
+      route(lower, upper, fmt::format("{}-{}", lower, upper));
+    });
+    for (std::uint32_t server = 0; server < options_.servers; ++server) write_bypass_routes(server);
+    line("  </zone>");
+  }
+
+  /// Calls visit(lower, upper) with the names of the switches at its ends, level by level.
+  template <typename Visit>
+  void for_each_switch_link(const TreeShape& shape, const Visit& visit) const {
+    for (std::uint32_t leaf = 0; leaf < shape.leaves; ++leaf) {
+      for (std::uint32_t spine = 0; spine < shape.spines_per_pod; ++spine) {
+        const std::uint32_t pod = leaf / shape.leaves_per_pod;
+        visit(fmt::format("leaf-{}", leaf), fmt::format("spine-{}", pod * shape.spines_per_pod + spine));
+      }
+    }
+    if (options_.fabric.levels == 2) return;
+    for (std::uint32_t spine = 0; spine < shape.pods() * shape.spines_per_pod; ++spine) {
+      for (std::uint32_t core = 0; core < shape.leaves_per_pod; ++core) {
+        visit(fmt::format("spine-{}", spine),
+              fmt::format("core-{}", spine % shape.spines_per_pod * shape.leaves_per_pod + core));
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint32_t leaf_of(std::uint32_t npu) const {
+    const std::uint32_t n = options_.npus_per_server;
+    const std::uint32_t place = options_.fabric.leaf == LeafOrder::server ? npu : npu % n * options_.servers + npu / n;
+    return place / options_.fabric.leaf_size;
+  }
+
   /// The numbers of the NPUs in the order of the tree's leaves.
   void write_radical() {
     if (options_.fabric.leaf == LeafOrder::server) {
@@ -320,6 +388,7 @@ class Writer {
       } else {
         write_link(fmt::format("host-{}", npu), model_.host);
       }
+      if (options_.fabric.fat_tree) continue;
       line("    <host_link id=\"npu-{0}\" up=\"{1}-{0}_UP\" down=\"{1}-{0}_DOWN\"/>", npu, port);
     }
   }

@@ -47,7 +47,7 @@ struct PlatformLink {
 
 /// A hash of names that finds a name given as any kind of text.
 struct NameHash {
-  using is_transparent = void;
+  using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard's name
   [[nodiscard]] std::size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
 };
 using NumberOfName = std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>>;

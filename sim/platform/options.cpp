@@ -39,7 +39,8 @@ std::uint32_t leaves_per_pod(std::uint64_t leaves) {
 FabricOptions parse_fabric(std::string_view text) {
   FabricOptions fabric;
   if (text == "star") return fabric;
-  constexpr std::string_view accepted = "star or fat-tree[:levels=2|3,oversubscription=R,leaf=server|rail,leaf-size=K]";
+  constexpr std::string_view accepted =
+      "star or fat-tree[:levels=2|3,oversubscription=R,leaf=server|rail,leaf-size=K,routing=dmodk|ecmp|ideal]";
   const std::size_t colon = text.find(':');
   if (text.substr(0, colon) != "fat-tree") bad_input("fabric", "--fabric: '{}' is not {}", text, accepted);
   fabric.fat_tree = true;
@@ -56,6 +57,8 @@ FabricOptions parse_fabric(std::string_view text) {
       fabric.leaf_size = count_of(key, value);
     } else if (key == "leaf" && (value == "server" || value == "rail")) {
       fabric.leaf = value == "server" ? LeafOrder::server : LeafOrder::rail;
+    } else if (key == "routing") {
+      fabric.routing = parse_routing(value);
     } else {
       bad_input("fabric", "--fabric: '{}' in '{}' is not a setting of {}", setting, text, accepted);
     }
@@ -88,12 +91,19 @@ void complete_fat_tree(FabricOptions& fabric, std::uint32_t servers, std::uint32
   }
 }
 
+TreeShape tree_shape(const FabricOptions& fabric, std::uint64_t npus) {
+  const auto leaves = static_cast<std::uint32_t>(npus / fabric.leaf_size);
+  return {.leaves = leaves,
+          .leaves_per_pod = fabric.levels == 2 ? leaves : leaves_per_pod(leaves),
+          .spines_per_pod = fabric.leaf_size / fabric.oversubscription};
+}
+
 std::string tree_parameters(const FabricOptions& fabric, std::uint64_t npus) {
-  const std::uint64_t leaves = npus / fabric.leaf_size;
-  const std::uint32_t up = fabric.leaf_size / fabric.oversubscription;
-  if (fabric.levels == 2) return fmt::format("2;{},{};1,{};1,1", fabric.leaf_size, leaves, up);
-  const std::uint32_t pod = leaves_per_pod(leaves);
-  return fmt::format("3;{},{},{};1,{},{};1,1,1", fabric.leaf_size, pod, leaves / pod, up, pod);
+  const TreeShape shape = tree_shape(fabric, npus);
+  const std::uint32_t up = shape.spines_per_pod;
+  if (fabric.levels == 2) return fmt::format("2;{},{};1,{};1,1", fabric.leaf_size, shape.leaves, up);
+  const std::uint32_t pod = shape.leaves_per_pod;
+  return fmt::format("3;{},{},{};1,{},{};1,1,1", fabric.leaf_size, pod, shape.pods(), up, pod);
 }
 
 std::vector<std::uint32_t> parse_super_pods(std::string_view text, std::uint32_t servers) {

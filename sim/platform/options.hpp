@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sim/fabric/routing.hpp"
 
 /// What a generated platform is to have, as the user says it, and which servers there can be: a 910A server is cut into
 /// 1, 2, 4 or 8 NPUs, an A3 node into pairs of dies, and only A3 nodes are joined to super-pods, of limited size.
@@ -23,17 +26,31 @@ struct FabricOptions {
   LeafOrder leaf = LeafOrder::server;
   std::uint32_t leaf_size = 0;  ///< NPUs per leaf; 0: a server (leaf = server), or the largest divisor of the number of
                                 ///< servers up to 32 (leaf = rail)
+  /// Property fabric.routing. With it, switches and their links have names; without it, the tree is a FAT_TREE of
+  /// SimGrid, whose routes are D-mod-k.
+  std::optional<Routing> routing{};
 };
 
-/// Parses "star" or "fat-tree" with settings: "fat-tree:levels=3,oversubscription=2,leaf=rail,leaf-size=16". Throws
-/// Error(bad_input, "fabric").
+/// Parses "star" or "fat-tree" with settings: "fat-tree:levels=3,oversubscription=2,leaf=rail,leaf-size=16,
+/// routing=ecmp". Throws Error(bad_input, "fabric"), or "routing" for that value.
 [[nodiscard]] FabricOptions parse_fabric(std::string_view text);
 
 /// Chooses the leaf size of a fat tree if it was left open. Throws Error(bad_input, "fabric") unless the NPUs fill at
 /// least two leaves exactly and the oversubscription divides a leaf.
 void complete_fat_tree(FabricOptions& fabric, std::uint32_t servers, std::uint32_t npus_per_server);
 
-/// The complete tree in SimGrid's form: levels; children per level; parents per level; parallel links per level.
+/// The switches of a complete tree. Every leaf has a link to each spine of its pod, and spine number s of every pod one
+/// to each of its cores, of which there are as many as leaves in a pod. With two levels all leaves are one pod, without
+/// cores.
+struct TreeShape {
+  std::uint32_t leaves = 0;
+  std::uint32_t leaves_per_pod = 0;
+  std::uint32_t spines_per_pod = 0;
+  [[nodiscard]] std::uint32_t pods() const { return leaves / leaves_per_pod; }
+};
+[[nodiscard]] TreeShape tree_shape(const FabricOptions& fabric, std::uint64_t npus);
+
+/// The same tree in SimGrid's form: levels; children per level; parents per level; parallel links per level.
 [[nodiscard]] std::string tree_parameters(const FabricOptions& fabric, std::uint64_t npus);
 
 struct PlatformOptions {

@@ -14,6 +14,7 @@
 #include "base/suggest.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "sim/fabric/routing.hpp"
 #include "sim/platform/catalog.hpp"
 #include "sim/platform/values.hpp"
 
@@ -98,11 +99,34 @@ class PropertyCheck {
     }
   }
 
+  /// The value, and that there is something to choose from; whether it has several ways is seen when it is loaded.
+  void check_routing(const pugi::xml_node& prop) {
+    Routing routing;
+    try {
+      routing = parse_routing(prop.attribute("value").value());
+    } catch (const Error& error) {
+      problems_.fatal(place(prop), "property 'fabric.routing': {}", error.what());
+      return;
+    }
+    const bool fabric = std::ranges::any_of(names_.zones(), [](const PlatformZone& zone) {
+      const std::string_view topology = zone.element.attribute("topology").value();
+      return topology == "FAT_TREE" || zone.routing == "Floyd" || zone.routing.starts_with("Dijkstra");
+    });
+    if (routing.kind == RoutingKind::file || fabric) return;
+    problems_.fatal(
+        place(prop),
+        "property 'fabric.routing' is '{}', but there is no fabric: a cluster of topology FAT_TREE, or hosts "
+        "and routers in a zone of routing Dijkstra or Floyd",
+        prop.attribute("value").value());
+  }
+
   void check_zone_property(const pugi::xml_node& prop) {
     const std::string_view id = prop.attribute("id").value();
     const std::string_view value = prop.attribute("value").value();
     if (id == "fabric.kind") {
       check_kind(prop);
+    } else if (id == "fabric.routing") {
+      check_routing(prop);
     } else if (id.starts_with("link.")) {
       const std::vector<std::string_view> parts = split(id, '.');
       const bool known_kind = parts.size() == 3 && contains(kinds, parts[1]);
@@ -161,8 +185,9 @@ class PropertyCheck {
     return properties;
   }
   static std::vector<std::string> zone_properties() {
-    std::vector<std::string> names{"fabric.kind", "npus_per_server", "reduce.bandwidth", "sdma.large_bytes",
-                                   "name",        "description",     "generated_by",     "op.issue"};
+    std::vector<std::string> names{"fabric.kind",      "fabric.routing",   "npus_per_server",
+                                   "reduce.bandwidth", "sdma.large_bytes", "name",
+                                   "description",      "generated_by",     "op.issue"};
     for (const std::string& time : times()) names.push_back(time);
     return names;
   }

@@ -33,6 +33,12 @@ class SimgridNetwork final : public Network, private EventHandler {
   /// Sets the capacities of SimGrid's links; only one such network can be made per process.
   SimgridNetwork(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults)
       : cluster_(cluster), loop_(loop), faults_(faults) {
+    if (cluster.splits_transfers()) {
+      bad_input("network",
+                "the network simgrid has one way between two NPUs, but routing {} gives each of their queue pairs "
+                "(HCCL_RDMA_QPS_PER_CONNECTION) its own; use fluid",
+                text_of(cluster.routing()));
+    }
     if (std::exchange(receiver, this) != nullptr) internal_error("a second network `simgrid` at the same time");
     if (simgrid::s4u::Engine::get_clock() > 0) internal_error("network `simgrid` after another simulation");
     static const bool connected = [] {
@@ -103,7 +109,7 @@ class SimgridNetwork final : public Network, private EventHandler {
     known_.insert(key, 1);
     simgrid::s4u::Host& from = *ends(route)[route.from];
     simgrid::s4u::Host& to = *ends(route)[route.to];
-    if (route.between_ports || route.by_property) {
+    if (route.between_ports || route.by_property || route.by_fabric) {
       auto* const zone = from.get_englobing_zone();
       if (zone != to.get_englobing_zone()) {
         bad_input("platform",

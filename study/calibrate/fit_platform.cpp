@@ -136,7 +136,7 @@ class Calibrator {
  public:
   explicit Calibrator(const CalibrateSpec& spec)
       : spec_(spec),
-        cluster_(spec.measured.platform.file, spec.measured.platform.edits),
+        cluster_(spec.measured.platform.file, spec.measured.platform.edits, spec.measured.platform.routing),
         platform_(platform_of(spec.measured, cluster_)) {}
 
   FittedPlatform fit() {

@@ -44,6 +44,7 @@ struct LoadedJob {
 std::string edits_of(const RunSpec& run) {
   std::string text;
   for (const sim::PlatformEdit& edit : run.platform.edits) text += fmt::format(" --set {}={}", edit.target, edit.value);
+  if (run.platform.routing.has_value()) text += " --routing " + text_of(*run.platform.routing);
   return text;
 }
 

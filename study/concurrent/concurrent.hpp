@@ -85,7 +85,7 @@ auto on_concurrent_platform(const std::vector<ConcurrentJob>& jobs, const Work& 
   const PlatformSpec& platform = jobs.front().run.platform;
   const std::string file = find_platform(platform.file);
   return in_own_process([&] {
-    const sim::Cluster cluster(file, platform.edits);
+    const sim::Cluster cluster(file, platform.edits, platform.routing);
     return work(cluster);
   });
 }

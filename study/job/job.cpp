@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "models/zoo/zoo.hpp"
-#include "study/job/read_msjob.hpp"
+#include "study/job/msjob/read_msjob.hpp"
 #include "study/job/step_times.hpp"
 #include "study/shipped_platforms.hpp"
 
@@ -135,7 +135,7 @@ JobResult run_job(const JobSpec& spec, sim::Cluster& cluster) {
   JobResult result;
   result.job = read_msjob(spec.file);
   if (!spec.step_time.has_value()) require_simulated_step(result.job);
-  if (spec.run.numerics.has_value()) require_numbers(result.job);
+  if (spec.run.numerics.has_value()) require_numbers(result.job, spec.run);
   check_compression(spec, result.job);
   result.platform = platform_name(cluster.path());
   result.servers = servers_of(cluster, spec.servers);

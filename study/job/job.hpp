@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "sim/cluster.hpp"
-#include "study/job/msjob.hpp"
+#include "study/job/cluster/servers.hpp"
+#include "study/job/msjob/msjob.hpp"
 #include "study/job/numbers.hpp"
-#include "study/job/servers.hpp"
 #include "study/job/simulate_job.hpp"
 #include "study/on_platform.hpp"
 #include "study/run/spec.hpp"

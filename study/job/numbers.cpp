@@ -1,9 +1,8 @@
 #include "study/job/numbers.hpp"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -13,6 +12,7 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "device/numerics/loss_scale.hpp"
 #include "study/job/step_times.hpp"
 #include "study/ps/numerics.hpp"
 #include "study/ps/ps.hpp"
@@ -183,7 +183,17 @@ std::vector<Computed> train_with_servers(RunSpec spec, const TrainingPlan& plan,
 
 }  // namespace
 
-void require_numbers(const MsJob& job) {
+void require_numbers(const MsJob& job, const RunSpec& run) {
+  const NumericsSpec& numerics = *run.numerics;
+  const bool of_reductions = !numerics.gradients_mean || numerics.memory_limit.has_value() ||
+                             numerics.check_all_reductions || run.clip_norm.has_value() ||
+                             run.loss_scale.kind() != device::LossScaler::Kind::none;
+  if (of_reductions && job.of(JobRole::ps) != nullptr) {
+    bad_input("unsupported",
+              "{}: --gradients-mean, --clip-norm, --loss-scale, --check-reductions and --memory-limit are of gradients "
+              "that workers reduce among themselves; a job with parameter servers has none",
+              job.file);
+  }
   const ReplicaSpec* const workers = job.of(JobRole::worker);
   if (workers == nullptr || workers->replicas == 0 || npus_of(workers->pod.needed) > 0) return;
   bad_input("unsupported",

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "sim/cluster.hpp"
-#include "study/job/msjob.hpp"
+#include "study/job/msjob/msjob.hpp"
 #include "study/job/training.hpp"
 #include "study/run/spec.hpp"
 
@@ -35,8 +35,9 @@ struct JobNumerics {
   std::optional<Error> failure{};  ///< of code check_failed: what is wrong with the last numbers, which end with them
 };
 
-/// Throws Error(bad_input, "unsupported") for a job whose workers have no NPUs that could compute.
-void require_numbers(const MsJob& job);
+/// Throws Error(bad_input, "unsupported") for a job whose workers have no NPUs that could compute, and for settings
+/// that servers do not have.
+void require_numbers(const MsJob& job, const RunSpec& run);
 
 /// `run` says what a step is, with numerics. The numbers are computed in children of the process that has loaded the
 /// platform. Throws Error(bad_input) as `hcclsim run` with real gradients does.

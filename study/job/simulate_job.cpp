@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/names.hpp"
 #include "base/text.hpp"
-#include "study/job/job_operator.hpp"
+#include "study/job/cluster/job_operator.hpp"
 
 namespace hcclsim::study {
 namespace {

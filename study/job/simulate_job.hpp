@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "study/job/cluster/job_state.hpp"
+#include "study/job/cluster/nodes.hpp"
+#include "study/job/cluster/servers.hpp"
 #include "study/job/failures.hpp"
-#include "study/job/job_state.hpp"
-#include "study/job/nodes.hpp"
-#include "study/job/servers.hpp"
 #include "study/job/training.hpp"
 
 /// A job on servers, from its creation to its end: a state machine in simulated time, without SimGrid.

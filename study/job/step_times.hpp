@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/cluster.hpp"
-#include "study/job/msjob.hpp"
+#include "study/job/msjob/msjob.hpp"
 #include "study/job/training_hosts.hpp"
 #include "study/ps/spec.hpp"
 #include "study/run/spec.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "study/job/job_state.hpp"
+#include "study/job/cluster/job_state.hpp"
 #include "study/job/training_hosts.hpp"
 
 /// The processes in the containers of a job. With a scheduler they form a dynamic cluster as MindSpore 2 has it: they

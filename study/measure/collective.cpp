@@ -21,6 +21,7 @@
 #include "hccl/verify/topology_cuts.hpp"
 #include "hccl/verify/value_check.hpp"
 #include "sim/faults/fault_plan.hpp"
+#include "study/fabric/routing_spread.hpp"
 #include "study/fault_notes.hpp"
 
 namespace hcclsim::study {
@@ -161,7 +162,10 @@ std::vector<MeasuredGroup> groups_of(const MeasureSpec& spec, LoadedPlatform& pl
 std::vector<std::string_view> obeyed_variables(const hccl::CollectiveRequest& request) {
   std::vector<std::string_view> obeyed{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
                                        "HCCL_INTER_HCCS_DISABLE"};
-  if (request.launch == hccl::LaunchMode::op) obeyed.emplace_back("HCCL_OP_EXPANSION_MODE");
+  if (request.launch == hccl::LaunchMode::op) {
+    obeyed.emplace_back("HCCL_OP_EXPANSION_MODE");
+    obeyed.insert(obeyed.end(), queue_pairs.begin(), queue_pairs.end());
+  }
   if (request.launch == hccl::LaunchMode::op && !request.zero_copy) obeyed.emplace_back("HCCL_BUFFSIZE");
   return obeyed;
 }
@@ -224,20 +228,31 @@ struct Simulated {
   const Points& points;
 };
 
+/// Of each point the slowest group's time.
+std::vector<Seconds> times_of(const LoadedPlatform& platform, const Simulated& simulated) {
+  std::vector<std::string> ignored;
+  std::vector<Seconds> times;
+  for (const auto& result :
+       simulate_points(platform, simulated.request, simulated.topology, simulated.options, simulated.points, ignored)) {
+    times.push_back(result.calls[slowest(result)].per_iteration);
+  }
+  return times;
+}
+
 /// Times of all points with these assumptions at an end of their ranges.
 ChildOf<std::vector<Seconds>> times_at(LoadedPlatform& platform, const Simulated& simulated,
                                        std::vector<Assumption> assumptions, RangeEnd end) {
   return ChildOf<std::vector<Seconds>>([&platform, simulated, assumptions = std::move(assumptions), end] {
     assume(platform.cluster, assumptions, end);
     platform.costs = assumed(platform.costs, assumptions, end);
-    std::vector<std::string> ignored;
-    std::vector<Seconds> times;
-    for (const auto& result : simulate_points(platform, simulated.request, simulated.topology, simulated.options,
-                                              simulated.points, ignored)) {
-      times.push_back(result.calls[slowest(result)].per_iteration);
-    }
-    return times;
+    return times_of(platform, simulated);
   });
+}
+
+/// What the hash of routing ecmp does to each point; empty if there is none.
+std::vector<RoutingSpread> routing_of(const LoadedPlatform& platform, const Simulated& simulated, std::uint32_t seeds) {
+  if (platform.cluster.routing().kind != sim::RoutingKind::ecmp || seeds == 0) return {};
+  return RoutingTimes(platform.cluster, seeds, [&] { return times_of(platform, simulated); }).finish();
 }
 
 /// The range of each point; with `each` what every assumption alone does, too.
@@ -324,7 +339,7 @@ hccl::Communicator communicator_of(const MeasureSpec& spec, const LoadedPlatform
 
 Measurement measure_collective(const MeasureSpec& spec) {
   return run_in_child([&] {
-    sim::Cluster cluster(spec.platform.file, spec.platform.edits);
+    sim::Cluster cluster(spec.platform.file, spec.platform.edits, spec.platform.routing);
     return measure_collective(spec, cluster);
   });
 }
@@ -375,12 +390,20 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
     measurement.on.notes.emplace_back(
         "with faults the range over what is assumed is not simulated: dates would be others");
   }
+  if (cluster.routing().kind == sim::RoutingKind::ecmp && spec.routing_seeds > 0 && !spec.faults.empty()) {
+    measurement.on.notes.emplace_back("with faults, ways that other seeds of the hash choose are not simulated");
+  }
   std::vector<Uncertainty> ranges;
   const bool ranged = spec.uncertainty && spec.faults.empty();  // faults have dates, and the ends of ranges others
   if (ranged) {
     ranges = ranges_of(platform, {request, first_shape, simulate, points}, all_ranks, spec.explained_uncertainty);
   }
-  if (spec.links > 0 && !points.empty()) {
+  std::vector<RoutingSpread> routing =
+      routing_of(platform, {request, first_shape, simulate, points}, spec.faults.empty() ? spec.routing_seeds : 0);
+  if (spec.links > 0 && cluster.splits_transfers()) {
+    measurement.on.notes.emplace_back(
+        "the load of links is left out: it is not known of the queue pairs of a transfer one by one");
+  } else if (spec.links > 0 && !points.empty()) {
     measurement.links = links_during(platform, {request, first_shape, simulate, points}, spec.links, groups);
   }
   const auto results = simulate_points(platform, request, first_shape, simulate, points, measurement.on.notes);
@@ -415,6 +438,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
     }
     if (spec.check) row.check = check_of(schedule, workers);
     if (ranged) row.uncertainty = std::move(ranges[i]);
+    if (!routing.empty()) row.routing = std::move(routing[i]);
     const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
     if (spec.explain && last && topology.ranks > 1) {
       measurement.explanation.push_back(explain_size(platform, groups[group].communicator, request));

@@ -14,6 +14,7 @@
 #include "sim/faults/fault.hpp"
 #include "sim/network/network.hpp"
 #include "study/explanation.hpp"
+#include "study/fabric/routing_spread.hpp"
 #include "study/link_report.hpp"
 #include "study/link_sources.hpp"
 #include "study/measure/sizes.hpp"
@@ -38,6 +39,7 @@ struct MeasureSpec {
   bool explain = false;
   bool uncertainty = false;            ///< the range of every time over what is assumed
   bool explained_uncertainty = false;  ///< … and what each assumption alone does
+  std::uint32_t routing_seeds = 0;     ///< under routing ecmp, every time with so many seeds, and with ideal routing
   sim::NetworkKind network = sim::NetworkKind::fluid;
   std::vector<sim::Fault> faults{};  ///< their dates are those since the first call of each size is issued
   std::size_t links = 0;             ///< that are reported, of one call of the largest size; 0: none
@@ -66,6 +68,7 @@ struct MeasurementRow {
   Rank ranks_simulated = 0;  ///< in place of all; 0: all were
   std::optional<MeasurementCheck> check{};
   std::optional<Uncertainty> uncertainty{};
+  std::optional<RoutingSpread> routing{};  ///< under routing ecmp
 };
 
 struct Measurement {

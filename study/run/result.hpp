@@ -12,6 +12,7 @@
 #include "hccl/training/training.hpp"
 #include "models/program.hpp"
 #include "study/explanation.hpp"
+#include "study/fabric/routing_spread.hpp"
 #include "study/goodput/goodput.hpp"
 #include "study/input_reading.hpp"
 #include "study/link_report.hpp"
@@ -182,7 +183,8 @@ struct RunResult : Comparison {
   std::string network;                           ///< "simgrid" or "fluid"
   std::shared_ptr<const models::Program> program;
   device::HbmAccount hbm;
-  Bytes hbm_capacity = 0;  ///< of one NPU
+  Bytes hbm_capacity = 0;         ///< of one NPU
+  BytesPerSecond shared_hbm = 0;  ///< what kernels, copies and transfers of an NPU share; 0: each has it to itself
 
   // What came out
   hccl::TimedStep step;
@@ -199,6 +201,7 @@ struct RunResult : Comparison {
   std::optional<GoodputResult> goodput;  ///< of RunSpec::failures
 
   std::optional<Uncertainty> uncertainty;  ///< of the step time, where it was asked for
+  std::optional<RoutingSpread> routing;    ///< of the step time, under routing ecmp
 
   // Remarks
   std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used

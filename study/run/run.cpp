@@ -8,6 +8,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "study/fabric/routing_spread.hpp"
 #include "study/link_report.hpp"
 #include "study/run/comparisons.hpp"
 #include "study/run/compression.hpp"
@@ -91,12 +92,29 @@ std::optional<StartUpResult> start_up_of(const Experiment& experiment) {
   return result;
 }
 
+/// Starts the steps with other seeds of the hash, where there is one.
+std::optional<RoutingTimes> routing_times(const Experiment& experiment, std::uint32_t seeds) {
+  if (experiment.cluster.routing().kind != sim::RoutingKind::ecmp || seeds == 0) return std::nullopt;
+  hccl::TrainingOptions options = experiment.training;
+  if (options.fold == hccl::Fold::require) options.fold = hccl::Fold::automatic;  // other ways may not fold
+  return std::optional<RoutingTimes>(std::in_place, experiment.cluster, seeds, [&experiment, options] {
+    const hccl::TimedStep step =
+        simulate_training(experiment.cluster, experiment.program, experiment.soc, experiment.costs, options);
+    return std::vector<Seconds>{step.step_times[options.rank]};
+  });
+}
+
 }  // namespace
 
 RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   hccl::TrainingOptions training = experiment.training;
   training.trace_tasks = !wishes.traced.empty();
   training.traced = std::move(wishes.traced);
+  if (wishes.links.most > 0 && experiment.cluster.splits_transfers()) {
+    wishes.links.most = 0;
+    experiment.notes.emplace_back(
+        "the load of links over time is left out: it is not known of the queue pairs of a transfer one by one");
+  }
   training.record_flows = wishes.links.most > 0;
   std::optional<ChildOf<Seconds>> without_faults;
   if (training.faults != nullptr) {
@@ -108,6 +126,10 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
           "assumed are simulated");
     }
     wishes.compared = wishes.uncertainty = false;
+    if (experiment.cluster.routing().kind == sim::RoutingKind::ecmp && wishes.routing_seeds > 0) {
+      experiment.notes.emplace_back("with faults, ways that other seeds of the hash choose are not simulated");
+    }
+    wishes.routing_seeds = 0;
   }
   const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
@@ -124,6 +146,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   if (wishes.uncertainty && (!parallel || experiment.npus <= most_npus)) {
     range.emplace(experiment, wishes.explained_uncertainty || experiment.npus <= most_npus);
   }
+  std::optional<RoutingTimes> routing = routing_times(experiment, wishes.routing_seeds);
   std::optional<StartUpResult> start_up = start_up_of(experiment);
   std::optional<ChildOf<Seconds>> start_up_time;
   if (start_up.has_value()) {
@@ -161,6 +184,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
   if (compression.has_value()) result.compression = compression->finish();
   if (range.has_value()) result.uncertainty = range->finish();
+  if (routing.has_value()) result.routing = routing->finish().front();
   if (explanation.has_value()) result.explanation = explanation->finish();
   if (start_up.has_value()) start_up->time = start_up_time->result();
   result.start_up = start_up;
@@ -183,10 +207,16 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     result.links = links_of(experiment.cluster, result.step, result.view, wishes.links, training.faults.get());
     result.step.flows = {};
   }
+  if (training.hbm_contention) result.shared_hbm = experiment.soc.hbm_bandwidth;
   result.link_sources = link_sources(experiment.cluster, hccl::world_communicator(experiment.npus).ranks);
   result.unmodelled = experiment.unmodelled;
   for (std::string& note : experiment.notes) {
     if (std::ranges::find(result.notes, note) == result.notes.end()) result.notes.push_back(std::move(note));
+  }
+  if (wishes.links.most > 0 && training.hbm_contention) {
+    result.notes.emplace_back(
+        "HBM contention: the loads of links over time are those of transfers that links alone slow down; what links "
+        "carry in all is exact");
   }
   return result;
 }

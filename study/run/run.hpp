@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "study/experiment.hpp"
@@ -27,10 +28,11 @@ struct RunWishes {
   /// unless `explained_uncertainty`.
   bool uncertainty = false;
   bool explained_uncertainty = false;
-  bool compared = false;   ///< with one NPU, hcom_parallel turned and other splits
-  bool explained = false;  ///< why each allreduce has its algorithm
-  LinkWishes links{};      ///< how busy links were
-  bool by_rank = false;    ///< phases of every rank, of up to most_ranks_by_phase
+  bool compared = false;            ///< with one NPU, hcom_parallel turned and other splits
+  bool explained = false;           ///< why each allreduce has its algorithm
+  LinkWishes links{};               ///< how busy links were
+  bool by_rank = false;             ///< phases of every rank, of up to most_ranks_by_phase
+  std::uint32_t routing_seeds = 0;  ///< under routing ecmp, the step with so many seeds, and with ideal routing
 };
 
 /// Simulates the loaded run, and what it is to be compared with. Uses up experiment.notes. To be called once per

@@ -133,6 +133,7 @@ struct RunSpec {
   std::uint32_t iterations = 3;
   sim::NetworkKind network = sim::NetworkKind::fluid;
   hccl::Fold fold = hccl::Fold::automatic;
+  bool hbm_contention = false;  ///< kernels, copies and transfers of an NPU share its HBM, reductions its AI cores
   device::SkewOptions skew{};
   std::vector<sim::Fault> faults{};  ///< their dates are those since the first step begins
   Rank rank = 0;                     ///< whose figures are wanted

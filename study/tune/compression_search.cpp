@@ -56,7 +56,7 @@ std::optional<CompressionTrial> bisect(const CompressionTrial& low, const Compre
 }
 
 CompressionSearch search_compression(const RunSpec& spec, const Stage& stage) {
-  sim::Cluster cluster(find_platform(spec.platform.file), spec.platform.edits);
+  sim::Cluster cluster(find_platform(spec.platform.file), spec.platform.edits, spec.platform.routing);
   Experiment run(spec, cluster);
   if (run.npus == 1) {
     bad_input("option", "{} NPU has nothing to reduce, so compression never pays; tune needs two or more", run.npus);

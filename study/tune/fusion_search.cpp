@@ -41,7 +41,7 @@ class FusionTuner {
   FusionTuner(const RunSpec& run, const Stage& stage)
       : run_(run),
         stage_(stage),
-        cluster_(find_platform(run.platform.file), run.platform.edits),
+        cluster_(find_platform(run.platform.file), run.platform.edits, run.platform.routing),
         experiment_(run, cluster_),
         given_(asked_rules(run.parallel)) {
     if (!experiment_.stages.has_value()) internal_error("fusion of a run without stages");

@@ -43,7 +43,7 @@ class Tuner {
   Tuner(const TuneSpec& spec, const Stage& stage)
       : spec_(spec),
         stage_(stage),
-        cluster_(find_platform(spec.run.platform.file), spec.run.platform.edits),
+        cluster_(find_platform(spec.run.platform.file), spec.run.platform.edits, spec.run.platform.routing),
         run_(spec.run, cluster_),
         base_(base_of_search(run_, run_.training)) {
     if (run_.npus == 1) {

@@ -115,6 +115,24 @@ TEST(KernelCost, TheSlowestUnitDecides) {
   EXPECT_NEAR(kernel_time(kernel, soc), 5.4e-6, 1e-17);
 }
 
+TEST(KernelCost, WhatAKernelNeedsOfTheHbm) {
+  const Soc soc = round_soc();
+  Kernel kernel = cube_kernel({.m = 64, .n = 16, .k = 1600});  // 0.2 us
+  kernel.read = 100'000;
+  kernel.written = 50'000;
+  kernel.duration = kernel_time(kernel, soc);
+  EXPECT_EQ(memory_demand(kernel, soc).launch, 5e-6);
+  EXPECT_EQ(memory_demand(kernel, soc).bytes, 150'000);
+  // Measured: 0.1 us behind the launch, in which the HBM moves 100,000 bytes; or not even as long as a launch.
+  kernel.duration = 5.1e-6;
+  EXPECT_NEAR(memory_demand(kernel, soc).bytes, 100'000, 1e-3);
+  kernel.duration = 4e-6;
+  EXPECT_EQ(memory_demand(kernel, soc).launch, 4e-6);
+  EXPECT_EQ(memory_demand(kernel, soc).bytes, 0);
+  kernel.kind = KernelClass::communication;
+  EXPECT_EQ(memory_demand(kernel, soc).launch, 0);
+}
+
 TEST(KernelCost, AnEmptyKernelCostsItsLaunch) { EXPECT_EQ(kernel_time(Kernel{}, round_soc()), 5e-6); }
 
 }  // namespace

@@ -47,7 +47,7 @@ WORDS = {
     "communication": ["study/calibrate/bandwidth_log.cpp"],
     "baseline": ["study/baseline.cpp"],
     "validation": ["study/validate/validation_file.cpp", "base/config_file.cpp"],
-    "msjob": ["study/job/read_msjob.cpp", "study/job/pod_template.cpp"],
+    "msjob": ["study/job/msjob/read_msjob.cpp", "study/job/msjob/pod_template.cpp"],
     "option_texts": ["sim/platform/options.cpp", "models/zoo/*.cpp", "device/numerics/learning_rate.cpp",
                      "hccl/collective/algorithm.cpp", "study/measure/names.cpp", "study/split/comparison.cpp",
                      "study/sweep/slurm.cpp", "study/tune/spec.cpp"],

@@ -36,7 +36,7 @@ GUARDED_HEADERS = [
         ["hccl/compression/linear_algebra.cpp", "study/calibrate/fit_problem.hpp", "study/calibrate/least_squares.cpp"],
     ),
     (re.compile(r"CLI/"), ["cli/options/parse/command.cpp"]),
-    (re.compile(r"yaml-cpp/"), ["study/job/yaml.cpp"]),
+    (re.compile(r"yaml-cpp/"), ["study/job/msjob/yaml.cpp"]),
     (re.compile(r"nlohmann/"), ["base/json_text.cpp", "tests/hccl/comm/rank_table_test.cpp"]),  # the test: JSON Patch
     (
         re.compile(r"google/protobuf/|.*\.pb\.h"),

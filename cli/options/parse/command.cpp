@@ -283,6 +283,11 @@ const std::string& Command::name() const { return app_.get_name(); }
 std::vector<std::string> Command::option_names() const { return long_names(app_); }
 
 Option* Command::find(const std::string& written) const {
+  if (written.starts_with("--")) {  // by far the most: CLI11 looks at all names of every option
+    const std::string_view key = std::string_view(written).substr(2);
+    const auto option = std::ranges::find_if(options_, [&](const auto& one) { return one->key() == key; });
+    if (option != options_.end()) return option->get();
+  }
   const CLI::Option* const found = std::as_const(app_).get_option_no_throw(written);
   const auto option =
       std::find_if(options_.begin(), options_.end(), [&](const auto& one) { return one->option_ == found; });

@@ -62,4 +62,20 @@ Option& add_faults(Command& command, std::vector<sim::Fault>& faults) {
       .with_commas();
 }
 
+void add_routing_options(Command& command, std::optional<sim::Routing>& routing, std::uint32_t& seeds) {
+  command
+      .add("--routing", parsed(sim::parse_routing, routing),
+           "How a fabric of several ways chooses one: dmodk, ecmp[:seed=N] (by hash), ideal, file (SimGrid's routes) "
+           "[as the platform file says]")
+      .value_name("TEXT");
+  constexpr std::uint32_t usual_seeds = 20;
+  constexpr std::uint64_t most_seeds = 10000;
+  seeds = usual_seeds;
+  command
+      .add("--routing-seeds", whole_number(seeds, 0, most_seeds),
+           "With routing ecmp: simulate so many seeds, from its own on, and ideal routing, for mean and worst")
+      .value_name("UINT")
+      .with_default();
+}
+
 }  // namespace hcclsim::cli

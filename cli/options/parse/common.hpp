@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/options/parse/command.hpp"
+#include "sim/fabric/routing.hpp"
 #include "sim/faults/fault.hpp"
 #include "sim/platform/edit.hpp"
 
@@ -27,5 +30,7 @@ Option& add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edi
 
 /// Adds `--fault FAULT`, which may be given several times.
 Option& add_faults(Command& command, std::vector<sim::Fault>& faults);
+/// Adds --routing, and --routing-seeds, the number of seeds of its hash that are compared, 20 by default.
+void add_routing_options(Command& command, std::optional<sim::Routing>& routing, std::uint32_t& seeds);
 
 }  // namespace hcclsim::cli

@@ -35,7 +35,7 @@ AR  index  parameters  tensors      MB  share %  ready  start  end ms  hidden % 
  2  [2,2]  0                 1  10.000    50.00  6.000  8.000   9.000       0.0  10.00       17.50  multi-ring  pcie pcie-0-4
 Tail (hang-over after bp_end) 4.000 ms: AR1 2.000, AR2 1.000, update 1.000
 Scenario 1 with hcom_parallel on: AR1 ends early. Try --hcom-parallel on --split-by-size 80,20: 7.500 ms (simulated, -25.0 %)
-HBM peak 1.01 of 32.00 GiB per NPU.  Assumed, not measured: HCCS 14 GB/s (10..19.3) [vendor tool].  Measured by the vendor: RoCE 22.6 GB/s (20..25) [measured, HIXL].
+HBM peak 1.01 of 32.00 GiB per NPU, contention off.  Assumed, not measured: HCCS 14 GB/s (10..19.3) [vendor tool].  Measured by the vendor: RoCE 22.6 GB/s (20..25) [measured, HIXL].
 Network: simgrid, all 1,792 transfers completed.  Timeline: timeline.json
 Note: split by size 60,40 is ignored
 )");
@@ -119,11 +119,15 @@ TEST(JsonReport, Keys) {
   const auto json = Json::parse(json_report(report));
   std::vector<std::string> keys;
   for (const auto& item : json.items()) keys.push_back(item.key);
-  EXPECT_THAT(keys, ElementsAre("format_version", "model", "platform", "npus", "batch", "rank", "iterations", "amp",
-                                "framework", "hcom_parallel", "launch", "network", "settings", "segment_log",
-                                "segments", "trace", "gradients", "step_time_s", "ranks", "images_per_s", "compute_s",
-                                "exposed_communication_s", "hbm_peak_bytes", "uncertainty", "advice", "notes"));
+  EXPECT_THAT(
+      keys, ElementsAre("format_version", "model", "platform", "npus", "batch", "rank", "iterations", "amp",
+                        "framework", "hcom_parallel", "launch", "network", "hbm_contention", "settings", "segment_log",
+                        "segments", "trace", "gradients", "step_time_s", "ranks", "images_per_s", "compute_s",
+                        "exposed_communication_s", "hbm_peak_bytes", "uncertainty", "advice", "notes"));
   EXPECT_EQ(json["format_version"], 2);
+  EXPECT_EQ(json["hbm_contention"], "off");
+  report.shared_hbm = 1e12;
+  EXPECT_EQ(Json::parse(json_report(report))["hbm_contention"], "on");
   report.step.ranks_simulated = 2;
   EXPECT_EQ(Json::parse(json_report(report))["folded"], (Json{{"classes", 2}, {"ranks_simulated", 2}}));
   EXPECT_EQ(json["npus"], 8);

@@ -9,7 +9,7 @@
 #include "models/zoo/zoo.hpp"
 #include "study/baseline.hpp"
 #include "study/calibrate/bandwidth_log.hpp"
-#include "study/job/read_msjob.hpp"
+#include "study/job/msjob/read_msjob.hpp"
 #include "study/job/simulate_job.hpp"
 #include "study/profile/import.hpp"
 #include "study/validate/validation_file.hpp"

@@ -178,9 +178,9 @@ TEST(PsTables, GoingBackToACheckpointChangesNothingOfPlainSgd) {
   }
 }
 
-/// Random jobs: caches of any size, servers, ids, speeds and scaling have the weights of data parallelism.
-TEST(PsTables, RandomJobsHaveTheWeightsOfDataParallelism) {
-  for (std::uint32_t seed = 0; seed < 8; ++seed) {
+/// Random jobs: caches of any size, servers, ids, speeds, scaling and failures have the weights of data parallelism.
+void expect_weights_of_data_parallelism(std::uint32_t first_seed, std::uint32_t end_seed) {
+  for (std::uint32_t seed = first_seed; seed < end_seed; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     TrainedJob job = wide_deep(models::Optimizer::sgd, 4 + random() % 8);
@@ -191,18 +191,31 @@ TEST(PsTables, RandomJobsHaveTheWeightsOfDataParallelism) {
     job.ids = random() % 2 == 0 ? "uniform" : "zipf:1.5";
     const bool cached = random() % 3 > 0;
     const std::uint32_t slots = 39 * job.batch * job.workers + random() % 200;
-    const double slow = 0.2 + 0.1 * (random() % 8);
+    std::vector<double> speeds;
+    for (std::uint32_t worker = 0; worker < job.workers; ++worker) speeds.push_back(0.2 + 0.1 * (random() % 8));
+    const bool fails = random() % 2 == 0;
+    const std::string node = fmt::format("{}-0", random() % 2 == 0 ? "worker" : "server");
+    const std::string failure = fmt::format("{} at {}us restart 60s", node, 500 + random() % 30000);
+    const std::uint32_t every = random() % 4;
     const test::Trained trained = train(job, [&](PsOptions& options) {
       if (cached) options.embeddings.cache_rows = slots;
-      options.skew = device::Skew({.speeds = std::vector<double>(job.workers, slow)}, job.workers);
-      options.spare_servers = {{.number = 6}};
-      options.node_start = 1e-3;
-      options.requests = {parse_ps_request("10ms scaleout server=1")};
+      options.skew = device::Skew({.speeds = speeds}, job.workers);
+      if (fails) {
+        options.recovery = {.enabled = true, .from = PsRecovery::From::checkpoint, .checkpoint_every = every};
+        options.failures = {parse_ps_failure(failure)};
+      } else {
+        options.spare_servers = {{.number = 6}};
+        options.node_start = 1e-3;
+        options.requests = {parse_ps_request("10ms scaleout server=1")};
+      }
     });
     ASSERT_EQ(trained.outcome.failure, "");
-    EXPECT_EQ(trained.replay->server_weights(), test::weights_of(*by_allreduce(job), 0));
+    ASSERT_EQ(trained.replay->server_weights(), test::weights_of(*by_allreduce(job), 0));
   }
 }
+
+TEST(PsTables, RandomJobsHaveTheWeightsOfDataParallelism) { expect_weights_of_data_parallelism(0, 8); }
+TEST(PsTables, RandomJobsHaveTheWeightsOfDataParallelismAtLength) { expect_weights_of_data_parallelism(8, 60); }
 
 TEST(PsTables, LossesFallAsLabelsFollowFromIds) {
   TrainedJob job = wide_deep(models::Optimizer::sgd, 60);

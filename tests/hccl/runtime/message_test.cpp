@@ -178,9 +178,9 @@ TEST(Block, IsItsKernelsOneBehindTheOther) {
       runtime.launch(stream, durations[part] * factor, name, {.task = 4, .part = part, .iteration = 2});
     }
   });
-  const std::vector<std::uint32_t> names(3, 0);
+  const KernelTable table{.durations = durations, .names = {0, 0, 0}, .demands = {}};
   const auto block = spans_of([&](Runtime& runtime, StreamId stream, std::uint32_t) {
-    runtime.launch(stream, {durations, names, factor}, {.task = 4, .iteration = 2});
+    runtime.launch(stream, {&table, 0, 3, factor}, {.task = 4, .iteration = 2});
   });
   ASSERT_EQ(alone.size(), 3U);
   EXPECT_EQ(alone, block) << "dates agree to the last bit";

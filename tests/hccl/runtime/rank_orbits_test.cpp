@@ -1,5 +1,6 @@
 #include "hccl/runtime/rank_orbits.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "hccl/runtime/bottleneck.hpp"
+#include "sim/platform/generate.hpp"
 #include "tests/support/collective_algorithms.hpp"
 #include "tests/support/simulation.hpp"
 
@@ -27,9 +29,11 @@ constexpr std::array number_names{"start",    "end",       "duration",  "per_ite
 
 const char* name_of_number(std::size_t i) { return i < number_names.size() ? number_names[i] : "links of the path"; }
 
-Figures figures(const std::string& platform, const Schedule& schedule, const std::vector<Rank>& npus, bool fold) {
+Figures figures(const std::string& platform, const Schedule& schedule, const std::vector<Rank>& npus, bool fold,
+                std::uint32_t queue_pairs) {
   const std::vector<double> found = test::in_child([&] {
     sim::Cluster cluster(platform);
+    cluster.use_queue_pairs({.count = queue_pairs, .least_bytes = 64});
     std::vector<std::string> notes;
     const device::Soc soc = device::resolve_soc(cluster, 0, notes);
     const device::TaskCosts costs = device::read_task_costs(cluster, notes);
@@ -58,9 +62,9 @@ Figures figures(const std::string& platform, const Schedule& schedule, const std
 
 /// Compares both ways; returns the ranks that were simulated.
 Rank compare(const std::string& platform, const Schedule& schedule, const std::string& what,
-             const std::vector<Rank>& npus = {}) {
-  const Figures folded = figures(platform, schedule, npus, true);
-  const Figures all = figures(platform, schedule, npus, false);
+             const std::vector<Rank>& npus = {}, std::uint32_t queue_pairs = 1) {
+  const Figures folded = figures(platform, schedule, npus, true, queue_pairs);
+  const Figures all = figures(platform, schedule, npus, false, queue_pairs);
   EXPECT_EQ(all.simulated, 0U);
   EXPECT_EQ(folded.numbers.size(), all.numbers.size()) << what;
   for (std::size_t i = 0; i < all.numbers.size() && i < folded.numbers.size(); ++i) {
@@ -115,6 +119,32 @@ TEST(RankOrbits, OnlyWhereRanksAreAlike) {
   ASSERT_NE(text.find(port), std::string::npos);
   text.replace(text.find(port), port.size(), "<link id=\"nic-3\" bandwidth=\"4GBps\"");
   EXPECT_EQ(compare(test::write_temporary("slower.xml", text), ring(operation), "slower"), 0U);
+}
+
+TEST(RankOrbits, HashedWaysDissolveThem) {
+  constexpr Rank ranks = 8;
+  const auto tree = [](const std::string& routing) {
+    sim::PlatformOptions options{.soc = "910B2", .servers = 4, .npus_per_server = 2};
+    options.fabric = sim::parse_fabric("fat-tree:routing=" + routing);
+    return test::write_temporary("tree.xml", generate_platform(options));
+  };
+  std::uint32_t ideal = 0;
+  std::uint32_t hashed = 0;
+  for (const test::CollectiveAlgorithm& algorithm : test::collective_algorithms()) {
+    if (!algorithm.fits(ranks)) continue;
+    const Schedule schedule = algorithm.build(test::operation_of(algorithm, ranks, std::uint64_t{ranks} * 960));
+    const auto folds = [&](const std::string& routing, std::uint32_t queue_pairs) {
+      const std::string what =
+          fmt::format("{} {} {} {}", algorithm.name, name_of(algorithm.collective), routing, queue_pairs);
+      return compare(tree(routing), schedule, what, {}, queue_pairs) > 0 ? 1U : 0U;
+    };
+    ideal += folds("ideal", 1);
+    static_cast<void>(folds("dmodk", 1));
+    for (const char* const seed : {"1", "2"}) hashed += folds(std::string("ecmp:seed=") + seed, 1);
+    static_cast<void>(folds("ecmp", 2));
+  }
+  EXPECT_GT(ideal, 10U);
+  EXPECT_LT(hashed, ideal);
 }
 
 }  // namespace

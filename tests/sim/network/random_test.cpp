@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <tuple>
 
+#include "sim/platform/check.hpp"
 #include "sim/platform/generate.hpp"
 #include "tests/sim/network/plain_simulation.hpp"
+#include "tests/sim/random_zones.hpp"
 #include "tests/sim/simulate.hpp"
 
 // Random traffic on platforms of every kind: simgrid = fluid, and both = a third simulation that is as plain as can be.
@@ -52,6 +54,24 @@ TEST_P(RandomTraffic, ASecondRunGivesTheSameBits) {
     EXPECT_EQ(simulate(platform(name + ".xml"), kind, jobs), simulate(platform(name + ".xml"), kind, jobs));
   }
 }
+
+/// On platforms of random zones: links of every kind that several routes share, in zones within zones.
+void expect_agreement_on_random_zones(std::uint32_t first, std::uint32_t platforms) {
+  std::uint32_t compared = 0;
+  for (std::uint32_t seed = first; compared < platforms; ++seed) {
+    const PlatformText file(RandomZones(seed).file());
+    const auto fatal = [](const PlatformProblem& problem) { return problem.fatal; };
+    if (std::ranges::any_of(check_platform(file.path()), fatal)) continue;  // all hosts are CPUs
+    const Rank size = size_of_cluster(file.path());
+    if (size < 2) continue;
+    expect_agreement(file.path(), random_jobs(seed, 60, size), use(LinkValues::used));
+    ++compared;
+  }
+}
+
+TEST(RandomZones, BothNetworksAgreeWithThePlainSimulation) { expect_agreement_on_random_zones(0, 25); }
+
+TEST(RandomZones, BothNetworksAgreeWithThePlainSimulationAtLength) { expect_agreement_on_random_zones(1000, 500); }
 
 TEST(ShippedPlatforms, BothNetworksAgreeWithThePlainSimulation) {
   int files = 0;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "study/job/job_operator.hpp"
+#include "study/job/cluster/job_operator.hpp"
 #include "study/job/simulate_job.hpp"
 #include "tests/study/job/sample_jobs.hpp"
 #include "tests/support/refusal.hpp"

@@ -1,4 +1,4 @@
-#include "study/job/read_msjob.hpp"
+#include "study/job/msjob/read_msjob.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
-#include "study/job/pod.hpp"
+#include "study/job/cluster/pod.hpp"
 #include "tests/study/job/sample_jobs.hpp"
 #include "tests/support/refusal.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "study/job/read_msjob.hpp"
+#include "study/job/msjob/read_msjob.hpp"
 #include "study/job/simulate_job.hpp"
 
 /// Jobs and servers for tests. With sample_scenario() processes register at 42 s: 30 s for the image, 2 s for the

@@ -1,10 +1,10 @@
-#include "study/job/servers.hpp"
+#include "study/job/cluster/servers.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "study/job/failures.hpp"
-#include "study/job/quantity.hpp"
+#include "study/job/msjob/quantity.hpp"
 #include "tests/study/job/sample_jobs.hpp"
 #include "tests/support/refusal.hpp"
 
