@@ -30,19 +30,63 @@ constexpr double near_normal(std::uint64_t state) {
   return (static_cast<double>(sum) - 12 * 32767.5) * 0x1p-16;
 }
 
+/// A number from a stream of bits, which moves on.
+double next_uniform(std::uint64_t& state) {
+  state = mix_bits(state);
+  return uniform(state);
+}
+
+/// With mean 1, by von Neumann's method ("Various techniques used in connection with random digits", 1951): the first
+/// of a falling run of uniform numbers, if the run has an odd length, behind as many whole numbers as runs were
+/// rejected.
+double exponential(std::uint64_t state) {
+  for (double rejected = 0;; ++rejected) {
+    const double first = next_uniform(state);
+    bool odd = true;
+    for (double last = first;; odd = !odd) {
+      const double next = next_uniform(state);
+      if (next >= last) break;
+      last = next;
+    }
+    if (odd) return rejected + first;
+  }
+}
+
+/// With mean 0 and variance 1.
+double standard(JitterShape shape, std::uint64_t state) {
+  constexpr double root_of_three = 1.7320508075688772;
+  switch (shape) {
+    case JitterShape::normal:
+      break;
+    case JitterShape::uniform:
+      return root_of_three * (2 * uniform(mix_bits(state)) - 1);
+    case JitterShape::exponential:
+      return exponential(state) - 1;
+  }
+  return near_normal(state);
+}
+
+/// Beyond it a factor might not be positive.
+double most_jitter(JitterShape shape) {
+  return shape == JitterShape::normal ? 0.16 : shape == JitterShape::uniform ? 0.57 : 0.99;
+}
+
 }  // namespace
 
+std::string_view name_of(JitterShape shape) {
+  return shape == JitterShape::normal ? "normal" : shape == JitterShape::uniform ? "uniform" : "exponential";
+}
+
 Skew::Skew(SkewOptions options, Rank size) : options_(std::move(options)) {
-  constexpr double most_jitter = 0.16;  // 1 − 6 · 0.16 is still positive
   if (!(options_.start >= 0 && std::isfinite(options_.start))) {
     bad_input("option", "start is at {} s, must be at 0 or later", options_.start);
   }
   if (!(options_.start_skew >= 0 && std::isfinite(options_.start_skew))) {
     bad_input("option", "start skew is {} s, must be 0 or more", options_.start_skew);
   }
-  if (!(options_.jitter >= 0 && options_.jitter <= most_jitter)) {
-    bad_input("option", "kernel jitter is {}, must be from 0 to {} (relative standard deviation)", options_.jitter,
-              most_jitter);
+  if (!(options_.jitter >= 0 && options_.jitter <= most_jitter(options_.shape))) {
+    bad_input("option", "{} kernel jitter is {}, must be from 0 to {} (relative standard deviation)",
+              name_of(options_.shape), options_.jitter, most_jitter(options_.shape));
   }
   if (!(options_.speed_spread >= 0 && options_.speed_spread < 1)) {
     bad_input("option", "speed spread is {}, must be from 0 to below 1", options_.speed_spread);
@@ -89,7 +133,7 @@ double Skew::speed(Rank rank) const {
 double Skew::jitter(Rank rank, std::uint32_t iteration, std::uint32_t kernel) const {
   if (options_.jitter == 0) return 1;
   const std::uint64_t step = (std::uint64_t{first_iteration_ + iteration} << 32U) | kernel;
-  return 1 + options_.jitter * near_normal(draw(options_.seed, Purpose::jitter, rank) ^ mix_bits(step));
+  return 1 + options_.jitter * standard(options_.shape, draw(options_.seed, Purpose::jitter, rank) ^ mix_bits(step));
 }
 
 }  // namespace hcclsim::device

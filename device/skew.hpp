@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
@@ -11,12 +12,20 @@
 /// mathematical function of a library, whose last digit may differ between machines.
 namespace hcclsim::device {
 
+/// Distribution of a kernel's jitter, with mean 0 and variance 1 before it is scaled: near the normal one, uniform, or
+/// exponential, with a tail of kernels that take far longer.
+enum class JitterShape : std::uint8_t { normal, uniform, exponential };
+
+[[nodiscard]] std::string_view name_of(JitterShape shape);
+
 struct SkewOptions {
   Seconds start = 0;             ///< date from which on ranks start
   Seconds start_skew = 0;        ///< ranks start uniformly in [start, start + start_skew)
   std::vector<double> speeds{};  ///< relative speed of every rank, 1 = nominal; empty: none
   double speed_spread = 0;       ///< ranks' speeds lie uniformly in [1 − spread, 1 + spread); below 1
-  double jitter = 0;             ///< relative standard deviation of a kernel's duration, at most 0.16
+  /// Relative standard deviation of a kernel's duration: at most 0.16, of uniform jitter 0.57, of exponential 0.99.
+  double jitter = 0;
+  JitterShape shape = JitterShape::normal;
   std::uint64_t seed = 1;
 };
 
@@ -46,8 +55,9 @@ class Skew {
   /// Durations on this rank are divided by it.
   [[nodiscard]] double speed(Rank rank) const;
 
-  /// Factor on the duration of one kernel: 1 + jitter · z, z with mean 0, variance 1 and |z| < 6 (the sum of twelve
-  /// uniform numbers, which is close to normal); positive.
+  /// Factor on the duration of one kernel: 1 + jitter · z, z with mean 0 and variance 1; positive. Of normal jitter z
+  /// is the sum of twelve uniform numbers, |z| < 6; of exponential jitter 1 + z is exponential, by von Neumann's
+  /// comparisons of uniform numbers.
   [[nodiscard]] double jitter(Rank rank, std::uint32_t iteration, std::uint32_t kernel) const;
 
  private:

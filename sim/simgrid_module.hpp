@@ -9,6 +9,7 @@ namespace hcclsim::sim {
 
 class Cluster;
 class EventLoop;
+class FaultPlan;
 class Network;
 class PlatformSource;
 
@@ -21,8 +22,9 @@ class SimgridModule {
   [[nodiscard]] virtual std::unique_ptr<PlatformSource> load(const Cluster& cluster) = 0;
 
   /// The network `simgrid`; loads the cluster's file if this process has loaded none. SimGrid then keeps the clock of
-  /// the loop.
-  [[nodiscard]] virtual std::unique_ptr<Network> make_network(const Cluster& cluster, EventLoop& loop) = 0;
+  /// the loop. Faults as make_network() of sim/network/network.hpp takes them.
+  [[nodiscard]] virtual std::unique_ptr<Network> make_network(const Cluster& cluster, EventLoop& loop,
+                                                              const FaultPlan* faults) = 0;
 
   /// Lets SimGrid keep the clock of the loop, beside whatever else SimGrid simulates in this process.
   virtual void keep_clock(EventLoop& loop) = 0;

@@ -13,6 +13,7 @@
 #include "models/inference.hpp"
 #include "models/profile.hpp"
 #include "models/zoo/zoo.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/platform/catalog.hpp"
 #include "study/context/compile_checks.hpp"
 #include "study/hbm_advice.hpp"
@@ -150,6 +151,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   }
   training.config = config;
   training.skew = device::Skew(spec.skew, npus);
+  training.faults = sim::FaultPlan::of(cluster, spec.faults, npus);
   check_compilation(spec, npus, micro_batches_of(spec, npus));
   if (npus % spec.parallel.shape.stages != 0) {
     bad_input("pipeline", "{} NPUs cannot be shared evenly by {} stages (--stages); accepted: {}", npus,
@@ -212,6 +214,11 @@ void Experiment::share_hbm(const RunSpec& spec) {
   if (spec.network == sim::NetworkKind::simgrid) {
     bad_input("option",
               "--hbm-contention on does not go with --network simgrid, whose transfers load links alone; give fluid");
+  }
+  if (!spec.faults.empty()) {
+    bad_input("option",
+              "--hbm-contention on does not go with --fault: when kernels that share an HBM stop, slow down or go on is "
+              "not simulated; leave out one of them");
   }
   training.hbm_contention = true;
   notes.push_back(

@@ -88,7 +88,8 @@ LinkReport link_report(sim::Cluster& cluster, std::span<const sim::Flow> flows,
   sim::LinkUtilisation found;
   {
     const hccl::FoldedCluster folded(cluster, orbits);
-    found = sim::link_utilisation(cluster, flows, question.intervals, question.most_links, question.owner_of);
+    found = sim::link_utilisation(cluster, flows, question.intervals, question.most_links, question.owner_of,
+                                  question.faults);
   }
   LinkReport report{.time = question.intervals.to - question.intervals.from,
                     .intervals = question.intervals.count,
@@ -138,7 +139,8 @@ void ask_for_shares(LinkQuestion& question, const hccl::Plan& plan) {
 }
 
 LinkReport link_report(sim::Cluster& cluster, const hccl::SimulatedCollectives& simulated,
-                       const std::vector<hccl::CollectiveCall>& calls, std::size_t most_links) {
+                       const std::vector<hccl::CollectiveCall>& calls, std::size_t most_links,
+                       const sim::FaultPlan* faults) {
   sim::Intervals time{.from = simulated.calls.front().start, .to = simulated.calls.front().end, .count = 1};
   for (const hccl::CollectiveTime& call : simulated.calls) {
     time.from = std::min(time.from, call.start);
@@ -149,7 +151,8 @@ LinkReport link_report(sim::Cluster& cluster, const hccl::SimulatedCollectives& 
                               .owner_of = [](const sim::Flow& flow) { return std::uint64_t{flow.task}; },
                               .share_of = [&calls](std::uint64_t owner) -> LinkReport::Share {
                                 return {calls.at(owner).name, std::nullopt, 0};
-                              }};
+                              },
+                              .faults = faults};
   return link_report(cluster, simulated.flows, simulated.orbits, question);
 }
 

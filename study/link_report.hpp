@@ -69,6 +69,7 @@ struct LinkQuestion {
   std::size_t most_links = 0;  ///< that are listed
   sim::FlowOwner owner_of;
   std::function<LinkReport::Share(std::uint64_t owner)> share_of;  ///< its bytes are added
+  const sim::FaultPlan* faults = nullptr;                          ///< of the simulation; null: there were none
 };
 
 /// `orbits`: of the simulation, if ranks were folded. The cluster is not folded.
@@ -80,6 +81,7 @@ void ask_for_shares(LinkQuestion& question, const hccl::Plan& plan);
 
 /// A simulation of one iteration of collectives, with their names as purposes; its `flows` were recorded.
 [[nodiscard]] LinkReport link_report(sim::Cluster& cluster, const hccl::SimulatedCollectives& simulated,
-                                     const std::vector<hccl::CollectiveCall>& calls, std::size_t most_links);
+                                     const std::vector<hccl::CollectiveCall>& calls, std::size_t most_links,
+                                     const sim::FaultPlan* faults);
 
 }  // namespace hcclsim::study

@@ -10,6 +10,7 @@
 #include "cli/options/parse/command.hpp"
 #include "cli/print/baseline.hpp"
 #include "cli/print/collective_report.hpp"
+#include "cli/print/failure.hpp"
 #include "cli/print/output.hpp"
 #include "study/shipped_platforms.hpp"
 
@@ -61,7 +62,7 @@ void set_up_collective(Command& command, const std::shared_ptr<const HtmlReport>
     if (html != nullptr) options->html = *html;
     with_junit(command, *regression, name_of(study::ResultKind::collective), [&] {
       check_baseline_options(command, *regression);
-      run(*options, measure_spec(command, *options), *regression);
+      with_failure(options->format == "json", [&] { run(*options, measure_spec(command, *options), *regression); });
     });
   });
 }

@@ -20,6 +20,7 @@
 #include "cli/options/parse/command.hpp"
 #include "cli/options/run_options.hpp"
 #include "cli/print/baseline.hpp"
+#include "cli/print/failure.hpp"
 #include "cli/print/iteration.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
@@ -228,8 +229,9 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   std::optional<Error> failure;
   if (session != nullptr) failure = compute(options, experiment, *clock, *session, report);
   for (Timeline& timeline : timelines) {
-    write_timeline(report.step.plan, report.step.trace, timeline.ranks,
-                   [&](std::string_view text) { timeline.file.write(text); });
+    write_timeline(
+        report.step.plan, report.step.trace, timeline.ranks, [&](std::string_view text) { timeline.file.write(text); },
+        options.spec.faults);
   }
   for (OutputFile& file : step_trace) file.write(step_trace_csv(report.view.iterations));
   for (OutputFile& file : gradients) file.write(gradients_csv(report));
@@ -286,8 +288,11 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
         return;
       }
       if (options->numerics.enabled) session.emplace();
-      study::on_experiment(options->spec, [&](study::Experiment& experiment) {
-        run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr);
+      // With real numbers the report is printed all the same, and says why training has ended.
+      with_failure(options->format == OutputFormat::json && !session.has_value(), [&] {
+        study::on_experiment(options->spec, [&](study::Experiment& experiment) {
+          run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr);
+        });
       });
     });
     if (session.has_value() && session->interruption.signal() != 0) throw Interrupted(session->interruption.signal());

@@ -11,6 +11,7 @@
 #include "cli/options/collective_choice.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/print/baseline.hpp"
+#include "cli/print/failure.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
 
@@ -69,6 +70,7 @@ void add_schedule_time(Command& schedule) {
   add_repetition_options(command, "--iterations", options->spec.iterations, "--warmups", options->spec.warmups);
   add_launch_option(command, options->launch, "graph: tasks are loaded in advance; op: the host launches each");
   add_network_option(command, options->spec.network);
+  add_faults(command, options->spec.faults);
   add_links_option(command, options->links);
   add_format_option(command, options->format, {"text", "json", "csv"});
   add_baseline_options(command, options->regression);
@@ -81,7 +83,7 @@ void add_schedule_time(Command& schedule) {
     with_junit(command, options->regression, name_of(study::ResultKind::schedule_time), [&] {
       check_baseline_options(command, options->regression);
       finish_platform_options(OptionOrigins(command, {}), {}, *options);
-      time_schedules(*options);
+      with_failure(options->format == "json", [&] { time_schedules(*options); });
     });
   });
 }

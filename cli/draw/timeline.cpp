@@ -338,6 +338,20 @@ void write_cells(Writer& writer, Rank rank, const std::vector<hccl::TracedCell>&
   }
 }
 
+/// From when to when links and NPUs failed, as far as spans go.
+void write_faults(Writer& writer, std::span<const sim::Fault> faults, const sim::Trace& trace) {
+  constexpr std::uint32_t process = 1'000'000;  // behind those of all NPUs
+  Seconds end = 0;
+  for (const sim::Span& span : trace.spans()) end = std::max(end, span.end);
+  if (!faults.empty()) writer.event(R"("name":"process_name","ph":"M","pid":{},"args":{{"name":"Faults"}})", process);
+  for (std::uint32_t number = 0; number < faults.size(); ++number) {
+    const sim::Fault& fault = faults[number];
+    if (fault.from >= end) continue;
+    writer.name_thread(process, number, fmt::format("Fault {}", number + 1));
+    writer.span(json_string(fault.text), process, number, fault.from, std::min(fault.to, end), "");
+  }
+}
+
 void write_job(Writer& writer, const TimelineJob& job) {
   std::map<Rank, std::vector<const sim::Span*>> spans_of;
   for (const Rank rank : job.ranks) spans_of[rank];
@@ -368,6 +382,7 @@ void write_job(Writer& writer, const TimelineJob& job) {
     write_cells(writer, rank, hccl::traced_cells(job.plan, spans));
     write_host(writer, job.plan, rank, spans);
   }
+  write_faults(writer, job.faults, job.trace);
 }
 
 }  // namespace
@@ -378,8 +393,9 @@ void write_timeline(std::span<const TimelineJob> jobs, const Sink& sink) {
   writer.finish();
 }
 
-void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink) {
-  const TimelineJob job{.plan = plan, .trace = trace, .ranks = ranks};
+void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink,
+                    std::span<const sim::Fault> faults) {
+  const TimelineJob job{.plan = plan, .trace = trace, .ranks = ranks, .faults = faults};
   write_timeline({&job, 1}, sink);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "hccl/training/traced_cells.hpp"
+#include "sim/faults/fault.hpp"
 #include "sim/trace.hpp"
 
 /// The timeline of traced ranks as Chrome trace JSON, in the layout of msprof's timeline file, for Perfetto,
@@ -29,12 +30,15 @@ struct TimelineJob {
   std::vector<Rank> ranks{};
   std::string name{};            ///< empty: the only job
   std::span<const Rank> npus{};  ///< of the platform, by rank; empty: the same numbers
+  std::span<const sim::Fault> faults{};
 };
 
 /// Writes the timeline of jobs that were simulated together.
 void write_timeline(std::span<const TimelineJob> jobs, const Sink& sink);
 
-/// Writes the timeline of these ranks, piece by piece, so that a large trace is never held as text.
-void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink);
+/// Writes the timeline of these ranks, piece by piece, so that a large trace is never held as text. Faults are a
+/// process of their own, "Faults", with a thread for each.
+void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink,
+                    std::span<const sim::Fault> faults = {});
 
 }  // namespace hcclsim::cli

@@ -84,6 +84,7 @@ void add_collective_options(Command& command, CollectiveOptions& options) {
   add_platform_edits(command, options.spec.platform.edits);
   add_routing_options(command, options.spec.platform.routing, options.spec.routing_seeds);
   add_network_option(command, options.spec.network);
+  add_faults(command, options.spec.faults);
   command.add("--extended", flag(options.extended), "Also bus bandwidth, bound, algorithm, what limits it, formula");
   command.add("--explain", flag(options.spec.explain), "Why each algorithm was chosen, and what the others cost");
   add_links_option(command, options.links);

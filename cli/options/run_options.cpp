@@ -210,9 +210,22 @@ void add_simulation_options(Command& command, RunOptions& options) {
            "Relative speed of every NPU, such as 1,1,0.9,1")
       .value_name("LIST");
   command.add("--speed-spread", number(options.spec.skew.speed_spread, 0, 0.99), "Speeds lie within 1 -/+ this");
-  command.add("--jitter", number(options.spec.skew.jitter, 0, 0.16), "Relative standard deviation of a kernel's time");
+  command.add("--jitter", number(options.spec.skew.jitter, 0, 0.99),
+              "Relative standard deviation of a kernel's time, at most 0.16 (uniform 0.57, exponential 0.99)");
+  command
+      .add("--jitter-shape",
+           one_of({"normal", "uniform", "exponential"},
+                  [&options](const std::string& word) {
+                    using device::JitterShape;
+                    options.spec.skew.shape = word == "uniform"       ? JitterShape::uniform
+                                              : word == "exponential" ? JitterShape::exponential
+                                                                      : JitterShape::normal;
+                  }),
+           "Distribution of jitter; exponential: some kernels take far longer")
+      .with_default("normal");
   command.add("--seed", whole_number(options.spec.skew.seed, 0, UINT64_MAX), "Of start skew, speeds and jitter")
       .with_default();
+  add_faults(command, options.spec.faults);
 }
 
 /// Nothing of the word all.

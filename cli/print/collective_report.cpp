@@ -8,6 +8,7 @@
 #include "cli/draw/svg_chart.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/explanation.hpp"
+#include "cli/print/faults.hpp"
 #include "cli/print/folded.hpp"
 #include "cli/print/link_report.hpp"
 #include "cli/print/output.hpp"
@@ -141,6 +142,7 @@ std::string collective_json(const Measurement& measurement, const MeasureSpec& s
   if (measurement.links.has_value()) add_links_json(json, *measurement.links);
   if (!measurement.explanation.empty()) json["explain"] = explanation_json(measurement.explanation);
   if (!measurement.on.unmodelled.empty()) json["not_modelled"] = measurement.on.unmodelled;
+  if (!spec.faults.empty()) json["faults"] = faults_json(spec.faults);
   json["notes"] = measurement.on.notes;
   return json.dump(2) + '\n';
 }

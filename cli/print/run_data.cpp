@@ -224,6 +224,12 @@ std::string json_report(const RunReport& report) {
             {"advice", advice_json(report)},
             {"notes", report.notes}};
   if (report.step.ranks_simulated > 0) json["folded"] = folded_json(report.step.ranks_simulated);
+  if (report.faults.has_value()) {
+    json["faults"] = {
+        {"given", report.faults->texts},
+        {"steps_s", report.faults->steps},
+        {"step_time_without_s", report.faults->without.has_value() ? Json(*report.faults->without) : Json(nullptr)}};
+  }
   if (report.routing.has_value()) json["routing"] = routing_json(*report.routing);
   add_host_json(json, report);
   if (report.lists_links && report.links.has_value()) add_links_json(json, *report.links);

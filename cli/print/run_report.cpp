@@ -63,9 +63,11 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"speed-spread", fmt::format("{}", skew.speed_spread)},
       {"jitter", fmt::format("{}", skew.jitter)},
       {"seed", fmt::format("{}", skew.seed)}};
+  std::vector<std::string> faults;
+  for (const sim::Fault& fault : options.spec.faults) faults.push_back(fault.text);
   const auto& fused = options.spec.fused_attention;
   const auto& routing = options.spec.platform.routing;
-  const std::array<std::pair<const char*, std::string>, 13> where_given{
+  const std::array<std::pair<const char*, std::string>, 15> where_given{
       {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
        {"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
@@ -77,6 +79,8 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"profile-model", options.spec.profile_model},
        {"group", fmt::format("{}", fmt::join(groups, " "))},
        {"split-group", options.spec.split_group},
+       {"jitter-shape", skew.shape == device::JitterShape::normal ? "" : std::string(name_of(skew.shape))},
+       {"fault", fmt::format("{}", fmt::join(faults, ", "))},
        {"hbm-contention", options.spec.hbm_contention ? "on" : ""},
        {"routing", routing.has_value() ? text_of(*routing) : ""}}};
   for (const auto& [name, value] : where_given) {

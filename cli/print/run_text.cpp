@@ -98,6 +98,25 @@ std::string step_line(const RunReport& report) {
   return line;
 }
 
+/// What steps take while links and NPUs fail.
+std::string fault_line(const RunReport& report) {
+  if (!report.faults.has_value()) return {};
+  const study::FaultResult& faults = *report.faults;
+  constexpr std::size_t most_steps = 12;
+  std::vector<std::string> steps;
+  for (std::size_t i = 0; i < std::min(most_steps, faults.steps.size()); ++i) {
+    steps.push_back(fmt::format("{:.3f}", ms(faults.steps[i])));
+  }
+  const std::size_t more = faults.steps.size() - steps.size();
+  std::string line = fmt::format("Steps with faults, from the first on: {}{} ms", fmt::join(steps, ", "),
+                                 more > 0 ? fmt::format(" and {} more", more) : "");
+  if (faults.without.has_value()) {
+    line += fmt::format("; without faults {:.3f} ms, to which a step of those but the first is {}", ms(*faults.without),
+                        change(report.step_time(), *faults.without));
+  }
+  return line + '\n';
+}
+
 std::string start_up_line(const RunReport& report) {
   if (!report.start_up.has_value()) return {};
   const study::StartUpResult& once = *report.start_up;
@@ -353,13 +372,13 @@ std::string RunReport::segment_list() const {
 
 std::string timed_text(const RunReport& report) {
   if (report.parallel.has_value() && !report.parallel->plain) {
-    return parallel_head(report) + settings_line(report) + step_line(report) + start_up_line(report) +
-           input_line(report) + busy_line(report) + host_lines(report) + parallel_text(report) + checks_lines(report) +
-           compression_text(report) + busiest_links(report) + foot(report);
+    return parallel_head(report) + settings_line(report) + step_line(report) + fault_line(report) +
+           start_up_line(report) + input_line(report) + busy_line(report) + host_lines(report) + parallel_text(report) +
+           checks_lines(report) + compression_text(report) + busiest_links(report) + foot(report);
   }
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
-  text += head(report) + settings_line(report) + step_line(report) + parallel_line(report) + start_up_line(report) +
-          input_line(report) + busy_line(report) + host_lines(report) + trace_line(report);
+  text += head(report) + settings_line(report) + step_line(report) + fault_line(report) + parallel_line(report) +
+          start_up_line(report) + input_line(report) + busy_line(report) + host_lines(report) + trace_line(report);
   for (const std::string& line : iteration_bar(report.view.iterations.back())) text += "  " + line + '\n';
   if (report.npus > 1) text += segment_table(report) + tail_line(report);
   text += checks_lines(report) + compression_text(report);

@@ -1,6 +1,7 @@
 #include "hccl/runtime/collective_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.hpp"
@@ -9,7 +10,7 @@
 namespace hcclsim::hccl {
 CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communicator, const Seats& seats,
                              std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence,
-                             Done done)
+                             Done done, sim::EventHandler& overdue)
     : machine_(machine),
       communicator_(communicator),
       seats_(seats),
@@ -17,6 +18,7 @@ CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communi
       name_(name),
       sequence_(sequence),
       done_(std::move(done)),
+      overdue_(overdue),
       members_(seats.members.size()),
       stages_(schedule_->stage_count()),
       queues_(members_.size() * schedule_->queues),
@@ -43,11 +45,12 @@ void CollectiveRun::arrive(Rank place, Seconds date, std::uint32_t caller, std::
   member.stream = stream;
   member.id = id;
   member.pace = pace;
+  member.arrival = date;
   last_arrival_ = std::max(last_arrival_, date);
   ++arrived_;
   // What the end of another rank sets free may bring this call while the run is at work.
   const bool at_work = std::exchange(draining_, true);
-  start_stage(place, date + machine_.costs.launch, paths_.add({.start = date}));
+  start_stage(place, later(place, date, machine_.costs.launch), paths_.add({.start = date}));
   draining_ = at_work;
   drain();
 }
@@ -69,8 +72,8 @@ void CollectiveRun::start_stage(Rank place, Seconds date, PathPool::Id path) {
         member.issued += queue.walk.count();
       }
       if (number > 0) {
-        main_date += costs.notify_record_local;
-        queue.date = main_date + costs.notify_wait;
+        main_date = later(place, main_date, costs.notify_record_local);
+        queue.date = later(place, main_date, costs.notify_wait);
       }
       woken_.push_back({place, number});
     }
@@ -79,6 +82,10 @@ void CollectiveRun::start_stage(Rank place, Seconds date, PathPool::Id path) {
       paths_.drop(path);
       return;
     }
+  }
+  if (std::isinf(date)) {  // its NPU is lost
+    paths_.drop(path);
+    return;
   }
   if (finished_++ == 0 || date > last_end_ || (date == last_end_ && place < last_place_)) {
     last_end_ = date;
@@ -99,12 +106,12 @@ void CollectiveRun::end_queue(Rank place) {
   for (std::uint32_t number = 1; number < schedule_->queues; ++number) {
     const Queue& queue = queue_of(place, number);
     if (!queue.active) continue;
-    const Seconds recorded = queue.date + machine_.costs.notify_record_local;
+    const Seconds recorded = later(place, queue.date, machine_.costs.notify_record_local);
     if (recorded > date) {
       date = recorded;
       path = queue.path;
     }
-    date += machine_.costs.notify_wait;
+    date = later(place, date, machine_.costs.notify_wait);
   }
   ++member.stage;
   start_stage(place, date, paths_.share(path));
@@ -124,6 +131,10 @@ void CollectiveRun::drain() {
 void CollectiveRun::advance(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
   while (const Task* task = queue.walk.task()) {
+    if (machine_.faults != nullptr) {
+      queue.date = later(place, queue.date, 0);
+      if (std::isinf(queue.date)) return;  // its NPU is lost
+    }
     if (members_[place].pace.task > 0) wait_for_issue(members_[place], queue);
     switch (task->kind) {
       case TaskKind::wait:
@@ -132,7 +143,7 @@ void CollectiveRun::advance(Rank place, std::uint32_t number) {
         break;
       case TaskKind::post:
       case TaskKind::local_post:
-        post(place, number);
+        if (!post(place, number)) return;
         break;
       case TaskKind::copy:
       case TaskKind::reduce:
@@ -151,6 +162,7 @@ void CollectiveRun::advance(Rank place, std::uint32_t number) {
     queue.walk.next();
     ++queue.number;
   }
+  if (std::isinf(queue.date)) return;
   end_queue(place);
 }
 
@@ -170,9 +182,11 @@ bool CollectiveRun::try_wait(Rank place, std::uint32_t number) {
     return false;
   }
   const Seconds start = queue.date;
-  if (slot.date - start > machine_.exec_timeout) {
-    simulated_failure("timeout", "{}: rank {} waited {:.6g} s for rank {}, HCCL_EXEC_TIMEOUT lets it wait {:.6g} s",
-                      name(), members_[place].rank, slot.date - start, slot.poster, machine_.exec_timeout);
+  if (slot.date - start > machine_.exec_timeout || std::isinf(slot.date)) {
+    const Seconds overdue = std::max(start + machine_.exec_timeout, machine_.loop.now());
+    const sim::EventOrder order = order_of(place, number);
+    if (!std::isinf(overdue)) machine_.loop.at(overdue, order, overdue_, overdue_tag);
+    return false;
   }
   if (slot.date > queue.date) {
     queue.date = slot.date;
@@ -181,7 +195,7 @@ bool CollectiveRun::try_wait(Rank place, std::uint32_t number) {
     paths_.drop(slot.path);
   }
   slot.path = PathPool::none;
-  queue.date += machine_.costs.notify_wait;
+  queue.date = later(place, queue.date, machine_.costs.notify_wait);
   slot.date = unset;
   if (members_[place].traced) {
     record(place, number,
@@ -194,11 +208,12 @@ bool CollectiveRun::try_wait(Rank place, std::uint32_t number) {
   return true;
 }
 
-void CollectiveRun::post(Rank place, std::uint32_t number) {
+bool CollectiveRun::post(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
   const Seconds start = queue.date;
   const bool local = is_local_notify(queue.walk.task()->kind);
-  queue.date += local ? machine_.costs.notify_record_local : machine_.costs.notify_record;
+  queue.date = later(place, start, local ? machine_.costs.notify_record_local : machine_.costs.notify_record);
+  if (std::isinf(queue.date)) return false;
   const Rank rank = members_[place].rank;
   const Rank peer = queue.walk.peer(*schedule_, rank);
   const Rank peer_place = seats_.place_of[peer];
@@ -208,6 +223,10 @@ void CollectiveRun::post(Rank place, std::uint32_t number) {
                       name(), rank, queue.walk.notify(), peer);
   }
   slot.date = queue.date;
+  if (machine_.faults != nullptr && !local) {
+    const sim::Route& route = machine_.cluster.route(npu_of(place), communicator_.ranks[peer]);
+    slot.date = machine_.faults->passes(route, queue.date);
+  }
   slot.path = paths_.share(queue.path);
   slot.poster = rank;
   slot.post = ++posts_;
@@ -219,9 +238,10 @@ void CollectiveRun::post(Rank place, std::uint32_t number) {
             .notify = queue.walk.notify(),
             .flow = flow_of(slot.post)});
   }
-  if (slot.waiter < 0) return;
+  if (slot.waiter < 0) return true;
   woken_.push_back({peer_place, static_cast<std::uint32_t>(slot.waiter)});
   slot.waiter = -1;
+  return true;
 }
 
 bool CollectiveRun::start_transfer(Rank place, std::uint32_t number) {
@@ -234,7 +254,8 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number) {
   const Rank destination = reads ? here : there;
   if (queue.route == nullptr || queue.route->source != source || queue.route->destination != destination) {
     queue.route = &machine_.cluster.route(source, destination);
-    queue.rate = machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*queue.route);
+    const bool changes = machine_.faults != nullptr && machine_.faults->changes(*queue.route);
+    queue.rate = changes || machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*queue.route);
     if (!queue.route->links.empty()) queue.slowest = slowest_of(*queue.route);
     queue.capacity = machine_.cluster.capacity(queue.route->slowest);
   }
@@ -245,8 +266,14 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number) {
   });
   ++transfers_;
   queue.task_start = queue.date;
-  const Seconds setup = machine_.costs.transfer_setup(queue.route->transport, bytes);
-  queue.first_byte = queue.date + setup + queue.route->latency;
+  const Seconds ready = later(place, queue.date, machine_.costs.transfer_setup(queue.route->transport, bytes));
+  if (std::isinf(ready)) {
+    queue.date = ready;
+    return false;
+  }
+  const Seconds latency =
+      machine_.faults == nullptr ? queue.route->latency : machine_.faults->latency(*queue.route, ready);
+  queue.first_byte = ready + latency;
   if (queue.rate > 0 && !machine_.moves_all) {
     queue.date = queue.first_byte + load / queue.rate;
     return end_transfer(place, number);
@@ -256,9 +283,9 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number) {
   const std::uint64_t tag = tag_of(place, number, Ending::transfer);
   if (machine_.shared != nullptr) {
     const bool reduces_inline = reduces(task.kind) && !leaves_reduction(queue);
-    machine_.shared->transfer(*queue.route, access, queue.bytes, reduces_inline, queue.date + setup, order, *this, tag);
+    machine_.shared->transfer(*queue.route, access, queue.bytes, reduces_inline, ready, order, *this, tag);
   } else {
-    machine_.network.transfer(*queue.route, access, queue.bytes, queue.date + setup, order, *this, tag);
+    machine_.network.transfer(*queue.route, access, queue.bytes, ready, order, *this, tag);
   }
   return false;
 }
@@ -392,7 +419,8 @@ bool CollectiveRun::copy(Rank place, std::uint32_t number) {
     return false;
   }
   // Every byte is read from and written to HBM.
-  queue.date += setup + 2 * static_cast<double>(queue.bytes) / machine_.soc.hbm_bandwidth;
+  const Seconds duration = setup + 2 * static_cast<double>(queue.bytes) / machine_.soc.hbm_bandwidth;
+  queue.date = later(place, queue.date, duration);
   end_copy(place, number);
   return true;
 }
@@ -413,7 +441,7 @@ bool CollectiveRun::reduce_by_core(Rank place, std::uint32_t number) {
                             tag_of(place, number, Ending::reduction));
     return false;
   }
-  queue.date += machine_.costs.local_reduce(queue.bytes);
+  queue.date = later(place, queue.date, machine_.costs.local_reduce(queue.bytes));
   end_reduction(place, number);
   return true;
 }
@@ -460,20 +488,6 @@ void CollectiveRun::add_to(CarriedBytes& carried) const {
 std::string CollectiveRun::name() const {
   const std::string& name = machine_.trace.name(name_);
   return machine_.job.empty() ? name : fmt::format("{}: {}", machine_.job, name);
-}
-
-std::string CollectiveRun::waiting_for(Rank place) const {
-  const Member& member = members_[place];
-  for (std::uint32_t number = 0; number < schedule_->queues; ++number) {
-    const Queue& queue = queues_[index_of(place, number)];
-    const Task* task = queue.active ? queue.walk.task() : nullptr;
-    if (task == nullptr) continue;
-    const std::string what = is_wait(task->kind) ? fmt::format("waits for notify slot {}", queue.walk.notify())
-                                                 : fmt::format("is in a {}", name_of(task->kind));
-    return fmt::format("{} #{}: queue {} {} in stage '{}' ({} of {} ranks have arrived)", name(), sequence_, number,
-                       what, schedule_->stage(member.stage).name, arrived_, schedule_->ranks);
-  }
-  return fmt::format("{} #{}: {} of {} ranks have arrived", name(), sequence_, arrived_, schedule_->ranks);
 }
 
 }  // namespace hcclsim::hccl

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,10 +19,12 @@
 #include "hccl/runtime/path_time.hpp"
 #include "hccl/runtime/private_links.hpp"
 #include "hccl/runtime/rank_orbits.hpp"
+#include "hccl/runtime/waiting.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "sim/cluster.hpp"
 #include "sim/cpu_hosts.hpp"
 #include "sim/event_loop.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/link_utilisation.hpp"
 #include "sim/network/network.hpp"
 #include "sim/trace.hpp"
@@ -61,7 +64,9 @@ struct Machine {
   std::string_view job{};           ///< of several on one clock: its name, for messages
   CarriedBytes* carried = nullptr;  ///< null: nobody asks for it
   bool moves_all = true;  ///< the network moves what goes over private links, too: with events, like all others
-  /// NPUs whose HBM and AI cores are shared; then `network` is theirs, and no links are private. Null: they are not.
+  const sim::FaultPlan* faults = nullptr;  ///< null: nothing goes wrong
+  /// NPUs whose HBM and AI cores are shared; then `network` is theirs, no links are private, and nothing goes wrong.
+  /// Null: they are not.
   SharedNpus* shared = nullptr;
 };
 
@@ -93,12 +98,16 @@ struct CollectiveStats {
 
 class CollectiveRun final : public sim::EventHandler {
  public:
+  static constexpr std::uint64_t overdue_tag = ~std::uint64_t{0};
+
   /// Called when a rank has finished; `caller` is what it passed to arrive(), `date` may lie ahead of the clock.
   using Done = std::function<void(const CollectiveRun& run, std::uint32_t caller, Seconds date)>;
 
-  /// `name` is a number of the trace's names. Members are named by their places in `seats`.
+  /// `name` is a number of the trace's names. Members are named by their places in `seats`. `overdue` is called
+  /// with `overdue_tag` at the date at which a member has waited for a notify for Machine::exec_timeout.
   CollectiveRun(const Machine& machine, const Communicator& communicator, const Seats& seats,
-                std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence, Done done);
+                std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence, Done done,
+                sim::EventHandler& overdue);
 
   /// The member takes part from `date` on; its spans go to `stream` under `id`.
   void arrive(Rank place, Seconds date, std::uint32_t caller, std::uint32_t stream, const sim::TaskId& id,
@@ -113,6 +122,11 @@ class CollectiveRun final : public sim::EventHandler {
   void add_to(CarriedBytes& carried) const;
   /// What a member that has not finished waits for, for people.
   [[nodiscard]] std::string waiting_for(Rank place) const;
+  /// Where the queues of a member that has arrived and not finished stand.
+  [[nodiscard]] std::vector<Waiting> waiting(Rank place) const;
+  /// When a member has arrived; none if it has not.
+  [[nodiscard]] std::optional<Seconds> arrival(Rank place) const;
+  [[nodiscard]] std::uint32_t caller(Rank place) const { return members_[place].caller; }
 
   void on_event(std::uint64_t tag) override;  // a transfer has ended; on shared NPUs a copy or reduction, too
 
@@ -139,6 +153,7 @@ class CollectiveRun final : public sim::EventHandler {
     std::uint32_t stream = 0;
     sim::TaskId id{};
     Pace pace{};
+    Seconds arrival = 0;
     std::uint64_t issued = 0;  // tasks of the stages so far
     bool arrived = false;
     bool traced = false;
@@ -165,7 +180,15 @@ class CollectiveRun final : public sim::EventHandler {
   /// Goes on with all queues that were woken.
   void drain();
   [[nodiscard]] bool try_wait(Rank place, std::uint32_t number);
-  void post(Rank place, std::uint32_t number);
+  /// False if its NPU is lost before the notify is sent.
+  [[nodiscard]] bool post(Rank place, std::uint32_t number);
+  /// When the member's NPU is done with a task of this duration that begins at `date`; never if it is lost before.
+  [[nodiscard]] Seconds later(Rank place, Seconds date, Seconds duration) const {
+    return machine_.faults == nullptr ? date + duration : machine_.faults->end_of_task(npu_of(place), date, duration);
+  }
+  /// Where the current task of a queue stands, if it does not go on by itself.
+  [[nodiscard]] Waiting waiting_at(Rank place, const Queue& queue) const;
+  [[nodiscard]] std::optional<Rank> poster_of(Rank place, std::uint32_t slot) const;
   /// True if the transfer has ended at the queue's new date, false if an event will end it.
   [[nodiscard]] bool start_transfer(Rank place, std::uint32_t number);
   /// What an event of a queue ends.
@@ -195,6 +218,7 @@ class CollectiveRun final : public sim::EventHandler {
   [[nodiscard]] sim::EventOrder order_of(Rank place, std::uint32_t number) const {
     return event_order(npu_of(place), members_[place].stream, number);
   }
+  /// The NPU that does the member's part.
   [[nodiscard]] Rank npu_of(Rank place) const { return communicator_.ranks[members_[place].rank]; }
   /// That whose AI cores do the reduction of a queue's task.
   [[nodiscard]] Rank reducer_of(Rank place, const Queue& queue) const {
@@ -217,6 +241,7 @@ class CollectiveRun final : public sim::EventHandler {
   std::uint32_t name_;
   std::uint64_t sequence_;
   Done done_;
+  sim::EventHandler& overdue_;
   std::vector<Member> members_;  // by place, like all that follows
   std::uint32_t stages_;         // of all windows
   std::vector<Queue> queues_;

@@ -13,6 +13,8 @@ class Fifo {
   [[nodiscard]] bool empty() const { return first_ == items_.size(); }
   [[nodiscard]] const Item& front() const { return items_[first_]; }
   [[nodiscard]] std::size_t size() const { return items_.size() - first_; }
+  [[nodiscard]] auto begin() const { return items_.begin() + static_cast<std::ptrdiff_t>(first_); }
+  [[nodiscard]] auto end() const { return items_.end(); }
 
   void push(const Item& item) {
     if (first_ > items_.size() / 2) {

@@ -10,6 +10,7 @@
 #include "hccl/comm/communicator.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
+#include "sim/faults/fault_plan.hpp"
 
 /// Ranks that provably do the same at the same dates, of which one is simulated in place of all.
 ///
@@ -49,6 +50,7 @@ struct Coupling {
   std::vector<std::vector<std::int64_t>> offsets;  ///< of each kind: a rank sends to those so many places further
   std::vector<const sim::Route*>
       copies{};  ///< of each rank: the way of its copies from the host, null without; or empty
+  const sim::FaultPlan* faults = nullptr;  ///< null: there are none. What they touch is like nothing else
 };
 
 /// The members of a group that are simulated: all of them, or those that stand for others.

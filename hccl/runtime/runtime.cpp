@@ -1,6 +1,7 @@
 #include "hccl/runtime/runtime.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.hpp"
@@ -170,7 +171,9 @@ void Runtime::run() {
 
 void Runtime::require_finished() const {
   for (const Stream& stream : streams_) {
-    if (!stream.tasks.empty()) report_deadlock();
+    if (stream.tasks.empty()) continue;
+    report_faults();
+    report_deadlock();
   }
 }
 
@@ -217,19 +220,12 @@ void Runtime::advance(std::uint32_t index) {
 
 bool Runtime::perform(std::uint32_t index, const Task& task) {
   Stream& stream = streams_[index];
+  if (machine_.faults != nullptr) {
+    const Seconds date = machine_.faults->resumes(stream.rank, stream.date);
+    if (std::isinf(date)) return lose(stream);
+    stream.date = date;
+  }
   switch (task.kind) {
-    case Kind::kernel: {
-      if (machine_.shared != nullptr) {
-        start_kernel(index);
-        return false;
-      }
-      const Seconds start = stream.date;
-      stream.date += task.duration;
-      if (machine_.trace.selected(stream.rank)) {
-        trace_task(stream, sim::SpanKind::kernel, start, task.name, task.id);
-      }
-      return true;
-    }
     case Kind::work: {
       const Seconds start = stream.date;
       stream.date += task.duration;
@@ -238,13 +234,9 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
     }
     case Kind::copy:
       return start_copy(index, task);
+    case Kind::kernel:
     case Kind::block:
-      if (machine_.shared != nullptr && blocks_[task.index].count > 0) {
-        start_kernel(index);
-        return false;
-      }
-      run_block(stream, task);
-      return true;
+      return run_kernels(index, task);
     case Kind::delay:
       stream.date += task.duration;
       return true;
@@ -303,17 +295,55 @@ void Runtime::trace_task(const Stream& stream, sim::SpanKind kind, Seconds start
                       .id = id});
 }
 
-void Runtime::run_block(Stream& stream, const Task& task) {
+bool Runtime::run_kernels(std::uint32_t index, const Task& task) {
+  Stream& stream = streams_[index];
+  const bool is_block = task.kind == Kind::block;
+  if (machine_.shared != nullptr && (!is_block || blocks_[task.index].count > 0)) {
+    start_kernel(index);
+    return false;
+  }
+  return is_block ? run_block(stream, task) : compute(stream, task.duration, task.name, task.id);
+}
+
+bool Runtime::compute(Stream& stream, Seconds duration, std::uint32_t name, const sim::TaskId& id) {
+  Seconds start = stream.date;
+  if (machine_.faults == nullptr) {
+    stream.date += duration;
+  } else {
+    const Seconds end = machine_.faults->end_of_kernel(stream.rank, start, duration);
+    if (std::isinf(end)) return lose(stream);
+    start = machine_.faults->resumes(stream.rank, start);
+    stream.date = end;
+  }
+  if (machine_.trace.selected(stream.rank)) trace_task(stream, sim::SpanKind::kernel, start, name, id);
+  return true;
+}
+
+/// What its NPU was doing, or was to do next, is never done.
+bool Runtime::lose(Stream& stream) {
+  stream.blocked = true;
+  stream.lost = true;
+  return false;
+}
+
+bool Runtime::run_block(Stream& stream, const Task& task) {
   const KernelRun& block = blocks_[task.index];
   const bool traced = machine_.trace.selected(stream.rank);
   sim::TaskId id = task.id;
   for (std::uint32_t kernel = 0; kernel < block.count; ++kernel, ++id.part) {
     stream.date = std::max(stream.date, block.issued(kernel));
+    const Seconds duration = block.table->durations[block.first + kernel] * block.factor;
+    const std::uint32_t name = block.table->names[block.first + kernel];
+    if (machine_.faults != nullptr) {
+      if (!compute(stream, duration, name, id)) return false;
+      continue;
+    }
     const Seconds start = stream.date;
-    stream.date += block.table->durations[block.first + kernel] * block.factor;
-    if (traced) trace_task(stream, sim::SpanKind::kernel, start, block.table->names[block.first + kernel], id);
+    stream.date += duration;
+    if (traced) trace_task(stream, sim::SpanKind::kernel, start, name, id);
   }
   free_block(task);
+  return true;
 }
 
 void Runtime::start_kernel(std::uint32_t index) {
@@ -399,8 +429,9 @@ void Runtime::end_copy(Stream& stream, const Task& task, Seconds start) {
   if (machine_.trace.selected(stream.rank)) trace_task(stream, sim::SpanKind::host, start, task.name, task.id);
 }
 
-void Runtime::on_event(std::uint64_t stream_index) {
-  const auto index = static_cast<std::uint32_t>(stream_index);
+void Runtime::on_event(std::uint64_t tag) {
+  if (tag == CollectiveRun::overdue_tag) report_overdue();
+  const auto index = static_cast<std::uint32_t>(tag);
   Stream& stream = streams_[index];
   stream.date = machine_.loop.now();
   if (stream.tasks.front().kind != Kind::copy) {
@@ -429,8 +460,9 @@ CollectiveRun& Runtime::run_of(const Call& call, std::uint32_t name) {
     const auto done = [this](const CollectiveRun& ended, std::uint32_t stream, Seconds date) {
       end_collective(ended, stream, date);
     };
+    sim::EventHandler& overdue = *this;
     run = std::make_unique<CollectiveRun>(machine_, state.communicator, state.seats, call.schedule, name, call.sequence,
-                                          done);
+                                          done, overdue);
     return *run;
   }
   const Schedule& first = run->schedule();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -119,7 +120,8 @@ class Runtime final : private sim::EventHandler {
   /// Simulates until nothing is left to do; throws as require_finished() does.
   void run();
   /// When nothing is left to do: throws Error(simulated_failure, "deadlock") that names the streams which could not
-  /// finish.
+  /// finish, or Error(simulated_failure, "timeout") if a fault keeps them from it and an NPU has waited for a notify
+  /// for Machine::exec_timeout. A wait that ends too late throws that at its date.
   void require_finished() const;
 
   /// Statistics of the collectives that have ended, in the order of their ends.
@@ -143,6 +145,7 @@ class Runtime final : private sim::EventHandler {
     Seconds date = 0;
     Seconds blocked_since = 0;
     bool blocked = false;      // its first task has begun and waits for something
+    bool lost = false;         // … and its NPU is lost
     std::uint32_t kernel = 0;  // of its first task, a block on shared NPUs: so many have ended
     Fifo<Task> tasks;
   };
@@ -179,7 +182,12 @@ class Runtime final : private sim::EventHandler {
   void advance(std::uint32_t index);
   /// Begins the stream's first task; true if it has ended at the stream's new date.
   bool perform(std::uint32_t index, const Task& task);
-  void run_block(Stream& stream, const Task& task);
+  /// Kernels, one or a block.
+  [[nodiscard]] bool run_kernels(std::uint32_t index, const Task& task);
+  /// Moves the stream's date behind a kernel that takes so long at full speed; false if its NPU is lost before.
+  [[nodiscard]] bool compute(Stream& stream, Seconds duration, std::uint32_t name, const sim::TaskId& id);
+  [[nodiscard]] bool run_block(Stream& stream, const Task& task);
+  [[nodiscard]] static bool lose(Stream& stream);
   void free_block(const Task& task) { free_blocks_.push_back(task.index); }
   /// What has ended at the stream's date.
   void trace_task(const Stream& stream, sim::SpanKind kind, Seconds start, std::uint32_t name, const sim::TaskId& id);
@@ -189,7 +197,6 @@ class Runtime final : private sim::EventHandler {
   /// True if the copy has ended at the stream's new date, false if an event will end it.
   [[nodiscard]] bool start_copy(std::uint32_t index, const Task& task);
   void end_copy(Stream& stream, const Task& task, Seconds start);
-  void on_event(std::uint64_t index) override;  // the kernel or copy of a stream has ended
   CommunicatorId add_communicator(Communicator communicator, Seats seats);
   void call(StreamId stream, CommunicatorId communicator, Rank place, std::shared_ptr<const Schedule> schedule,
             std::uint32_t name, const sim::TaskId& id, const Pace& pace);
@@ -200,7 +207,40 @@ class Runtime final : private sim::EventHandler {
   void end_collective(const CollectiveRun& run, std::uint32_t index, Seconds date);
   /// Frees the runs at the front that have ended and are not below in the stack of calls.
   static void forget_finished_runs(CommunicatorState& state);
+  /// A wait is overdue; or, on shared NPUs, the kernel of the stream with this index has ended.
+  void on_event(std::uint64_t tag) override;
   [[noreturn]] void report_deadlock() const;
+
+  // What keeps streams from going on (diagnosis.cpp)
+  /// A stream, and where a queue of the collective stands that it is in.
+  struct Obstacle {
+    std::uint32_t stream = 0;
+    std::optional<Waiting> waiting{};
+  };
+  /// What an obstacle comes from: the next one, or a cause in words.
+  struct Origin {
+    std::optional<Obstacle> next{};
+    std::string cause{};  // empty: that streams wait for each other
+  };
+  [[nodiscard]] const CollectiveRun& run_under_way(const Task& task) const;
+  /// Of the collective that the stream is in, as far as its NPU has come: what matters most.
+  [[nodiscard]] Obstacle obstacle(std::uint32_t stream) const;
+  /// The wait for a notify that began first.
+  [[nodiscard]] std::optional<Obstacle> first_wait() const;
+  /// The stream of an NPU that is to carry out a call like that of `task`; else one that has not finished.
+  [[nodiscard]] std::optional<std::uint32_t> stream_to_call(Rank npu, const Task& task) const;
+  [[nodiscard]] std::optional<std::uint32_t> stream_to_record(Rank npu, const Task& wait) const;
+  /// What stops or slows down a transfer; empty if no fault does.
+  [[nodiscard]] std::string cause_of_transfer(const Waiting& transfer, Seconds date) const;
+  [[nodiscard]] Origin origin(const Obstacle& obstacle, Seconds date) const;
+  [[nodiscard]] Origin origin_of_notify(const Obstacle& obstacle, Seconds date) const;
+  [[nodiscard]] std::string line(const Obstacle& obstacle) const;
+  /// The obstacles, line by line, from one to the cause, and whether there is a cause.
+  [[nodiscard]] std::pair<std::string, bool> trail(Obstacle from, Seconds date) const;
+  [[noreturn]] void report_overdue() const;
+  [[noreturn]] void report_timeout(const Obstacle& first) const;
+  /// Throws the error of streams that a fault has kept from finishing; returns if no fault has.
+  void report_faults() const;
 
   Machine machine_;
   std::vector<Stream> streams_;

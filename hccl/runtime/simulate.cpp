@@ -45,9 +45,10 @@ void check(const sim::Cluster& cluster, const SimulateOptions& options, const st
 }
 
 /// Groups of ranks that call collectives, each a family of its own.
-std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const std::vector<CollectiveCall>& calls) {
+std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const std::vector<CollectiveCall>& calls,
+                                      const sim::FaultPlan* faults) {
   std::deque<Communicator> groups;
-  Coupling coupling{.kinds = {}, .offsets = {{}}};
+  Coupling coupling{.kinds = {}, .offsets = {{}}, .faults = faults};
   for (const CollectiveCall& call : calls) {
     std::vector<Rank> members = ranks_of(call);
     auto same = std::ranges::find(groups, members, &Communicator::ranks);
@@ -59,6 +60,11 @@ std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const std::vector<C
       same = groups.end() - 1;
     }
     coupling.families[static_cast<std::size_t>(same - groups.begin())].schedules.front().push_back(call.schedule.get());
+  }
+  for (Rank rank = 0; faults != nullptr && rank < coupling.kinds.size(); ++rank) {
+    if (!faults->touches_npu(rank)) continue;
+    coupling.kinds[rank] = static_cast<std::uint32_t>(coupling.offsets.size());
+    coupling.offsets.emplace_back();
   }
   return RankOrbits::find(cluster, coupling, {});
 }
@@ -85,7 +91,8 @@ class Hosts final : private sim::EventHandler {
         runtime_(runtime),
         iterations_(options.warmups + options.iterations),
         calls_(calls),
-        ranks_(machine.cluster.size()) {
+        ranks_(machine.cluster.size()),
+        same_issue_(machine.faults == nullptr) {
     std::set<std::uint32_t> streams;
     for (const CollectiveCall& call : calls) streams.insert(call.stream);
     streams_ = static_cast<std::uint32_t>(streams.size());
@@ -214,7 +221,7 @@ class Hosts final : private sim::EventHandler {
   std::vector<std::uint32_t> stream_of_;      // by call
   std::uint32_t streams_ = 0;
   std::vector<RankState> ranks_;
-  bool same_issue_ = true;               // of all ranks, as a whole
+  bool same_issue_;                      // of all ranks, as a whole; and nothing that happens later
   std::vector<Seconds> longest_issues_;  // by call
   std::vector<Rank> ended_;              // at the present date
   bool all_equal_ = false;
@@ -294,12 +301,12 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
   on_device.launch = 0;  // the hosts pay it
   std::optional<RankOrbits> orbits;
   if (options.fold && !options.trace && options.network == sim::NetworkKind::fluid) {
-    orbits = find_orbits(cluster, calls);
+    orbits = find_orbits(cluster, calls, options.faults.get());
   }
   const FoldedCluster folded(cluster, orbits);
   const PrivateLinks private_links = links_of(cluster, calls, orbits);
   sim::EventLoop loop;
-  const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop);
+  const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop, options.faults.get());
   sim::FlowLog log;
   const Machine machine{.loop = loop,
                         .network = *network,
@@ -311,7 +318,8 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
                         .flows = options.record_flows ? &log : nullptr,
                         .orbits = orbits.has_value() ? &*orbits : nullptr,
                         .private_links = &private_links,
-                        .moves_all = options.network != sim::NetworkKind::fluid};
+                        .moves_all = options.network != sim::NetworkKind::fluid,
+                        .faults = options.faults.get()};
   Runtime runtime(machine);
   Hosts hosts(machine, runtime, costs, options, calls);
   hosts.start();

@@ -15,6 +15,7 @@
 #include "hccl/schedule/schedule.hpp"
 #include "hccl/settings/launch_mode.hpp"
 #include "sim/cluster.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/link_utilisation.hpp"
 #include "sim/network/network.hpp"
 #include "sim/trace.hpp"
@@ -34,7 +35,7 @@
 ///
 /// Iterations of a single call are all equal if all ranks take as long to issue it, as a whole, and the first one ends
 /// on all ranks at the same date: then each later one begins like the first, with all ranks at once and nothing on the
-/// links. Only the first is simulated then, and the formulas above give the rest.
+/// links. Only the first is simulated then, and the formulas above give the rest; not if faults happen.
 namespace hcclsim::hccl {
 
 struct CollectiveCall {
@@ -52,8 +53,9 @@ struct SimulateOptions {
   std::uint32_t warmups = 0;                                        ///< iterations before them
   bool trace = false;                                               ///< the result's trace has the tasks of all ranks
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< as in Machine
-  bool fold = false;          ///< of ranks that do the same one is simulated (rank_orbits.hpp)
-  bool record_flows = false;  ///< the result has the transfers of the first iteration
+  bool fold = false;                               ///< of ranks that do the same one is simulated (rank_orbits.hpp)
+  std::shared_ptr<const sim::FaultPlan> faults{};  ///< null: none
+  bool record_flows = false;                       ///< the result has the transfers of the first iteration
 };
 
 /// A call in the last iteration that was simulated.

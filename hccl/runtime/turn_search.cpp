@@ -8,6 +8,7 @@
 
 #include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/schedule/walk.hpp"
+#include "sim/faults/fault_plan.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -57,8 +58,12 @@ class UnionFind {
 
 }  // namespace
 
-LinkShift::LinkShift(const sim::Cluster& cluster)
-    : cluster_(&cluster), next_(cluster.links().size(), none), previous_(next_), orbit_(next_.size(), 0) {}
+LinkShift::LinkShift(const sim::Cluster& cluster, const sim::FaultPlan* faults)
+    : cluster_(&cluster),
+      faults_(faults),
+      next_(cluster.links().size(), none),
+      previous_(next_),
+      orbit_(next_.size(), 0) {}
 
 void LinkShift::begin_region(Rank ranks) {
   ranks_ = ranks;
@@ -92,6 +97,9 @@ bool LinkShift::add(sim::LinkId link, sim::LinkId image) {
   const bool alike = cluster_->capacity(link) == cluster_->capacity(image) &&
                      links[link].shared == links[image].shared && links[link].kind == links[image].kind;
   if (next_[link] != none || previous_[image] != none || !alike) return false;
+  // A link that a fault touches stays what it is, and so does everything that uses it.
+  const bool touched = faults_ != nullptr && (faults_->touches(link) || faults_->touches(image));
+  if (touched && (link != image || ranks_ != 1)) return false;
   next_[link] = image;
   previous_[image] = link;
   orbit_[link] = ranks_;
@@ -117,7 +125,7 @@ sim::LinkFold LinkShift::fold() const {
 }
 
 TurnSearch::TurnSearch(sim::Cluster& cluster, const Coupling& coupling)
-    : cluster_(cluster), coupling_(coupling), links_(cluster), turn_(coupling.kinds.size()) {
+    : cluster_(cluster), coupling_(coupling), links_(cluster, coupling.faults), turn_(coupling.kinds.size()) {
   std::iota(turn_.begin(), turn_.end(), Rank{0});
   for (const Coupling::Family& family : coupling.families) add_family(family);
 }
@@ -175,7 +183,7 @@ bool TurnSearch::find() {
   // Apart, regions may turn by shorter steps; together, one of them may stand for others.
   const Rank left = together ? orbits() : static_cast<Rank>(turn_.size());
   Ranks turn = turn_;
-  LinkShift links = std::exchange(links_, LinkShift(cluster_));
+  LinkShift links = std::exchange(links_, LinkShift(cluster_, coupling_.faults));
   if (turn_apart(parts) && orbits() < left) return true;
   turn_ = std::move(turn);
   links_ = std::move(links);

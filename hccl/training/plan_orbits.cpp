@@ -10,8 +10,8 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Ranks of one kind run one program, start together and are equally fast, their data workers too; the messages of each
-/// kind.
+/// Ranks of one kind run one program, start together and are equally fast, their data workers too, and nothing happens
+/// to them; the messages of each kind.
 void add_kinds(const Plan& plan, const RankTraits& traits, Coupling& coupling) {
   std::vector<std::vector<std::int64_t>> of_role;
   for (const Role& role : plan.roles) {
@@ -23,12 +23,14 @@ void add_kinds(const Plan& plan, const RankTraits& traits, Coupling& coupling) {
     of_role.emplace_back(offsets.begin(), offsets.end());
   }
   const device::Skew& skew = traits.skew;
-  std::map<std::tuple<std::uint32_t, Seconds, double, double>, std::uint32_t> kinds;
+  constexpr Rank all_alike = ~Rank{0};
+  std::map<std::tuple<std::uint32_t, Seconds, double, double, Rank>, std::uint32_t> kinds;
   for (Rank rank = 0; rank < plan.ranks(); ++rank) {
     const auto number = static_cast<std::uint32_t>(kinds.size());
     const double samples = traits.samples_per_second.empty() ? 0 : traits.samples_per_second[rank];
+    const Rank apart = traits.faults != nullptr && traits.faults->touches_npu(rank) ? rank : all_alike;
     const auto [kind, is_new] =
-        kinds.try_emplace({plan.role_of[rank], skew.start(rank), skew.speed(rank), samples}, number);
+        kinds.try_emplace({plan.role_of[rank], skew.start(rank), skew.speed(rank), samples, apart}, number);
     if (is_new) coupling.offsets.push_back(of_role[plan.role_of[rank]]);
     coupling.kinds.push_back(kind->second);
   }
@@ -51,7 +53,7 @@ void add_copies(sim::CpuHosts& cpus, const Plan& plan, Coupling& coupling) {
 std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, sim::CpuHosts* cpus, const Plan& plan,
                                       const RankTraits& traits, std::span<const Rank> preferred) {
   if (traits.skew.jitters()) return {};
-  Coupling coupling{.kinds = {}, .offsets = {}};
+  Coupling coupling{.kinds = {}, .offsets = {}, .faults = traits.faults};
   add_kinds(plan, traits, coupling);
   if (cpus != nullptr) add_copies(*cpus, plan, coupling);
   for (const GroupFamily& family : plan.families) {

@@ -10,6 +10,7 @@
 #include "hccl/runtime/rank_orbits.hpp"
 #include "sim/cluster.hpp"
 #include "sim/cpu_hosts.hpp"
+#include "sim/faults/fault_plan.hpp"
 
 namespace hcclsim::hccl {
 
@@ -17,6 +18,7 @@ namespace hcclsim::hccl {
 struct RankTraits {
   device::Skew skew{};
   std::vector<double> samples_per_second{};  ///< of the data workers of each rank; empty: all alike
+  const sim::FaultPlan* faults = nullptr;    ///< null: there are none. What they touch is like nothing else
 };
 
 /// Ranks of a Plan that do the same at the same dates: of one role, one start and one speed, with data workers as fast,

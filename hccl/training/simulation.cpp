@@ -45,7 +45,9 @@ std::unique_ptr<sim::CpuHosts> cpus_of(sim::Cluster& cluster, const Plan& plan) 
 std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions& options, const Plan& plan) {
   if (options.fold == Fold::off) return {};
   const bool required = options.fold == Fold::require;
-  std::string_view reason = "no ranks do the same at the same dates on this platform";
+  std::string_view reason = options.faults == nullptr
+                                ? "no ranks do the same at the same dates on this platform"
+                                : "no ranks do the same at the same dates on this platform with these faults";
   if (options.network != sim::NetworkKind::fluid) {
     reason = "it is for the network fluid (--network fluid)";
   } else if (options.trace_tasks) {
@@ -57,7 +59,8 @@ std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions
     preferred.insert(preferred.end(), options.traced.begin(), options.traced.end());
     const std::unique_ptr<sim::CpuHosts> cpus = cpus_of(cluster, plan);
     const RankTraits traits{options.skew,
-                            options.input.has_value() ? options.input->samples_per_second : std::vector<double>{}};
+                            options.input.has_value() ? options.input->samples_per_second : std::vector<double>{},
+                            options.faults.get()};
     std::optional<RankOrbits> orbits = find_orbits(cluster, cpus.get(), plan, traits, preferred);
     if (orbits.has_value() || !required) return orbits;
   }
@@ -89,17 +92,26 @@ Simulation::Running::Running(const SimulatedPlan& one, const Prepared& prepared,
                .job = one.job,
                .carried = one.carried,
                .moves_all = one.options.network != sim::NetworkKind::fluid,
+               .faults = one.options.faults.get(),
                .shared = shared}),
       executor(one.plan, runtime, one.trace, one.options.skew, one.iterations, host_times(one.costs, one.options),
                one.on_end, prepared.orbits_or_null(), one.options.rank) {}
 
 Simulation::Simulation(std::span<const SimulatedPlan> plans) {
+  for (const SimulatedPlan& one : plans) {
+    // Links are of all jobs, and NPUs have other ranks in each.
+    if (plans.size() == 1 || one.options.faults == nullptr) continue;
+    bad_input("unsupported", "{}: faults are of a run by itself; leave out --fault, or the other jobs", one.job);
+  }
   for (const SimulatedPlan& one : plans) prepared_.emplace_back(one, plans.size() == 1);
   for (auto one = prepared_.begin(); one != prepared_.end(); ++one) {
     for (auto other = prepared_.begin(); other != one; ++other) one->private_links.meet(other->private_links);
   }
   share_npus(plans);
-  if (network_ == nullptr) network_ = sim::make_network(plans.front().options.network, plans.front().cluster, loop_);
+  if (network_ == nullptr) {
+    const TrainingOptions& options = plans.front().options;
+    network_ = sim::make_network(options.network, plans.front().cluster, loop_, options.faults.get());
+  }
   for (std::size_t i = 0; i < plans.size(); ++i) {
     running_.emplace_back(plans[i], prepared_[i], loop_, *network_, shared_[i]);
   }

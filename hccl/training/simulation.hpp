@@ -47,7 +47,8 @@ class Simulation {
  public:
   /// The network is that of the first one's options. Only a Plan that is alone is folded: what another job touches has
   /// no equals, and it may touch anything. For the same reason a link that two jobs use is private to neither. Throws
-  /// Error(bad_input, "fold") where folding is required and cannot be.
+  /// Error(bad_input, "fold") where folding is required and cannot be, Error(bad_input, "unsupported") for faults of
+  /// several jobs.
   explicit Simulation(std::span<const SimulatedPlan> plans);
 
   /// Throws Error(simulated_failure) if a job cannot finish.

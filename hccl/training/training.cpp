@@ -233,6 +233,10 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
   if (options.hbm_contention && options.network != sim::NetworkKind::fluid) {
     bad_input("unsupported", "the network simgrid has no HBM that NPUs could share: it is for the network fluid");
   }
+  if (options.hbm_contention && options.faults != nullptr) {
+    bad_input("unsupported",
+              "faults do not go with HBM contention: kernels that share the HBM do not stop or slow down");
+  }
   for (const models::Kernel& kernel : program.micro_batch()) {
     if (!options.stages.empty() || kernel.kind != models::KernelClass::communication) continue;
     bad_input("unsupported", "{}: a training step of data parallelism has no groups for operators that communicate",
@@ -384,7 +388,8 @@ Seconds simulate_start_up(sim::Cluster& cluster, const device::Soc& soc, const d
   TrainingOptions once = options;
   once.iterations = 1;
   once.skew = {};
-  sim::Trace trace;  // of no rank
+  once.faults.reset();  // their dates are those of the steps
+  sim::Trace trace;     // of no rank
   Seconds end = 0;
   const IterationEnd on_end = [&end](std::span<const Seconds> ends) {
     end = *std::ranges::max_element(ends);

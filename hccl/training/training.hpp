@@ -24,6 +24,7 @@
 #include "hccl/settings/config.hpp"
 #include "hccl/training/executor.hpp"
 #include "sim/cluster.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/link_utilisation.hpp"
 #include "sim/network/network.hpp"
 #include "sim/trace.hpp"
@@ -81,6 +82,7 @@ struct TrainingOptions {
   Fold fold = Fold::off;
   bool hbm_contention = false;  ///< NPUs are shared (runtime/shared_npus.hpp); the network is `fluid`
   device::Skew skew{};
+  std::shared_ptr<const sim::FaultPlan> faults{};  ///< of the cluster's links and these NPUs; null: none
 
   /// Of the results of all micro-batches, which every stage holds until they are summed up: the last one what the
   /// network gives, the others zeros. 0 if there are no others.

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/max_min.hpp"
 #include "sim/network/memory_network.hpp"
 #include "sim/network/network.hpp"
@@ -13,7 +15,7 @@ namespace hcclsim::sim {
 namespace {
 
 // Events of this network: what happens, and to which flow.
-enum class What : std::uint8_t { start, end, update_rates, empty_arrives, part_arrives };
+enum class What : std::uint8_t { start, end, update_rates, empty_arrives, part_arrives, fault };
 
 constexpr unsigned tag_bits = 3;
 
@@ -23,9 +25,14 @@ std::uint64_t tag_of(What what, FlowId flow) {
 
 class FluidNetwork final : public MemoryNetwork, private EventHandler {
  public:
-  /// Takes the links' capacities under the cluster's values in use; `memories` as in MaxMin.
-  FluidNetwork(const Cluster& cluster, EventLoop& loop, std::span<const BytesPerSecond> memories)
-      : loop_(loop), rates_(cluster, memories) {}
+  /// Takes the links' capacities under the cluster's values in use; `memories` as in MaxMin. There are no faults where
+  /// there are memories.
+  FluidNetwork(const Cluster& cluster, EventLoop& loop, std::span<const BytesPerSecond> memories,
+               const FaultPlan* faults)
+      : cluster_(cluster), loop_(loop), faults_(faults), rates_(cluster, memories) {
+    if (faults_ == nullptr) return;
+    for (const Seconds date : faults_->dates_of_transfers()) loop_.at(date, {}, *this, tag_of(What::fault, 0));
+  }
 
   void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
                 std::uint64_t tag) override {
@@ -86,7 +93,12 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
     const bool empty = bytes == 0;
     const FlowId flow = empty ? rates_.add({}) : rates_.add(route.links, loads(memories, factor));
     add(flow, static_cast<double>(bytes) * factor, order, handler, tag);
-    loop_.at(date + route.latency, order, *this, tag_of(empty ? What::empty_arrives : What::start, flow));
+    if (faults_ != nullptr) {
+      if (flow >= ways_.size()) ways_.resize(flow + 1);
+      ways_[flow] = {empty ? nullptr : &route, false};
+    }
+    const Seconds latency = faults_ == nullptr ? route.latency : faults_->latency(route, date);
+    loop_.at(date + latency, order, *this, tag_of(empty ? What::empty_arrives : What::start, flow));
   }
 
   /// Gives each of the first `pairs` queue pairs the same number of bytes, the first ones one more if need be.
@@ -119,6 +131,10 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
     switch (static_cast<What>(tag & ((1U << tag_bits) - 1))) {
       case What::start:
         rates_.start(flow);
+        if (faults_ != nullptr) {
+          ways_[flow].flows = true;
+          renew(flow);
+        }
         request_update();
         break;
       case What::end:
@@ -134,11 +150,16 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
       case What::part_arrives:
         part_arrives(flow);
         break;
+      case What::fault:
+        fault_ = true;
+        request_update();
+        break;
     }
   }
 
   void end(FlowId flow) {
     const Transfer transfer = transfers_[flow];
+    if (faults_ != nullptr) ways_[flow] = {};
     rates_.remove(flow);
     ++completed_;
     transfer.handler->on_event(transfer.tag);
@@ -147,6 +168,7 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
   void update_rates() {
     update_requested_ = false;
     const Seconds now = loop_.now();
+    if (std::exchange(fault_, false)) apply_faults(now);
     for (const FlowId flow : rates_.solve()) {
       Transfer& transfer = transfers_[flow];
       if (transfer.rate > 0) {
@@ -155,8 +177,24 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
       }
       transfer.since = now;
       transfer.rate = rates_.rate(flow);
+      if (transfer.rate == 0) continue;  // a fault holds it
       transfer.end = loop_.at(now + transfer.left / transfer.rate, transfer.order, *this, tag_of(What::end, flow));
     }
+  }
+
+  /// Takes capacities as they are from now on. Flows that end at this date are gone by now.
+  void apply_faults(Seconds now) {
+    for (const LinkId link : faults_->changing_links()) {
+      rates_.set_capacity(link, cluster_.capacity(link) * faults_->bandwidth_factor(link, now));
+    }
+    for (FlowId flow = 0; flow < ways_.size(); ++flow) {
+      if (ways_[flow].flows) renew(flow);
+    }
+  }
+
+  void renew(FlowId flow) {
+    const Route& route = *ways_[flow].route;
+    rates_.renew(flow, route.links, faults_->stops(route, loop_.now()));
   }
 
   void request_update() {
@@ -165,19 +203,29 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
     loop_.at_end_of_date(*this, tag_of(What::update_rates, 0));
   }
 
+  /// With faults: the way of a flow, and whether it was started.
+  struct Way {
+    const Route* route = nullptr;
+    bool flows = false;
+  };
+
+  const Cluster& cluster_;
   EventLoop& loop_;
+  const FaultPlan* faults_;  // null: there are none
   MaxMin rates_;
   std::vector<Transfer> transfers_;  // by flow
+  std::vector<Way> ways_;            // by flow
   std::vector<MemoryUse> loads_;     // scratch of loads()
   std::vector<Dealt> dealt_;
   std::vector<std::uint32_t> free_dealt_;  // of dealt_
   bool update_requested_ = false;
+  bool fault_ = false;  // at this date
 };
 
 }  // namespace
 
-std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop) {
-  return std::make_unique<FluidNetwork>(cluster, loop, std::span<const BytesPerSecond>{});
+std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults) {
+  return std::make_unique<FluidNetwork>(cluster, loop, std::span<const BytesPerSecond>{}, faults);
 }
 
 std::unique_ptr<MemoryNetwork> make_memory_network(const Cluster& cluster, EventLoop& loop,
@@ -185,7 +233,7 @@ std::unique_ptr<MemoryNetwork> make_memory_network(const Cluster& cluster, Event
   for (const BytesPerSecond memory : memories) {
     if (!(memory > 0)) internal_error("a memory of {} B/s", memory);
   }
-  return std::make_unique<FluidNetwork>(cluster, loop, memories);
+  return std::make_unique<FluidNetwork>(cluster, loop, memories, nullptr);
 }
 
 }  // namespace hcclsim::sim

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/max_min.hpp"
 
 namespace hcclsim::sim {
@@ -49,8 +50,9 @@ struct Carried {
 /// Follows the rates of flows from date to date and writes down what each link does in each interval.
 class Meter {
  public:
-  Meter(Cluster& cluster, const Intervals& intervals, std::vector<Carried>& carried)
+  Meter(Cluster& cluster, const Intervals& intervals, std::vector<Carried>& carried, const FaultPlan* faults)
       : cluster_(cluster),
+        faults_(faults),
         intervals_(intervals),
         width_((intervals.to - intervals.from) / static_cast<double>(intervals.count)),
         carried_(carried),
@@ -67,13 +69,23 @@ class Meter {
     std::sort(starts.begin(), starts.end(), [&](auto a, auto b) { return flows[a].start < flows[b].start; });
     std::sort(ends.begin(), ends.end(), [&](auto a, auto b) { return flows[a].end < flows[b].end; });
     auto start = starts.begin();
+    std::size_t fault = 0;
+    const auto next_fault = [&] {
+      const bool more = faults_ != nullptr && fault < faults_->dates_of_transfers().size();
+      return more ? faults_->dates_of_transfers()[fault] : std::numeric_limits<Seconds>::infinity();
+    };
     for (auto end = ends.begin(); end != ends.end();) {
       const Seconds next_end = flows[*end].end;
       if (next_end < flows[*end].start) internal_error("a transfer ends before its first byte flows");
-      const Seconds date = start == starts.end() ? next_end : std::min(next_end, flows[*start].start);
+      const Seconds next_flow = start == starts.end() ? next_end : std::min(next_end, flows[*start].start);
+      const Seconds date = std::min(next_flow, next_fault());
       pass_to(date);
       for (; start != starts.end() && flows[*start].start == date; ++start) begin(flows[*start], *start);
       for (; end != ends.end() && flows[*end].end == date; ++end) stop(*end);
+      if (next_fault() <= date) {
+        ++fault;
+        apply_faults(flows, date);
+      }
       for (const FlowId id : rates_.solve()) set_rate(id, rates_.rate(id));
     }
     pass_to(std::numeric_limits<Seconds>::infinity());
@@ -105,6 +117,7 @@ class Meter {
       links_[link].listed = true;
     }
     rates_.start(id);
+    if (faults_ != nullptr) rates_.renew(id, flows_[id].route->links, faults_->stops(*flows_[id].route, flow.start));
   }
 
   void stop(std::uint32_t number) {
@@ -122,6 +135,19 @@ class Meter {
       links_[link].rate += rate - flows_[id].rate;
     }
     flows_[id].rate = rate;
+  }
+
+  void apply_faults(std::span<const Flow> flows, Seconds date) {
+    for (const LinkId link : faults_->changing_links()) {
+      rates_.set_capacity(link, cluster_.capacity(link) * faults_->bandwidth_factor(link, date));
+    }
+    for (std::size_t number = 0; number < flows.size(); ++number) {
+      const Flow& flow = flows[number];
+      if (flow.start <= date && date < flow.end) {
+        const Route& route = *flows_[flow_id_[number]].route;
+        rates_.renew(flow_id_[number], route.links, faults_->stops(route, date));
+      }
+    }
   }
 
   /// Adds to a link's load what it has done up to now.
@@ -171,6 +197,7 @@ class Meter {
   }
 
   Cluster& cluster_;
+  const FaultPlan* faults_;  // null: there were none
   const Intervals& intervals_;
   Seconds width_;
   std::vector<Carried>& carried_;
@@ -253,14 +280,14 @@ void add_shares(Cluster& cluster, std::span<const Flow> flows, const FlowOwner& 
 }  // namespace
 
 LinkUtilisation link_utilisation(Cluster& cluster, std::span<const Flow> flows, const Intervals& intervals,
-                                 std::size_t most_links, const FlowOwner& owner_of) {
+                                 std::size_t most_links, const FlowOwner& owner_of, const FaultPlan* faults) {
   const Images images(cluster);
   std::vector<Carried> carried(cluster.links().size());
   for (const Flow& flow : flows) {
     if (!flow.counts) continue;
     for (const LinkId link : cluster.route(flow.source, flow.destination).links) carried[link].bytes += flow.bytes;
   }
-  if (intervals.to > intervals.from) Meter(cluster, intervals, carried).follow(flows);
+  if (intervals.to > intervals.from) Meter(cluster, intervals, carried, faults).follow(flows);
   const std::vector<LinkId> links = by_load(carried, images);
   LinkUtilisation out{
       .links_used = links.size(), .kinds = sums_by_kind(cluster, carried, images, links, intervals), .links = {}};

@@ -21,6 +21,8 @@
 /// of transfers are multiplied, and loads and times are those of the link that stands for it.
 namespace hcclsim::sim {
 
+class FaultPlan;
+
 /// A transfer as the links saw it.
 struct Flow {
   static constexpr std::uint32_t no_task = std::numeric_limits<std::uint32_t>::max();
@@ -85,9 +87,10 @@ struct LinkUtilisation {
 using FlowOwner = std::function<std::uint64_t(const Flow& flow)>;
 
 /// `flows` are all flows that count, and all others that were under way in the intervals. At most `most_links` links
-/// are listed, with shares if there is an `owner_of`.
+/// are listed, with shares if there is an `owner_of`. `faults` are those of the simulation, null if there were none;
+/// loads are parts of what links carry without them.
 [[nodiscard]] LinkUtilisation link_utilisation(Cluster& cluster, std::span<const Flow> flows,
                                                const Intervals& intervals, std::size_t most_links,
-                                               const FlowOwner& owner_of = {});
+                                               const FlowOwner& owner_of = {}, const FaultPlan* faults = nullptr);
 
 }  // namespace hcclsim::sim

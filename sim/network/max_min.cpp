@@ -21,14 +21,9 @@ MaxMin::MaxMin(const Cluster& cluster, std::span<const BytesPerSecond> memories)
 }
 
 FlowId MaxMin::add(std::span<const LinkId> links, std::span<const MemoryUse> memories, BytesPerSecond bound) {
+  bound = std::min(bound, bound_of(links));
   auto hops = static_cast<std::uint32_t>(memories.size());
-  for (const LinkId link : links) {
-    if (fat_[link]) {
-      bound = std::min(bound, links_[link].capacity);
-    } else {
-      ++hops;
-    }
-  }
+  for (const LinkId link : links) hops += fat_[link] ? 0 : 1;
   if (free_.size() <= hops) free_.resize(hops + 1);
   FlowId id = 0;
   if (free_[hops].empty()) {
@@ -83,6 +78,28 @@ void MaxMin::remove(FlowId id) {
     }
   }
   free_[flow.hops].push_back(id);
+}
+
+void MaxMin::set_capacity(LinkId id, BytesPerSecond capacity) {
+  SharedLink& link = links_[id];
+  if (link.capacity == capacity) return;
+  link.capacity = capacity;
+  if (link.flows > 0) note_change(id);
+}
+
+void MaxMin::renew(FlowId id, std::span<const LinkId> links, bool held) {
+  const double bound = held ? 0 : bound_of(links);
+  if (flows_[id].bound == bound) return;
+  flows_[id].bound = bound;
+  started_.push_back(id);
+}
+
+double MaxMin::bound_of(std::span<const LinkId> links) const {
+  double bound = unbounded;
+  for (const LinkId link : links) {
+    if (fat_[link]) bound = std::min(bound, links_[link].capacity);
+  }
+  return bound;
 }
 
 void MaxMin::note_change(LinkId id) {

@@ -46,6 +46,14 @@ class MaxMin {
   /// Stops a flow that was started, and forgets it.
   void remove(FlowId id);
 
+  // Without memories:
+  /// Changes the capacity of a link, 0 if it is cut. Flows that share it have their new rates after solve(); those on a
+  /// FATPIPE link when they are renewed.
+  void set_capacity(LinkId id, BytesPerSecond capacity);
+  /// Takes the bounds of FATPIPE links as they are now for a flow over `links` that was started; one that is held has
+  /// rate 0, and leaves its links to others.
+  void renew(FlowId id, std::span<const LinkId> links, bool held);
+
   /// Brings all rates up to date and returns the flows whose rate has changed (new flows had rate 0); valid until the
   /// next call.
   [[nodiscard]] std::span<const FlowId> solve();
@@ -103,6 +111,7 @@ class MaxMin {
   };
 
   [[nodiscard]] std::span<Hop> hops_of(const Flow& flow) { return {hops_.data() + flow.first_hop, flow.hops}; }
+  [[nodiscard]] double bound_of(std::span<const LinkId> links) const;
   [[nodiscard]] double weight(std::uint32_t hop) const { return weights_.empty() ? 1 : weights_[hop]; }
   [[nodiscard]] bool is_memory(LinkId id) const { return id >= first_memory_; }
   [[nodiscard]] Memory& memory(LinkId id) { return memories_[id - first_memory_]; }

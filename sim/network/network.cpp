@@ -6,9 +6,9 @@ namespace hcclsim::sim {
 
 std::string_view name_of(NetworkKind kind) { return kind == NetworkKind::simgrid ? "simgrid" : "fluid"; }
 
-std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop) {
-  return kind == NetworkKind::simgrid ? simgrid_module().make_network(cluster, loop)
-                                      : make_fluid_network(cluster, loop);
+std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop, const FaultPlan* faults) {
+  return kind == NetworkKind::simgrid ? simgrid_module().make_network(cluster, loop, faults)
+                                      : make_fluid_network(cluster, loop, faults);
 }
 
 }  // namespace hcclsim::sim

@@ -14,6 +14,8 @@
 /// thousands of NPUs.
 namespace hcclsim::sim {
 
+class FaultPlan;
+
 class Network {
  public:
   virtual ~Network() = default;
@@ -33,8 +35,12 @@ class Network {
   std::uint64_t completed_ = 0;
 };
 
-/// With `simgrid`, only before anything else has been simulated in this process.
-[[nodiscard]] std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop);
-[[nodiscard]] std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop);
+/// With `simgrid`, only before anything else has been simulated in this process. `faults`, null if there are none, must
+/// outlive the network: at their dates capacities change, and all rates with them; a transfer over a link that is cut,
+/// or from or to an NPU that stands still, keeps what it has moved and goes on when it can.
+[[nodiscard]] std::unique_ptr<Network> make_network(NetworkKind kind, Cluster& cluster, EventLoop& loop,
+                                                    const FaultPlan* faults = nullptr);
+[[nodiscard]] std::unique_ptr<Network> make_fluid_network(const Cluster& cluster, EventLoop& loop,
+                                                          const FaultPlan* faults);
 
 }  // namespace hcclsim::sim

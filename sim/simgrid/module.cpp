@@ -15,10 +15,11 @@ class Module final : public SimgridModule {
     return load_into_simgrid(cluster);
   }
 
-  [[nodiscard]] std::unique_ptr<Network> make_network(const Cluster& cluster, EventLoop& loop) override {
+  [[nodiscard]] std::unique_ptr<Network> make_network(const Cluster& cluster, EventLoop& loop,
+                                                      const FaultPlan* faults) override {
     if (engine().get_netzone_root() == nullptr) static_cast<void>(load_into_simgrid(cluster));
     keep_clock(loop);
-    return make_simgrid_comms(cluster, loop);
+    return make_simgrid_comms(cluster, loop, faults);
   }
 
   void keep_clock(EventLoop& loop) override { loop.follow(std::make_unique<SimgridClock>(loop)); }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/flat_map.hpp"
 #include "sim/simgrid/engine.hpp"
 #include "sim/simgrid/source.hpp"
@@ -30,7 +31,8 @@ constexpr double payload_scale = 1 << 28;
 class SimgridNetwork final : public Network, private EventHandler {
  public:
   /// Sets the capacities of SimGrid's links; only one such network can be made per process.
-  SimgridNetwork(const Cluster& cluster, EventLoop& loop) : cluster_(cluster), loop_(loop) {
+  SimgridNetwork(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults)
+      : cluster_(cluster), loop_(loop), faults_(faults) {
     if (cluster.splits_transfers()) {
       bad_input("network",
                 "the network simgrid has one way between two NPUs, but routing {} gives each of their queue pairs "
@@ -52,9 +54,16 @@ class SimgridNetwork final : public Network, private EventHandler {
     }
     for (Rank rank = 0; rank < cluster.size(); ++rank) add_host(cluster.npu(rank).host, cluster.npu(rank).name);
     for (const Cpu& cpu : cluster.cpus()) add_host(cpu.host, cpu.name);
+    if (faults_ == nullptr) return;
+    for (const Seconds date : faults_->dates_of_transfers()) loop_.at(date, {}, *this, fault);
   }
 
-  ~SimgridNetwork() override { receiver = nullptr; }
+  ~SimgridNetwork() override {
+    receiver = nullptr;
+    for (Transfer& transfer : transfers_) {
+      if (transfer.comm != nullptr && transfer.payload > 0) transfer.comm->cancel();
+    }
+  }
 
   void transfer(const Route& route, Access access, Bytes bytes, Seconds date, EventOrder order, EventHandler& handler,
                 std::uint64_t tag) override {
@@ -73,14 +82,10 @@ class SimgridNetwork final : public Network, private EventHandler {
       slot = free_.back();
       free_.pop_back();
     }
-    transfers_[slot] = {ends(route)[route.from],
-                        ends(route)[route.to],
-                        static_cast<std::uint64_t>(std::llround(payload)),
-                        order,
-                        &handler,
-                        tag,
-                        nullptr};
-    loop_.at(date + route.latency, order, *this, slot);
+    transfers_[slot] = {&route, static_cast<std::uint64_t>(std::llround(payload)), order, &handler, tag, nullptr,
+                        false};
+    const Seconds latency = faults_ == nullptr ? route.latency : faults_->latency(route, date);
+    loop_.at(date + latency, order, *this, slot);
   }
 
  private:
@@ -127,16 +132,20 @@ class SimgridNetwork final : public Network, private EventHandler {
   }
 
   struct Transfer {
-    simgrid::s4u::Host* source = nullptr;
-    simgrid::s4u::Host* destination = nullptr;
+    const Route* route = nullptr;
     std::uint64_t payload = 0;  // scaled bytes; 0 once they have arrived
     EventOrder order;
     EventHandler* handler = nullptr;
     std::uint64_t tag = 0;
     simgrid::s4u::CommPtr comm;  // dropped a round after its end: SimGrid still needs it in its own callback
+    bool held = false;           // by a fault, before it could start
   };
 
   void on_event(std::uint64_t slot) override {
+    if (slot == fault) {
+      apply_faults();
+      return;
+    }
     if (transfers_[slot].payload > 0) {
       start(static_cast<std::uint32_t>(slot));
       return;
@@ -147,13 +156,56 @@ class SimgridNetwork final : public Network, private EventHandler {
     ended.handler->on_event(ended.tag);
   }
 
+  [[nodiscard]] auto factor_now() const {
+    return [this](LinkId link) { return faults_->bandwidth_factor(link, loop_.now()); };
+  }
+
   void start(std::uint32_t slot) {
     Transfer& transfer = transfers_[slot];
+    transfer.held = faults_ != nullptr && faults_->stops(*transfer.route, loop_.now());
+    if (transfer.held) return;
+    const bool changes = faults_ != nullptr && faults_->changes(*transfer.route);
+    // SimGrid bounds a Comm by the bandwidths that the links have when it starts, also when they have more later.
+    if (changes) set_bandwidths(transfer.route->links, [this](LinkId link) { return faults_->largest_factor(link); });
     transfer.comm = simgrid::s4u::Comm::sendto_init();
     under_way_.emplace(transfer.comm.get(), slot);
+    const std::vector<simgrid::s4u::Host*>& route_ends = ends(*transfer.route);
     // The payload comes first: the Comm starts as soon as both ends are set.
-    transfer.comm->set_payload_size(transfer.payload)->set_source(transfer.source);
-    transfer.comm->set_destination(transfer.destination);
+    transfer.comm->set_payload_size(transfer.payload)->set_source(route_ends[transfer.route->from]);
+    transfer.comm->set_destination(route_ends[transfer.route->to]);
+    if (changes) set_bandwidths(transfer.route->links, factor_now());
+  }
+
+  /// Sets the bandwidths of links to factors on their capacities; those of links that are cut stay as they are.
+  template <typename Links, typename Factor>
+  void set_bandwidths(const Links& links, const Factor& factor_of) {
+    for (const LinkId link : links) {
+      const double factor = factor_of(link);
+      if (factor > 0) links_[link]->set_bandwidth(cluster_.capacity(link) * factor * payload_scale);
+    }
+  }
+
+  /// Takes capacities as they are from now on. SimGrid knows no bandwidth of 0, and a Comm that it suspends does not
+  /// always share links as it should when it goes on: what is held ends, and another Comm moves what is left.
+  void apply_faults() {
+    set_bandwidths(faults_->changing_links(), factor_now());
+    for (std::uint32_t slot = 0; slot < transfers_.size(); ++slot) {
+      Transfer& transfer = transfers_[slot];
+      if (transfer.held) {
+        start(slot);
+      } else if (transfer.comm != nullptr && transfer.payload > 0 && faults_->stops(*transfer.route, loop_.now())) {
+        transfer.payload = std::max<std::uint64_t>(1, std::llround(transfer.comm->get_remaining()));
+        transfer.held = true;
+        drop(transfer);
+      }
+    }
+  }
+
+  /// Ends a Comm that is under way.
+  void drop(Transfer& transfer) {
+    under_way_.erase(transfer.comm.get());
+    transfer.comm->cancel();
+    dropped_.push_back(std::move(transfer.comm));
   }
 
   void on_completion(const simgrid::s4u::Activity& activity) {
@@ -169,8 +221,12 @@ class SimgridNetwork final : public Network, private EventHandler {
 
   /// The network that SimGrid's callback, which cannot be disconnected, reports to.
   static inline SimgridNetwork* receiver = nullptr;
+  /// In the place of a slot: a fault begins or ends.
+  static constexpr std::uint64_t fault = ~std::uint64_t{0};
+
   const Cluster& cluster_;
   EventLoop& loop_;
+  const FaultPlan* faults_;                 // null: there are none
   std::vector<simgrid::s4u::Link*> links_;  // by LinkId
   std::vector<simgrid::s4u::Host*> hosts_;  // by HostId
   std::vector<simgrid::s4u::Host*> ports_;  // by HostId; null without a port
@@ -178,12 +234,13 @@ class SimgridNetwork final : public Network, private EventHandler {
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
   std::unordered_map<const simgrid::s4u::Activity*, std::uint32_t> under_way_;
+  std::vector<simgrid::s4u::CommPtr> dropped_;  // SimGrid still needs them
 };
 
 }  // namespace
 
-std::unique_ptr<Network> make_simgrid_comms(const Cluster& cluster, EventLoop& loop) {
-  return std::make_unique<SimgridNetwork>(cluster, loop);
+std::unique_ptr<Network> make_simgrid_comms(const Cluster& cluster, EventLoop& loop, const FaultPlan* faults) {
+  return std::make_unique<SimgridNetwork>(cluster, loop, faults);
 }
 
 }  // namespace hcclsim::sim

@@ -20,7 +20,9 @@
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/verify/topology_cuts.hpp"
 #include "hccl/verify/value_check.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "study/fabric/routing_spread.hpp"
+#include "study/fault_notes.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -291,7 +293,7 @@ LinkReport links_during(const LoadedPlatform& platform, const Simulated& simulat
         refusal_of_vector_cores(platform, simulated.request, simulated.topology, calls).empty();
     const device::TaskCosts costs = by_vector_cores ? costs_in(hccl::OpExpansion::aiv, platform.costs) : platform.costs;
     const auto result = hccl::simulate_collectives(platform.cluster, platform.soc, costs, once, calls);
-    return link_report(platform.cluster, result, calls, most_links);
+    return link_report(platform.cluster, result, calls, most_links, once.faults.get());
   });
 }
 
@@ -381,13 +383,23 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                                        .iterations = spec.iterations,
                                        .warmups = spec.warmups,
                                        .exec_timeout = request.config.exec_timeout,
-                                       .fold = true};
+                                       .fold = true,
+                                       .faults = sim::FaultPlan::of(cluster, spec.faults, cluster.size())};
+  note_faults(spec.faults, measurement.on.notes);
+  if (spec.uncertainty && !spec.faults.empty()) {
+    measurement.on.notes.emplace_back(
+        "with faults the range over what is assumed is not simulated: dates would be others");
+  }
+  if (cluster.routing().kind == sim::RoutingKind::ecmp && spec.routing_seeds > 0 && !spec.faults.empty()) {
+    measurement.on.notes.emplace_back("with faults, ways that other seeds of the hash choose are not simulated");
+  }
   std::vector<Uncertainty> ranges;
-  if (spec.uncertainty) {
+  const bool ranged = spec.uncertainty && spec.faults.empty();  // faults have dates, and the ends of ranges others
+  if (ranged) {
     ranges = ranges_of(platform, {request, first_shape, simulate, points}, all_ranks, spec.explained_uncertainty);
   }
   std::vector<RoutingSpread> routing =
-      routing_of(platform, {request, first_shape, simulate, points}, spec.routing_seeds);
+      routing_of(platform, {request, first_shape, simulate, points}, spec.faults.empty() ? spec.routing_seeds : 0);
   if (spec.links > 0 && cluster.splits_transfers()) {
     measurement.on.notes.emplace_back(
         "the load of links is left out: it is not known of the queue pairs of a transfer one by one");
@@ -425,7 +437,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
       row.formula_text = to_string(*formula, schedule.payload());
     }
     if (spec.check) row.check = check_of(schedule, workers);
-    if (spec.uncertainty) row.uncertainty = std::move(ranges[i]);
+    if (ranged) row.uncertainty = std::move(ranges[i]);
     if (!routing.empty()) row.routing = std::move(routing[i]);
     const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
     if (spec.explain && last && topology.ranks > 1) {

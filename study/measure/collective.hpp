@@ -11,6 +11,7 @@
 #include "hccl/runtime/bandwidth.hpp"
 #include "hccl/runtime/simulate.hpp"
 #include "sim/cluster.hpp"
+#include "sim/faults/fault.hpp"
 #include "sim/network/network.hpp"
 #include "study/explanation.hpp"
 #include "study/fabric/routing_spread.hpp"
@@ -40,7 +41,8 @@ struct MeasureSpec {
   bool explained_uncertainty = false;  ///< … and what each assumption alone does
   std::uint32_t routing_seeds = 0;     ///< under routing ecmp, every time with so many seeds, and with ideal routing
   sim::NetworkKind network = sim::NetworkKind::fluid;
-  std::size_t links = 0;  ///< that are reported, of one call of the largest size; 0: none
+  std::vector<sim::Fault> faults{};  ///< their dates are those since the first call of each size is issued
+  std::size_t links = 0;             ///< that are reported, of one call of the largest size; 0: none
 
   /// "single": one call, from its issue until all ranks have waited for its end. "hccl-test": calls back to back
   /// between two events, of which the mean is taken.

@@ -36,6 +36,7 @@ Comparisons::Comparisons(Experiment& experiment) {
   alone.allreduce = hccl::Algorithm::automatic;  // one NPU has nothing to reduce
   alone.levels.clear();
   alone.skew = {};  // an NPU as it should be
+  alone.faults.reset();
   alone.compression.reset();
   one_npu_.emplace([&experiment, alone = std::move(alone)] {
     const hccl::TimedStep step =

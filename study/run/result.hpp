@@ -140,6 +140,13 @@ struct StepSpread {
   Seconds most = 0;
 };
 
+/// Steps while links and NPUs fail.
+struct FaultResult {
+  std::vector<std::string> texts;    ///< as they were given
+  std::vector<Seconds> steps;        ///< of the printed rank, each from the end of the one before to its own
+  std::optional<Seconds> without{};  ///< the step time without faults, if it was simulated
+};
+
 /// What ranks send each other once, before the first step.
 struct StartUpResult {
   Bytes broadcast = 0;  ///< by rank 0 of each stage's replicas to the others: its weights in fp32, of all stages
@@ -172,6 +179,7 @@ struct RunResult : Comparison {
   std::vector<Replicas> replicas;
   std::uint32_t micro_batches = 1;  ///< of a step
   std::optional<StartUpResult> start_up;
+  std::optional<FaultResult> faults;
   std::optional<CompressionResult> compression;  ///< where it was compared with plain allreduces
   std::string network;                           ///< "simgrid" or "fluid"
   std::shared_ptr<const models::Program> program;

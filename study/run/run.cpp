@@ -21,11 +21,12 @@ namespace {
 
 /// Of the last iteration on the printed rank.
 LinkReport links_of(sim::Cluster& cluster, const hccl::TimedStep& step, const hccl::StepView& view,
-                    const LinkWishes& wishes) {
+                    const LinkWishes& wishes, const sim::FaultPlan* faults) {
   LinkQuestion question{.intervals = {view.fp_start, view.fp_start + view.iteration_end, wishes.intervals},
                         .most_links = wishes.most,
                         .owner_of = {},
-                        .share_of = {}};
+                        .share_of = {},
+                        .faults = faults};
   ask_for_shares(question, step.plan);
   return link_report(cluster, step.flows, step.orbits, question);
 }
@@ -56,6 +57,25 @@ Bytes checkpoint_bytes(const Experiment& experiment) {
   Bytes most = kept(*experiment.program);
   for (const hccl::StageProgram& stage : experiment.training.stages) most = std::max(most, kept(*stage.program));
   return most;
+}
+
+/// What a step takes without faults; in a child.
+ChildOf<Seconds> step_without_faults(Experiment& experiment) {
+  hccl::TrainingOptions options = experiment.training;
+  options.faults.reset();
+  return ChildOf<Seconds>(
+      [&experiment, options = std::move(options)] { return experiment.simulate(options).step_times[options.rank]; });
+}
+
+FaultResult fault_result(const hccl::TrainingOptions& training, const hccl::TimedStep& step) {
+  FaultResult result;
+  for (const sim::Fault& fault : training.faults->faults()) result.texts.push_back(fault.text);
+  Seconds before = pipeline_start(training, training.rank);
+  for (const std::vector<Seconds>& ends : step.pipeline_ends) {
+    result.steps.push_back(ends[training.rank] - before);
+    before = ends[training.rank];
+  }
+  return result;
 }
 
 /// What is sent once before the first step, if anything is, with its time still to come from a child.
@@ -96,6 +116,21 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
         "the load of links over time is left out: it is not known of the queue pairs of a transfer one by one");
   }
   training.record_flows = wishes.links.most > 0;
+  std::optional<ChildOf<Seconds>> without_faults;
+  if (training.faults != nullptr) {
+    // Faults have dates. What takes longer or less has others of its own, or never comes to them.
+    if (wishes.compared) without_faults.emplace(step_without_faults(experiment));
+    if (wishes.compared || wishes.uncertainty) {
+      experiment.notes.emplace_back(
+          "with faults, a step is compared with one without them: neither other splits nor the range over what is "
+          "assumed are simulated");
+    }
+    wishes.compared = wishes.uncertainty = false;
+    if (experiment.cluster.routing().kind == sim::RoutingKind::ecmp && wishes.routing_seeds > 0) {
+      experiment.notes.emplace_back("with faults, ways that other seeds of the hash choose are not simulated");
+    }
+    wishes.routing_seeds = 0;
+  }
   const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
   if (wishes.compared && !parallel && experiment.runs_of_parameters) comparisons.emplace(experiment);
@@ -142,6 +177,10 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     result.phases.push_back(rank_phases(hccl::StepView::of(result.step.plan, result.step.trace, rank)));
   }
   result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
+  if (training.faults != nullptr) {
+    result.faults = fault_result(training, result.step);
+    if (without_faults.has_value()) result.faults->without = without_faults->result();
+  }
   result.parallel = parallel_result(experiment, result.step);
   result.input = experiment.input;
   result.host = host_figures(training, experiment.images_per_second, result.step, result.view);
@@ -174,7 +213,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.hbm = experiment.hbm;
   result.hbm_capacity = experiment.soc.hbm_bytes;
   if (wishes.links.most > 0) {
-    result.links = links_of(experiment.cluster, result.step, result.view, wishes.links);
+    result.links = links_of(experiment.cluster, result.step, result.view, wishes.links, training.faults.get());
     result.step.flows = {};
   }
   if (training.hbm_contention) result.shared_hbm = experiment.soc.hbm_bandwidth;

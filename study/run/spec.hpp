@@ -21,6 +21,7 @@
 #include "models/lowering/optimizer.hpp"
 #include "models/lowering/precision.hpp"
 #include "models/zoo/zoo.hpp"
+#include "sim/faults/fault.hpp"
 #include "sim/network/network.hpp"
 #include "study/goodput/goodput.hpp"
 #include "study/parallel_spec.hpp"
@@ -149,7 +150,8 @@ struct RunSpec {
   hccl::Fold fold = hccl::Fold::automatic;
   bool hbm_contention = false;  ///< kernels, copies and transfers of an NPU share its HBM, reductions its AI cores
   device::SkewOptions skew{};
-  Rank rank = 0;  ///< whose figures are wanted
+  std::vector<sim::Fault> faults{};  ///< their dates are those since the first step begins
+  Rank rank = 0;                     ///< whose figures are wanted
 
   HostSpec host{};                        ///< what hosts do besides
   std::optional<FailureSpec> failures{};  ///< of a job that runs for days

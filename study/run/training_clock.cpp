@@ -18,10 +18,12 @@ void send_ends(Experiment& experiment, const hccl::TrainingOptions& options, con
   std::vector<Seconds> last;
   std::uint32_t done = 0;
   const bool may_repeat = !options.skew.jitters() && !options.checkpoints.has_value();
+  const Seconds last_fault = options.faults == nullptr ? 0 : options.faults->last_change();
   hccl::simulate_iterations(experiment.cluster, experiment.program, experiment.soc, experiment.costs, options,
                             [&](std::span<const Seconds> ends) {
-                              const bool steady =
-                                  may_repeat && done >= iterations_in_full && repeats(before, last, ends);
+                              const bool steady = may_repeat && done >= iterations_in_full && !before.empty() &&
+                                                  *std::ranges::min_element(before) >= last_fault &&
+                                                  repeats(before, last, ends);
                               before.swap(last);
                               last.assign(ends.begin(), ends.end());
                               ++done;
@@ -45,7 +47,7 @@ bool repeats(std::span<const Seconds> first, std::span<const Seconds> second, st
 TrainingClock::TrainingClock(Experiment& experiment, std::uint32_t iterations, const SimulatedPast& past)
     : rank_(experiment.training.rank) {
   hccl::TrainingOptions& options = experiment.training;
-  if (past.iterations > 0 && (options.skew.jitters() || options.compression.has_value())) {
+  if (past.iterations > 0 && (options.skew.jitters() || options.compression.has_value() || options.faults != nullptr)) {
     const bool known = past.ends.size() == experiment.npus;
     options.skew.go_on(past.iterations, known ? past.ends : std::vector<Seconds>(experiment.npus, 0));
     if (options.compression.has_value()) options.compression->steps_done = past.iterations;
@@ -61,7 +63,7 @@ TrainingClock::TrainingClock(Experiment& experiment, std::uint32_t iterations, c
   for (Rank rank = 0; rank < experiment.npus; ++rank) ends_.push_back(options.skew.start(rank));
   steps_.resize(ends_.size());
   if (all <= in_full) return;
-  if (!options.skew.none()) {
+  if (!options.skew.none() || options.faults != nullptr) {
     experiment.notes.push_back(fmt::format(
         "the times above are of the first {} iterations; those of all {} are in the table of training steps",
         iterations_in_full, iterations));

@@ -10,6 +10,8 @@
 #include "hccl/runtime/bottleneck.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
+#include "sim/faults/fault_plan.hpp"
+#include "study/fault_notes.hpp"
 #include "study/on_platform.hpp"
 
 namespace hcclsim::study {
@@ -34,7 +36,7 @@ LinkReport links_during(const std::vector<hccl::CollectiveCall>& calls, hccl::Si
   options.record_flows = true;
   return run_in_child([&] {
     const auto result = hccl::simulate_collectives(platform.cluster, platform.soc, platform.costs, options, calls);
-    return link_report(platform.cluster, result, calls, most_links);
+    return link_report(platform.cluster, result, calls, most_links, options.faults.get());
   });
 }
 
@@ -44,12 +46,15 @@ ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveC
     platform.require_npus(call.name, call.ranks);
   }
   const bool together = spec.together && calls.size() > 1;
-  const hccl::SimulateOptions options{.network = spec.network,
-                                      .launch = spec.launch,
-                                      .iterations = spec.iterations,
-                                      .warmups = spec.warmups,
-                                      .exec_timeout = platform.config.exec_timeout,
-                                      .fold = true};
+  const hccl::SimulateOptions options{
+      .network = spec.network,
+      .launch = spec.launch,
+      .iterations = spec.iterations,
+      .warmups = spec.warmups,
+      .exec_timeout = platform.config.exec_timeout,
+      .fold = true,
+      .faults = sim::FaultPlan::of(platform.cluster, spec.faults, platform.placed.value_or(platform.cluster.size()))};
+  note_faults(spec.faults, platform.notes);
   std::vector<std::vector<hccl::CollectiveCall>> points;
   for (const hccl::CollectiveCall& call : calls) points.push_back({call});
   if (together) points.push_back(calls);

@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "hccl/runtime/bandwidth.hpp"
 #include "hccl/settings/launch_mode.hpp"
+#include "sim/faults/fault.hpp"
 #include "sim/network/network.hpp"
 #include "study/link_report.hpp"
 #include "study/platform.hpp"
@@ -30,7 +31,8 @@ struct TimeSpec {
   std::uint32_t iterations = 1;
   std::uint32_t warmups = 0;
   bool together = false;
-  std::size_t links = 0;  ///< that are reported, of one iteration; 0: none
+  std::vector<sim::Fault> faults{};  ///< their dates are those since the first call of each simulation is issued
+  std::size_t links = 0;             ///< that are reported, of one iteration; 0: none
 };
 
 /// What one simulation says of one schedule.

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -61,6 +65,48 @@ TEST(Skew, GoesOnWithTheIterationsToComeFromTheDatesOfTheLast) {
   Skew none;
   none.go_on(1, {1});
   EXPECT_FALSE(none.none());
+}
+
+// Over many kernels: mean 1, the standard deviation asked for, and the largest factor of the shape.
+TEST(Skew, ShapesOfJitterHaveTheirMoments) {
+  constexpr double jitter = 0.1;
+  constexpr int count = 200'000;
+  const auto factors_of = [](JitterShape shape) {
+    const Skew skew({.jitter = jitter, .shape = shape, .seed = 3}, 4);
+    std::vector<double> factors;
+    for (int kernel = 0; kernel < count; ++kernel) factors.push_back(skew.jitter(1, 2, kernel));
+    return factors;
+  };
+  for (const JitterShape shape : {JitterShape::normal, JitterShape::uniform, JitterShape::exponential}) {
+    SCOPED_TRACE(name_of(shape));
+    double sum = 0;
+    double squares = 0;
+    for (const double factor : factors_of(shape)) {
+      sum += factor;
+      squares += (factor - 1) * (factor - 1);
+    }
+    EXPECT_NEAR(sum / count, 1, 5 * jitter / std::sqrt(count));
+    EXPECT_NEAR(std::sqrt(squares / count), jitter, 0.01 * jitter);
+  }
+  const std::vector<double> uniform = factors_of(JitterShape::uniform);
+  EXPECT_LE(*std::ranges::max_element(uniform), 1 + jitter * std::sqrt(3));
+  EXPECT_GE(*std::ranges::min_element(uniform), 1 - jitter * std::sqrt(3));
+  // P(E > x) = e^-x.
+  const std::vector<double> exponential = factors_of(JitterShape::exponential);
+  EXPECT_GE(*std::ranges::min_element(exponential), 1 - jitter);
+  for (const double x : {0.5, 1.0, 2.0, 4.0}) {
+    const auto beyond =
+        std::ranges::count_if(exponential, [&](double factor) { return (factor - 1) / jitter + 1 > x; });
+    EXPECT_NEAR(static_cast<double>(beyond) / count, std::exp(-x), 5 * std::sqrt(std::exp(-x) / count)) << x;
+  }
+}
+
+TEST(Skew, JitterIsBoundedByItsShape) {
+  EXPECT_NO_THROW(Skew({.jitter = 0.57, .shape = JitterShape::uniform}, 2));
+  EXPECT_NO_THROW(Skew({.jitter = 0.99, .shape = JitterShape::exponential}, 2));
+  EXPECT_THROW(Skew({.jitter = 0.17, .shape = JitterShape::normal}, 2), Error);
+  EXPECT_THROW(Skew({.jitter = 0.58, .shape = JitterShape::uniform}, 2), Error);
+  EXPECT_THROW(Skew({.jitter = 1, .shape = JitterShape::exponential}, 2), Error);
 }
 
 TEST(Skew, DependsOnEveryCoordinate) {

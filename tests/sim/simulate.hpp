@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/child_process.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/network.hpp"
 
 /// Helpers of the tests of sim/: every simulation runs in a child process, as SimGrid holds one per process.
@@ -67,12 +68,16 @@ inline Prepare use(LinkValues values) {
 
 /// Runs all jobs in one simulation; returns the date at which each was complete, −1 if it never was.
 inline std::vector<Seconds> simulate(const std::string& path, NetworkKind kind, const std::vector<Job>& jobs,
-                                     const Prepare& prepare = use(LinkValues::used)) {
+                                     const Prepare& prepare = use(LinkValues::used),
+                                     const std::vector<std::string>& faults = {}) {
   return numbers_of_child([&] {
     Cluster cluster(path);
     prepare(cluster);
     EventLoop loop;
-    const auto network = make_network(kind, cluster, loop);
+    std::vector<Fault> parsed;
+    for (const std::string& fault : faults) parsed.push_back(parse_fault(fault));
+    const FaultPlan plan(cluster, parsed, cluster.size());
+    const auto network = make_network(kind, cluster, loop, faults.empty() ? nullptr : &plan);
     Completions completions(loop, jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const Job& job = jobs[i];

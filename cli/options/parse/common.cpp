@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "hccl/collective/algorithm.hpp"
 
 namespace hcclsim::cli {
@@ -39,6 +41,25 @@ Option& add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edi
               .count = Count::list};
   return command.add("--set", value,
                      "Change what the platform file says, such as 'link[hccs*].bandwidth=20GBps'; may be repeated");
+}
+
+Option& add_faults(Command& command, std::vector<sim::Fault>& faults) {
+  Value value{.check = [](const std::string& text) { static_cast<void>(sim::parse_faults(text)); },
+              .take =
+                  [&faults](const std::vector<std::string>& given) {
+                    faults.clear();
+                    for (const std::string& text : given) {
+                      for (sim::Fault& fault : sim::parse_faults(text)) faults.push_back(std::move(fault));
+                    }
+                  },
+              .name = "FAULT",
+              .count = Count::several};
+  return command
+      .add("--fault", value,
+           "What goes wrong at a simulated date: 'link[hccs-0-1].bandwidth=0 at 5ms' (or 12.5GBps, 50%), "
+           "'link[..].latency=10us from 1ms to 2ms', 'npu[3].lost at 5ms', .paused from .. to .., .speed=0.5, "
+           ".late=3ms; may be repeated")
+      .with_commas();
 }
 
 void add_routing_options(Command& command, std::optional<sim::Routing>& routing, std::uint32_t& seeds) {

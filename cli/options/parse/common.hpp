@@ -7,6 +7,7 @@
 
 #include "cli/options/parse/command.hpp"
 #include "sim/fabric/routing.hpp"
+#include "sim/faults/fault.hpp"
 #include "sim/platform/edit.hpp"
 
 /// Options that several commands have.
@@ -27,6 +28,8 @@ Option& add_output_option(Command& command, const std::string& names, std::strin
 /// Adds `--set TARGET=VALUE`, which may be given several times: edits of the platform in their order.
 Option& add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edits);
 
+/// Adds `--fault FAULT`, which may be given several times.
+Option& add_faults(Command& command, std::vector<sim::Fault>& faults);
 /// Adds --routing, and --routing-seeds, the number of seeds of its hash that are compared, 20 by default.
 void add_routing_options(Command& command, std::optional<sim::Routing>& routing, std::uint32_t& seeds);
 

@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "cli/options/hccl_options.hpp"
+#include "cli/print/faults.hpp"
 #include "cli/print/folded.hpp"
 #include "cli/print/link_report.hpp"
 #include "cli/print/output.hpp"
@@ -105,6 +106,7 @@ std::string times_json(const study::ScheduleTimes& times, const study::TimeSpec&
   if (times.schedules.front().together.has_value()) json["makespan_s"] = times.makespan;
   if (times.links.has_value()) add_links_json(json, *times.links);
   if (!times.on.unmodelled.empty()) json["not_modelled"] = times.on.unmodelled;
+  if (!spec.faults.empty()) json["faults"] = faults_json(spec.faults);
   json["notes"] = times.on.notes;
   return json.dump(2) + '\n';
 }

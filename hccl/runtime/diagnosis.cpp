@@ -1,0 +1,233 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "hccl/runtime/runtime.hpp"
+
+// Why a simulation does not go on: from the NPU that has waited longest, from one obstacle to the one that it comes
+// from, to a lost NPU, a link that is cut, or a rank that is late.
+namespace hcclsim::hccl {
+namespace {
+
+/// What matters most comes first: what does not go on by itself, then what has lasted longest.
+bool matters_more(const Waiting& one, const Waiting& other) {
+  const auto kind = [](const Waiting& waiting) {
+    return waiting.what == Waiting::For::npu ? 0 : waiting.what != Waiting::For::notify ? 1 : 2;
+  };
+  if (kind(one) != kind(other)) return kind(one) < kind(other);
+  return one.since < other.since;
+}
+
+}  // namespace
+
+const CollectiveRun& Runtime::run_under_way(const Task& task) const {
+  const Call& call = calls_[task.index];
+  const CommunicatorState& state = communicators_[call.communicator];
+  return *state.runs[call.sequence - state.first];
+}
+
+Runtime::Obstacle Runtime::obstacle(std::uint32_t stream) const {
+  Obstacle found{.stream = stream};
+  const Task& task = streams_[stream].tasks.front();
+  if (task.kind != Kind::collective || streams_[stream].lost || !streams_[stream].blocked) return found;
+  for (const Waiting& waiting : run_under_way(task).waiting(calls_[task.index].place)) {
+    if (!found.waiting.has_value() || matters_more(waiting, *found.waiting)) found.waiting = waiting;
+  }
+  return found;
+}
+
+std::optional<Runtime::Obstacle> Runtime::first_wait() const {
+  std::optional<Obstacle> first;
+  for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
+    if (streams_[stream].tasks.empty() || streams_[stream].lost || !streams_[stream].blocked) continue;
+    const Task& task = streams_[stream].tasks.front();
+    if (task.kind != Kind::collective) continue;
+    for (const Waiting& waiting : run_under_way(task).waiting(calls_[task.index].place)) {
+      const bool earlier = !first.has_value() || waiting.since < first->waiting->since;
+      if (waiting.what == Waiting::For::notify && earlier) first = {stream, waiting};
+    }
+  }
+  return first;
+}
+
+std::optional<std::uint32_t> Runtime::stream_to_call(Rank npu, const Task& task) const {
+  const Call& wanted = calls_[task.index];
+  std::optional<std::uint32_t> unfinished;
+  for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
+    if (streams_[stream].rank != npu || streams_[stream].tasks.empty()) continue;
+    for (const Task& one : streams_[stream].tasks) {
+      if (one.kind != Kind::collective) continue;
+      const Call& call = calls_[one.index];
+      if (call.communicator == wanted.communicator && call.sequence == wanted.sequence) return stream;
+    }
+    if (!unfinished.has_value() || streams_[stream].lost) unfinished = stream;
+  }
+  return unfinished;
+}
+
+std::optional<std::uint32_t> Runtime::stream_to_record(Rank npu, const Task& wait) const {
+  for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
+    if (streams_[stream].rank != npu) continue;
+    for (const Task& task : streams_[stream].tasks) {
+      const bool records = task.kind == Kind::record && task.index == wait.index && task.generation == wait.generation;
+      if (records) return stream;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string Runtime::cause_of_transfer(const Waiting& transfer, Seconds date) const {
+  std::string cause;
+  if (machine_.faults == nullptr) return cause;
+  sim::visit_ways(*transfer.route, transfer.bytes, [&](const sim::Route& way, double) {
+    if (cause.empty() || machine_.faults->stops(way, date)) cause = machine_.faults->cause(way, date);
+  });
+  return cause;
+}
+
+Runtime::Origin Runtime::origin(const Obstacle& obstacle, Seconds date) const {
+  const Stream& stream = streams_[obstacle.stream];
+  const Task& task = stream.tasks.front();
+  const auto why = [&](Rank npu) {
+    return machine_.faults == nullptr ? std::string() : machine_.faults->cause(npu, date);
+  };
+  if (stream.lost || (obstacle.waiting.has_value() && obstacle.waiting->what == Waiting::For::npu)) {
+    return {.cause = machine_.faults->cause(stream.rank, sim::FaultPlan::never)};
+  }
+  if (obstacle.waiting.has_value() && obstacle.waiting->what == Waiting::For::transfer) {
+    const std::string cause = cause_of_transfer(*obstacle.waiting, date);
+    return {.cause = cause.empty() ? "the transfer is not done yet" : cause};
+  }
+  if (obstacle.waiting.has_value() && obstacle.waiting->what == Waiting::For::work) {
+    return {.cause = fmt::format("rank {} is not done with it yet", stream.rank)};
+  }
+  if (obstacle.waiting.has_value()) return origin_of_notify(obstacle, date);
+  if (task.kind == Kind::wait) {
+    const std::optional<std::uint32_t> recording = stream_to_record(stream.rank, task);
+    if (recording.has_value()) return {.next = this->obstacle(*recording)};
+    return {};
+  }
+  if (task.kind == Kind::collective) return {.cause = why(stream.rank)};
+  if (machine_.shared != nullptr && stream.blocked) {
+    return {.cause = fmt::format("rank {} is busy with what comes before since {:.9g} s", stream.rank, stream.date)};
+  }
+  const std::string cause = why(stream.rank);
+  return {.cause = fmt::format("rank {} is busy with what comes before until {:.9g} s{}", stream.rank, stream.date,
+                               cause.empty() ? "" : ": " + cause)};
+}
+
+Runtime::Origin Runtime::origin_of_notify(const Obstacle& obstacle, Seconds date) const {
+  const Waiting& waiting = *obstacle.waiting;
+  if (waiting.peer == Waiting::nobody) return {};
+  const Task& task = streams_[obstacle.stream].tasks.front();
+  const CollectiveRun& run = run_under_way(task);
+  const CommunicatorState& state = communicators_[calls_[task.index].communicator];
+  const auto found = std::ranges::lower_bound(state.places, waiting.peer, {}, &std::pair<Rank, Rank>::first);
+  const bool is_there = found != state.places.end() && found->first == waiting.peer;
+  const std::optional<Seconds> arrival = is_there ? run.arrival(found->second) : std::nullopt;
+  if (waiting.sent && std::isinf(waiting.arrives)) return {.cause = machine_.faults->cause(*waiting.route, date)};
+  if (waiting.sent || (arrival.has_value() && *arrival > date)) {
+    const std::string cause = machine_.faults == nullptr ? "" : machine_.faults->cause(waiting.peer, date);
+    const std::string late =
+        arrival.has_value() && *arrival > date
+            ? fmt::format("rank {} is late: it comes to {} at {:.9g} s only", waiting.peer,
+                          machine_.trace.name(task.name), *arrival)
+            : fmt::format("rank {} is late: the notify comes at {:.9g} s only", waiting.peer, waiting.arrives);
+    return {.cause = late + (cause.empty() ? "" : "; " + cause)};
+  }
+  if (arrival.has_value()) return {.next = this->obstacle(run.caller(found->second))};
+  const std::optional<std::uint32_t> calling = stream_to_call(waiting.peer, task);
+  if (calling.has_value()) return {.next = this->obstacle(*calling)};
+  return {};
+}
+
+std::string Runtime::line(const Obstacle& obstacle) const {
+  const Stream& stream = streams_[obstacle.stream];
+  const Task& task = stream.tasks.front();
+  std::string text = fmt::format("\n  rank {}, stream {}", stream.rank, stream.number);
+  if (task.id.iteration >= 0) text += fmt::format(", iteration {}", task.id.iteration + 1);
+  text += ": ";
+  if (stream.lost) return text + "stands still for good";
+  if (task.kind == Kind::wait) return text + "waits for another stream of the rank";
+  if (task.kind != Kind::collective) return text + "has not come to what is waited for";
+  const Call& call = calls_[task.index];
+  text += fmt::format("{} #{} on {}", machine_.trace.name(task.name), call.sequence,
+                      communicators_[call.communicator].communicator.name);
+  if (!obstacle.waiting.has_value()) return text;
+  const Waiting& waiting = *obstacle.waiting;
+  text += fmt::format(", {}, queue {}: ", waiting.step, waiting.queue);
+  switch (waiting.what) {
+    case Waiting::For::npu:
+      return text + "stands still for good";
+    case Waiting::For::transfer:
+      return text + fmt::format("moves {} bytes between rank {} and rank {} since {:.9g} s", waiting.bytes,
+                                waiting.route->source, waiting.route->destination, waiting.since);
+    case Waiting::For::work:
+      return text + fmt::format("copies or reduces {} bytes since {:.9g} s", waiting.bytes, waiting.since);
+    case Waiting::For::notify:
+      break;
+  }
+  const std::string whom = waiting.peer == Waiting::nobody ? "that nobody sets"
+                           : waiting.peer == stream.rank   ? "of another queue of the rank"
+                                                           : fmt::format("of rank {}", waiting.peer);
+  return text + fmt::format("waits for notify {} {} since {:.9g} s", waiting.notify, whom, waiting.since);
+}
+
+std::pair<std::string, bool> Runtime::trail(Obstacle from, Seconds date) const {
+  std::string text;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  while (true) {
+    constexpr std::uint32_t no_queue = ~0U;
+    const std::uint32_t queue = from.waiting.has_value() ? from.waiting->queue : no_queue;
+    if (!seen.emplace(from.stream, queue).second) break;
+    text += line(from);
+    Origin origin = this->origin(from, date);
+    if (!origin.cause.empty()) return {text + "\n  cause: " + origin.cause, true};
+    if (!origin.next.has_value()) break;
+    from = std::move(*origin.next);
+  }
+  return {text + "\n  cause: a deadlock: nobody does what is waited for", false};
+}
+
+/// The event of a wait that lasts too long; others may have begun before it.
+void Runtime::report_overdue() const {
+  const std::optional<Obstacle> first = first_wait();
+  if (!first.has_value()) internal_error("no NPU waits, but one has waited for too long");
+  report_timeout(*first);
+}
+
+void Runtime::report_timeout(const Obstacle& first) const {
+  const Waiting& waiting = *first.waiting;
+  const Stream& stream = streams_[first.stream];
+  const Seconds date = waiting.since + machine_.exec_timeout;
+  const std::string whom =
+      waiting.peer == Waiting::nobody || waiting.peer == stream.rank ? "" : fmt::format(" for rank {}", waiting.peer);
+  simulated_failure(
+      "timeout",
+      "{}{}rank {} waits{} since {:.9g} s, and HCCL_EXEC_TIMEOUT lets it wait {:.6g} s: the job ends at {:.9g} s{}",
+      machine_.job, machine_.job.empty() ? "" : ": ", stream.rank, whom, waiting.since, machine_.exec_timeout, date,
+      trail(first, date).first);
+}
+
+void Runtime::report_faults() const {
+  if (machine_.faults == nullptr) return;
+  const std::optional<Obstacle> first = first_wait();
+  if (first.has_value() && !std::isinf(machine_.exec_timeout)) {
+    if (trail(*first, first->waiting->since + machine_.exec_timeout).second) report_timeout(*first);
+    return;
+  }
+  std::optional<Obstacle> from = first;
+  for (std::uint32_t stream = 0; stream < streams_.size() && !from.has_value(); ++stream) {
+    if (!streams_[stream].tasks.empty()) from = obstacle(stream);
+  }
+  const auto [text, by_fault] = trail(*from, sim::FaultPlan::never);
+  if (!by_fault) return;
+  simulated_failure("deadlock", "the simulation stopped before all streams had finished{}{}",
+                    first.has_value() ? ": nothing ends a wait without HCCL_EXEC_TIMEOUT" : "", text);
+}
+
+}  // namespace hcclsim::hccl

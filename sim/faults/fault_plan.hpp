@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "sim/cluster.hpp"
+#include "sim/faults/fault.hpp"
+
+/// Faults on the links and NPUs of a loaded cluster. All of them are known beforehand, so whoever runs ahead of the
+/// simulated clock can ask what will be at any date. Of faults of one kind that overlap on a link or NPU the one that
+/// begins last counts, of those that begin together the one that is given last; an NPU stands still as long as any
+/// fault holds it.
+namespace hcclsim::sim {
+
+class FaultPlan {
+ public:
+  static constexpr Seconds never = std::numeric_limits<Seconds>::infinity();
+
+  /// `ranks` take part, the first ones of the cluster. Throws Error(bad_input, "fault") for links and NPUs that are not
+  /// there. The cluster must outlive it.
+  FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ranks);
+
+  /// The same; null if there are no faults.
+  [[nodiscard]] static std::shared_ptr<const FaultPlan> of(const Cluster& cluster, const std::vector<Fault>& faults,
+                                                           Rank ranks) {
+    return faults.empty() ? nullptr : std::make_shared<const FaultPlan>(cluster, faults, ranks);
+  }
+
+  [[nodiscard]] std::span<const Fault> faults() const { return faults_; }
+  /// Whether something happens to the link, or to the NPU, at any date.
+  [[nodiscard]] bool touches(LinkId link) const { return at_link_[link] != none; }
+  [[nodiscard]] bool touches_npu(Rank rank) const { return rank < at_npu_.size() && at_npu_[rank] != none; }
+  /// The last date at which something begins or ends.
+  [[nodiscard]] Seconds last_change() const;
+
+  // Transfers
+  /// Dates at which bandwidths change, or NPUs stop or go on; ascending.
+  [[nodiscard]] const std::vector<Seconds>& dates_of_transfers() const { return dates_of_transfers_; }
+  /// Links whose bandwidth changes.
+  [[nodiscard]] const std::vector<LinkId>& changing_links() const { return changing_links_; }
+  /// Factor on the link's capacity at a date; 0: it is cut.
+  [[nodiscard]] double bandwidth_factor(LinkId link, Seconds date) const;
+  /// The largest of all dates, at least 1.
+  [[nodiscard]] double largest_factor(LinkId link) const;
+  /// Whether the rates of transfers over the route depend on the date.
+  [[nodiscard]] bool changes(const Route& route) const;
+  /// Whether transfers stand still at a date: a link is cut, or an NPU at an end is stopped.
+  [[nodiscard]] bool stops(const Route& route, Seconds date) const;
+  /// Latency of a transfer that begins at a date.
+  [[nodiscard]] Seconds latency(const Route& route, Seconds date) const;
+  /// When a notify that is sent at a date gets through: at once, or when nothing stops the route any more.
+  [[nodiscard]] Seconds passes(const Route& route, Seconds date) const;
+
+  // NPUs
+  /// When an NPU that has a task for so long from `start` on is done with it; never if it is lost before.
+  [[nodiscard]] Seconds end_of_task(Rank rank, Seconds start, Seconds duration) const;
+  /// The same of a kernel, whose duration is that at full speed.
+  [[nodiscard]] Seconds end_of_kernel(Rank rank, Seconds start, Seconds duration) const;
+  /// When an NPU that is free from `date` on begins something.
+  [[nodiscard]] Seconds resumes(Rank rank, Seconds date) const { return end_of_task(rank, date, 0); }
+
+  // For people
+  /// What stops, or slows down, transfers over the route, or the NPU, at a date: "link hccs-0-1_UP is cut (…)"; empty
+  /// if nothing does.
+  [[nodiscard]] std::string cause(const Route& route, Seconds date) const;
+  [[nodiscard]] std::string cause(Rank rank, Seconds date) const;
+
+ private:
+  static constexpr std::uint32_t none = 0xffffffff;
+
+  /// Which fault counts from a date on.
+  struct Step {
+    Seconds from = 0;
+    std::uint32_t fault = none;
+  };
+  using Timeline = std::vector<Step>;  // begins at date 0
+  /// What happens to all links, or NPUs, with the same faults. Timelines of kinds that none of them has are empty.
+  struct Course {
+    std::vector<std::uint32_t> faults;
+    Timeline bandwidth{};
+    Timeline latency{};
+    Timeline speed{};
+    Timeline stop{};
+  };
+
+  [[nodiscard]] std::vector<LinkId> links_of(const Fault& fault) const;
+  [[nodiscard]] std::vector<Rank> npus_of(const Fault& fault, Rank ranks) const;
+  template <typename Counts>
+  [[nodiscard]] Timeline timeline(const std::vector<std::uint32_t>& among, const Counts& counts) const;
+  void make_timelines(Course& course) const;
+  [[nodiscard]] const Fault* at(const Timeline& timeline, Seconds date) const;
+  [[nodiscard]] static Seconds next_change(const Timeline& timeline, Seconds date);
+  /// Null: nothing happens to it.
+  [[nodiscard]] const Course* course_of(LinkId link) const;
+  [[nodiscard]] const Course* course_of_npu(Rank rank) const;
+  [[nodiscard]] double factor(LinkId link, const Fault& fault) const {
+    return fault.relative ? fault.value : fault.value / cluster_.links()[link].bandwidth;
+  }
+  [[nodiscard]] bool is_cut(const Route& route, Seconds date) const;
+  [[nodiscard]] bool is_stopped(Rank rank, Seconds date) const;
+  /// A kernel's work is slowed down by the NPU's speed.
+  [[nodiscard]] Seconds end_of_work(Rank rank, Seconds start, Seconds work, bool kernel) const;
+
+  const Cluster& cluster_;
+  std::vector<Fault> faults_;
+  std::vector<std::uint32_t> at_link_;  // of each link: its course, or none
+  std::vector<std::uint32_t> at_npu_;   // of each rank that takes part
+  std::vector<Course> courses_;
+  std::vector<LinkId> changing_links_;
+  std::vector<Seconds> dates_of_transfers_;
+};
+
+}  // namespace hcclsim::sim
