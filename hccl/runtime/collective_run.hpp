@@ -45,6 +45,12 @@ class SharedNpus;
 struct CarriedBytes {
   std::int32_t iteration = 0;
   std::vector<double> of_links{};  ///< by LinkId
+
+  /// A write over a route.
+  void add(const sim::TaskId& id, const sim::Route& way, Bytes bytes) {
+    if (id.iteration != iteration) return;
+    for (const sim::LinkId link : way.links) of_links[link] += static_cast<double>(bytes) * way.write_factor;
+  }
 };
 
 /// What a simulation gives to its collectives; must outlive them.
