@@ -21,7 +21,8 @@ int fuzz_platform(Input input) {
   if (!valid) return refused;
   for (const char* const edit : {"link[*].bandwidth=3GBps", "npu[*].hbm_bandwidth=1TBps", "platform.sdma.setup_us=2"}) {
     const std::vector<sim::PlatformEdit> edits{sim::parse_platform_edit(edit)};
-    static_cast<void>(attempt([&] { static_cast<void>(sim::valid_platform(sim::EditedPlatform(file.path(), edits).path())); }));
+    static_cast<void>(
+        attempt([&] { static_cast<void>(sim::valid_platform(sim::EditedPlatform(file.path(), edits).path())); }));
   }
   return accepted;
 }
