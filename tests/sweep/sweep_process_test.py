@@ -109,7 +109,7 @@ class SweepProcess(unittest.TestCase):
         file.write_text(JOB)
         # Each point simulates a step in a child of its own.
         self.grid = ["job", str(file), "--model", "lenet", "--batch", "1:40:1", "--fail",
-                     "none;worker-0 exit 1 at 43s;worker-0 exit 1 at 43s,worker-0 exit 1 at 70s"]
+                     "none;worker-0 exit 1 at 35s;worker-0 exit 1 at 35s,worker-0 exit 1 at 50s"]
         self.interrupt()
         self.assertEqual({(status, restarts) for status, restarts in self.rows("status, restarts")},
                          {("done", 0), ("done", 1), ("done", 2)})

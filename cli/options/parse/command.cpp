@@ -193,7 +193,10 @@ Option& Option::with_commas() {
   return *this;
 }
 
-std::string Option::name() const { return option_->get_name(); }
+std::string Option::name() const {
+  const std::string shown = option_->get_name();  // none of an option that --help does not show
+  return shown.empty() ? "--" + key() : shown;
+}
 std::string Option::key() const { return option_->get_lnames().empty() ? "" : option_->get_lnames().front(); }
 std::string Option::short_name() const { return option_->get_snames().empty() ? "" : option_->get_snames().front(); }
 const std::string& Option::group() const { return option_->get_group(); }
