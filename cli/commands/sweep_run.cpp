@@ -138,7 +138,7 @@ void add_sweep_run_command(Command& sweep) {
       "  hcclsim sweep run splits.db run --hcom-parallel on --split-by-size 50:99:1\n"
       "  hcclsim sweep run links.db run --model resnet50,vgg16 --set 'link[hccs*].bandwidth=10GBps:40GBps:5GBps'\n"
       "  hcclsim sweep run sizes.db collective allreduce,allgather --size 1K,1M,1G --platform 'atlas*'\n"
-      "  hcclsim sweep run jobs.db job job.yaml --checkpoint-every 10,100 --fail 'none;worker-1 exit 137 at 1m'\n"
+      "  hcclsim sweep run jobs.db job job.yaml --checkpoint-every 10,100\n"
       "  hcclsim sweep run -j 8 --shard 2/8 part2.db --config grid.toml");
   command.on_run([options] { run(*options); });
 }

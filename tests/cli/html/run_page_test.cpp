@@ -102,7 +102,7 @@ TEST(MemoryData, KnowsNothingOfTheActivationsOfAProfile) {
 }
 
 TEST(LinkData, HasLoadsOfKindsAndOfLinksToFourDigits) {
-  study::LinkReport report{.time = 10e-3, .intervals = 2, .links_used = 2, .kinds = {}, .links = {}};
+  study::LinkReport report{.time = 8e-3, .intervals = 2, .links_used = 2, .kinds = {}, .links = {}};
   report.kinds.push_back({.kind = "HCCS",
                           .links = 2,
                           .bytes = 35'000'000,
@@ -117,17 +117,17 @@ TEST(LinkData, HasLoadsOfKindsAndOfLinksToFourDigits) {
                           .to = "NPU 1",
                           .capacity = 10e9,
                           .bytes = 20'000'000,
-                          .busy = 8e-3,
+                          .busy = 4e-3,
                           .utilisation = 0.5,
                           .most_transfers = 1,
                           .shares = {{"allreduce1", 0, 15'000'000}, {"allreduce2", 0, 5'000'000}},
                           .loads = {1, 1e-9}});
   EXPECT_EQ(link_data(report), Json::parse(R"({
-    "interval_s": 0.005, "links_used": 2,
+    "interval_s": 0.004, "links_used": 2,
     "kinds": [{"kind": "HCCS", "links": 2, "bytes": 35000000, "busiest_link": "h1", "capacity_Bps": 1e10,
                "utilisation": 0.5, "busiest": [1.0, 0.5], "mean": [0.75, 0.25]}],
     "links": [{"name": "h1", "kind": "HCCS", "from": "NPU 0", "to": "NPU 1", "shared": true, "capacity_Bps": 1e10,
-               "bytes": 20000000, "busy_s": 0.008, "utilisation": 0.5, "utilisation_while_busy": 0.625,
+               "bytes": 20000000, "busy_s": 0.004, "utilisation": 0.5, "utilisation_while_busy": 1.0,
                "most_transfers": 1,
                "shares": [{"purpose": "allreduce1", "stage": 0, "bytes": 15000000, "share": 0.75},
                           {"purpose": "allreduce2", "stage": 0, "bytes": 5000000, "share": 0.25}],
