@@ -51,7 +51,7 @@ struct Ends {
   Seconds bp_end = 0;
 };
 
-Ends ends_of(RunSpec spec, bool contention) {
+Ends ends_at(RunSpec spec, bool contention) {
   spec.hbm_contention = contention;
   return on_experiment(spec, [](Experiment& experiment) {
     const hccl::TimedStep step = experiment.simulate(experiment.training);
@@ -101,8 +101,8 @@ TEST(Contention, MakesNoStepShorter) {
       spec.parallel.optimizer = hccl::parse_optimizer_parallel("zero1");
     }
     if (random() % 3 == 0) spec.skew.jitter = 0.05;
-    const Ends without = ends_of(spec, false);
-    const Ends with = ends_of(spec, true);
+    const Ends without = ends_at(spec, false);
+    const Ends with = ends_at(spec, true);
     ASSERT_EQ(with.dates.size(), without.dates.size());
     for (std::size_t end = 0; end < with.dates.size(); ++end) {
       EXPECT_GE(with.dates[end], without.dates[end] * (1 - 1e-12)) << i << ", end " << end;
@@ -119,9 +119,9 @@ TEST(Contention, FoldsWithoutChangingAFigure) {
   std::uint32_t folded = 0;
   for (int i = 0; i < 24; ++i) {
     RunSpec spec = random_spec(random);
-    const Ends some = ends_of(spec, true);
+    const Ends some = ends_at(spec, true);
     spec.fold = hccl::Fold::off;
-    const Ends all = ends_of(spec, true);
+    const Ends all = ends_at(spec, true);
     EXPECT_EQ(all.simulated, 0U);
     expect_equal(some, all, fmt::format("{}", i), 1e-9);
     if (some.simulated > 0) ++folded;
@@ -163,20 +163,20 @@ TEST(Contention, AiCoresDoOneThingAtATime) {
 TEST(Contention, WithoutAFullHbmNothingChanges) {
   RunSpec spec = spec_on({.npus_per_server = 8}, 8);
   spec.platform.edits.push_back(sim::parse_platform_edit("npu[*].hbm_bandwidth=1000TBps"));
-  expect_equal(ends_of(spec, true), ends_of(spec, false), "graph mode");
+  expect_equal(ends_at(spec, true), ends_at(spec, false), "graph mode");
   spec.launch = hccl::LaunchMode::op;
   spec.skew.jitter = 0.1;
   spec.skew.speed_spread = 0.2;
-  expect_equal(ends_of(spec, true), ends_of(spec, false), "op mode, with jitter");
+  expect_equal(ends_at(spec, true), ends_at(spec, false), "op mode, with jitter");
   spec.parallel.shape.stages = 2;
   spec.parallel.micro_batches = 4;
-  expect_equal(ends_of(spec, true), ends_of(spec, false), "a pipeline");
+  expect_equal(ends_at(spec, true), ends_at(spec, false), "a pipeline");
 }
 
 // One NPU has nothing that kernels could meet.
 TEST(Contention, OneNpuTakesAsLong) {
   const RunSpec spec = spec_on({}, 1);
-  expect_equal(ends_of(spec, true), ends_of(spec, false), "one NPU");
+  expect_equal(ends_at(spec, true), ends_at(spec, false), "one NPU");
 }
 
 TEST(Contention, IsNotForSimGrid) {
