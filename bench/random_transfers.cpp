@@ -42,7 +42,7 @@ class Senders final : public sim::EventHandler {
 void simulate(const char* platform, std::uint64_t transfers, const std::optional<sim::Routing>& routing) {
   sim::Cluster cluster(platform, {}, routing);
   sim::EventLoop loop;
-  const auto network = sim::make_fluid_network(cluster, loop);
+  const auto network = sim::make_network(sim::NetworkKind::fluid, cluster, loop);
   Senders senders(cluster, loop, *network, transfers);
   senders.start();
   loop.run();

@@ -24,7 +24,7 @@ namespace {
 
 using testing::HasSubstr;
 
-RunSpec small_gpt(const std::string& platform) {
+RunSpec gpt_of_faults(const std::string& platform) {
   RunSpec spec;
   spec.platform.file = platform;
   spec.npus = 6;
@@ -49,7 +49,7 @@ std::string servers_of(Rank count, Rank npus_per_server) {
 struct KindOfPlan {
   std::string name;
   Rank servers = 6;
-  RunSpec spec = small_gpt("");
+  RunSpec spec = gpt_of_faults("");
 
   /// On its platform, which is written anew: there is one file of a process.
   [[nodiscard]] RunSpec on_platform() const {
@@ -130,7 +130,7 @@ TEST(Faults, EndEveryKindOfPlanWithTheRightDiagnosis) {
 }
 
 TEST(Faults, EndAsADeadlockWithoutTimeOut) {
-  RunSpec spec = small_gpt("atlas800t-a2");
+  RunSpec spec = gpt_of_faults("atlas800t-a2");
   spec.platform.hccl_settings = {{"HCCL_EXEC_TIMEOUT", "0", "test"}};
   for (const std::string fault : {"link[*0-1*].bandwidth=0 at 1ms", "npu[3].lost at 1ms"}) {
     EXPECT_THAT(failure_of(spec, {fault}, "deadlock"), HasSubstr(fault));
@@ -155,7 +155,7 @@ TEST(Faults, ThatEndLeaveTheStepsBehindThemAsTheyWere) {
 }
 
 TEST(Faults, OfAComputingNpuByHand) {
-  RunSpec spec = small_gpt(servers_of(1, 6));
+  RunSpec spec = gpt_of_faults(servers_of(1, 6));
   spec.npus = 1;
   spec.iterations = 1;
   const Seconds step = ends_of(spec, {}).ends[0];
@@ -170,7 +170,7 @@ TEST(Faults, OfAComputingNpuByHand) {
 
 // Two trainings side by side: what fails in one of them leaves the other folded.
 TEST(Faults, DissolveTheFoldsOfWhatTheyTouch) {
-  RunSpec spec = small_gpt(servers_of(6, 1));
+  RunSpec spec = gpt_of_faults(servers_of(6, 1));
   const std::string slow = "link[nic-1].bandwidth=50% at 1ms";
   EXPECT_EQ(ends_of(spec, {}).simulated, 1U);
   EXPECT_EQ(ends_of(spec, {slow}).simulated, 0U);
