@@ -214,9 +214,10 @@ void Experiment::share_hbm(const RunSpec& spec) {
               "--hbm-contention on does not go with --network simgrid, whose transfers load links alone; give fluid");
   }
   if (!spec.faults.empty()) {
-    bad_input("option",
-              "--hbm-contention on does not go with --fault: when kernels that share an HBM stop, slow down or go on is "
-              "not simulated; leave out one of them");
+    bad_input(
+        "option",
+        "--hbm-contention on does not go with --fault: when kernels that share an HBM stop, slow down or go on is "
+        "not simulated; leave out one of them");
   }
   training.hbm_contention = true;
   notes.push_back(

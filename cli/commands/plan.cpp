@@ -25,9 +25,9 @@ namespace {
 constexpr std::size_t most_differences = 20;
 
 /// Options that ask for what comes out of a simulation.
-constexpr std::array<std::string_view, 9> told_by_runs{
-    "trace-ranks", "advice", "explain", "explain-memory", "explain-uncertainty",
-    "links",       "mtbf",   "fault",   "routing-seeds"};
+constexpr std::array<std::string_view, 9> told_by_runs{"trace-ranks",         "advice", "explain", "explain-memory",
+                                                       "explain-uncertainty", "links",  "mtbf",    "fault",
+                                                       "routing-seeds"};
 
 struct PlanCommand {
   RunOptions run{};
