@@ -131,6 +131,9 @@ void require_concurrent(const std::vector<ConcurrentJob>& jobs) {
                 "does the same as another",
                 job.name);
     }
+    if (!job.run.faults.empty()) {
+      bad_input("unsupported", "{}: faults are of a run by itself; leave out --fault, or the other jobs", job.name);
+    }
     const std::vector<Rank>& npus = job.run.platform.rank_table.npus_list;
     if (npus.empty()) {
       bad_input("option", "{}: a concurrent job needs npus-list, the NPUs that it is on, such as npus-list = \"0-7\"",

@@ -184,7 +184,11 @@ Option& Option::not_in_files() {
 }
 
 Option& Option::refuse(const std::string& reason) {
-  option_->check(validator([reason](const std::string& /*given*/) { bad_input("option", "{}", reason); }));
+  // With its name: CLI11 gives none to an option that --help does not show.
+  const auto complain = [name = "--" + key(), reason](const std::string& /*given*/) -> std::string {
+    throw CLI::ValidationError(name, reason);
+  };
+  option_->check(CLI::Validator(complain, ""));
   return group("").not_in_files();
 }
 
@@ -193,10 +197,7 @@ Option& Option::with_commas() {
   return *this;
 }
 
-std::string Option::name() const {
-  const std::string shown = option_->get_name();  // none of an option that --help does not show
-  return shown.empty() ? "--" + key() : shown;
-}
+std::string Option::name() const { return option_->get_name(); }
 std::string Option::key() const { return option_->get_lnames().empty() ? "" : option_->get_lnames().front(); }
 std::string Option::short_name() const { return option_->get_snames().empty() ? "" : option_->get_snames().front(); }
 const std::string& Option::group() const { return option_->get_group(); }
