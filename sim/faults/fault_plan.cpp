@@ -99,8 +99,8 @@ FaultPlan::FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ran
     if (fault.to < never) dates_of_transfers_.push_back(fault.to);
   }
   std::ranges::sort(dates_of_transfers_);
-  const auto same = std::ranges::unique(dates_of_transfers_);
-  dates_of_transfers_.erase(same.begin(), same.end());
+  const auto same = std::unique(dates_of_transfers_.begin(), dates_of_transfers_.end());
+  dates_of_transfers_.erase(same, dates_of_transfers_.end());
   for (Course& course : courses_) make_timelines(course);
   for (LinkId link = 0; link < at_link_.size(); ++link) {
     if (touches(link) && !courses_[at_link_[link]].bandwidth.empty()) changing_links_.push_back(link);
