@@ -12,7 +12,7 @@ GOOD = {
     "base/README.md": "map\n",
     "base/units.hpp": "#pragma once\n",
     "sim/README.md": "map\n",
-    "sim/network/network.cpp": '#include <simgrid/s4u.hpp>\n#include "base/units.hpp"\n',
+    "sim/simgrid/network.cpp": '#include <simgrid/s4u.hpp>\n#include "base/units.hpp"\n',
     "sim/network/network.hpp": "#pragma once\n",
     "models/README.md": "map\n",
     "models/graph.hpp": '#include "base/units.hpp"\n',
@@ -56,16 +56,16 @@ class StructureTest(unittest.TestCase):
 
     def test_include_of_simgrid(self):
         found = self.problems({"models/graph.hpp": "#include <xbt/log.h>\n"})
-        self.assertEqual(found, ["models/graph.hpp:1: <xbt/log.h> may be included in sim, tests/sim only"])
+        self.assertEqual(found, ["models/graph.hpp:1: <xbt/log.h> may be included in sim/simgrid, tests/sim only"])
 
     def test_include_of_heavy_headers(self):
-        found = self.problems({"sim/network/network.cpp": "#include <nlohmann/json.hpp>\n#include <CLI/CLI.hpp>\n"})
+        found = self.problems({"sim/simgrid/network.cpp": "#include <nlohmann/json.hpp>\n#include <CLI/CLI.hpp>\n"})
         self.assertEqual(
             found,
             [
-                "sim/network/network.cpp:1: <nlohmann/json.hpp> may be included in base/json_text.cpp, "
+                "sim/simgrid/network.cpp:1: <nlohmann/json.hpp> may be included in base/json_text.cpp, "
                 "tests/hccl/comm/rank_table_test.cpp only",
-                "sim/network/network.cpp:2: <CLI/CLI.hpp> may be included in cli/options/parse/command.cpp only",
+                "sim/simgrid/network.cpp:2: <CLI/CLI.hpp> may be included in cli/options/parse/command.cpp only",
             ],
         )
 
@@ -83,18 +83,18 @@ class StructureTest(unittest.TestCase):
         self.assertEqual(len(found), 1)
 
     def test_include_is_no_path_from_the_root(self):
-        found = self.problems({"sim/network/network.cpp": '#include "network.hpp"\n'})
-        self.assertEqual(found, ['sim/network/network.cpp:1: "network.hpp" is not a path from the root of the repository'])
+        found = self.problems({"sim/simgrid/network.cpp": '#include "network.hpp"\n'})
+        self.assertEqual(found, ['sim/simgrid/network.cpp:1: "network.hpp" is not a path from the root of the repository'])
 
     def test_file_on_no_floor(self):
-        found = self.problems({"extra/README.md": "map\n", "extra/a.hpp": "", "sim/network/network.cpp": '#include "extra/a.hpp"'})
+        found = self.problems({"extra/README.md": "map\n", "extra/a.hpp": "", "sim/simgrid/network.cpp": '#include "extra/a.hpp"'})
         self.assertEqual(
-            found, ["extra/a.hpp:1: stands on no floor", 'sim/network/network.cpp:1: "extra/a.hpp" stands on no floor']
+            found, ["extra/a.hpp:1: stands on no floor", 'sim/simgrid/network.cpp:1: "extra/a.hpp" stands on no floor']
         )
 
     def test_lengths(self):
-        self.assertEqual(self.problems({"sim/network/network.cpp": "\n" * 500}), [])
-        self.assertEqual(self.problems({"sim/network/network.cpp": "\n" * 501}), ["sim/network/network.cpp:1: 501 lines; at most 500"])
+        self.assertEqual(self.problems({"sim/simgrid/network.cpp": "\n" * 500}), [])
+        self.assertEqual(self.problems({"sim/simgrid/network.cpp": "\n" * 501}), ["sim/simgrid/network.cpp:1: 501 lines; at most 500"])
         self.assertEqual(self.problems({"sim/README.md": "x\n" * 40}), [])
         self.assertEqual(
             self.problems({"sim/README.md": "x\n" * 41}), ["sim/README.md:1: 41 lines; a map has at most 40"]
@@ -105,7 +105,7 @@ class StructureTest(unittest.TestCase):
         self.assertEqual(self.problems({"hccl/runtime/README.md": None}), ["hccl/runtime:1: no README.md"])
 
     def test_folder_without_a_map(self):
-        room = {f"sim/network/{name}.hpp": "" for name in ("fluid", "max_min")}
+        room = {f"sim/network/{name}.hpp": "" for name in ("fluid", "max_min", "network", "more")}
         missing = "sim/network:1: 4 files without a map: neither a README.md here nor `network/` in sim/README.md"
         self.assertEqual(self.problems(room), [missing])
         self.assertEqual(self.problems({**room, "sim/README.md": "network/, `other/`\n"}), [missing])
