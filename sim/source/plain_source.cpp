@@ -180,11 +180,10 @@ class PlainSource final : public PlatformSource {
     LinkId up = no_link;
     LinkId down = no_link;
   };
-  /// The way of a point of a star to its centre and back; a router is the centre.
+  /// The way of a point of a star to its centre and back; without a host_link it is at the centre.
   struct Arm {
     LinkId up = no_link;
     LinkId down = no_link;
-    bool joined = false;
   };
 
   static std::map<std::string, std::string> properties_of(const pugi::xml_node& element) {
@@ -207,7 +206,6 @@ class PlainSource final : public PlatformSource {
       const std::uint32_t number = names_->number(point);
       zone_of_.push_back(point.zone);
       if (point.inner != no_number) zones_[point.inner].point = number;
-      arms_[number].joined = !point.host && point.inner == no_number;
     }
   }
 
@@ -271,7 +269,7 @@ class PlainSource final : public PlatformSource {
       const std::string_view tag = child.name();
       if (tag == "host_link") {
         arms_[point_number(child.attribute("id"))] = {link_id(child.attribute("up").value(), ""),
-                                                      link_id(child.attribute("down").value(), ""), true};
+                                                      link_id(child.attribute("down").value(), "")};
       } else if (is_route(tag)) {
         read_route(child, routes_, true);
       } else if (tag == "bypassRoute") {
@@ -333,7 +331,6 @@ class PlainSource final : public PlatformSource {
       case Routing::star: {
         const Arm& up = arms_[from];
         const Arm& down = arms_[to];
-        if (!up.joined || !down.joined) return false;
         if (up.up != no_link) way.push_back(up.up);
         if (down.down != no_link && down.down != up.up) way.push_back(down.down);
         return true;

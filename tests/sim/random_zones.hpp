@@ -137,6 +137,7 @@ class RandomZones {
     for (std::uint32_t i = 0; i < hosts; ++i) text += host(fmt::format("{}-h{}", name, i));
     text += fmt::format("<router id=\"{}-r\"/>\n", name);
     for (std::uint32_t i = 0; i < hosts; ++i) {
+      if (below(8) == 0) continue;  // at the centre
       if (below(2) == 0) {
         text += fmt::format(
             "<link id=\"{0}-p{1}\" bandwidth=\"10GBps\" latency=\"1us\" sharing_policy=\"SPLITDUPLEX\"/>"
