@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 
 #include "sim/cpu_hosts.hpp"
@@ -100,13 +101,13 @@ HostFigures host_figures(const hccl::TrainingOptions& training, double images_pe
   if (issuing.launch > 0) figures.issuing = issuing;
   if (training.input.has_value() && input.samples > 0) {
     input.prefetch = training.input->pipeline.prefetch;
-    input.ranks = static_cast<Rank>(images_per_second / training.input->samples_per_second[rank] + 0.5);
+    input.ranks = static_cast<Rank>(std::lround(images_per_second / training.input->samples_per_second[rank]));
     figures.input = input;
   }
   for (std::uint32_t iteration = 0; iteration < view.iterations.size(); ++iteration) {
     const std::optional<sim::Interval>& written = view.iterations[iteration].checkpoint;
     if (!written.has_value()) continue;
-    if (!figures.checkpoints.has_value()) figures.checkpoints.emplace();
+    if (!figures.checkpoints.has_value()) figures.checkpoints = HostFigures::Checkpoints{};
     figures.checkpoints->bytes = hccl::CheckpointWrites::bytes_of(*role.program);
     figures.checkpoints->time = written->length();
     figures.checkpoints->behind.push_back(iteration + 1);

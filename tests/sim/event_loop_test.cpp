@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "sim/simgrid_module.hpp"
 #include "tests/sim/simulate.hpp"
 
 namespace hcclsim::sim {
@@ -223,6 +224,7 @@ TEST(EventLoop, AdoptsTheEngineAndTheTimersOfSomebodyElse) {
               simgrid::kernel::timer::Timer::set(2, [&] { text += "other@2 "; });
               Cluster cluster(platform("star8.xml"));
               EventLoop loop;
+              simgrid_module().keep_clock(loop);
               Journal journal(loop);
               loop.at(1, {}, journal, 1);
               loop.at(3, {}, [&] { journal.text += text; });

@@ -129,8 +129,8 @@ TEST(LinkData, HasLoadsOfKindsAndOfLinksToFourDigits) {
     "links": [{"name": "h1", "kind": "HCCS", "from": "NPU 0", "to": "NPU 1", "shared": true, "capacity_Bps": 1e10,
                "bytes": 20000000, "busy_s": 0.004, "utilisation": 0.5, "utilisation_while_busy": 1.0,
                "most_transfers": 1,
-               "shares": [{"purpose": "allreduce1", "stage": 0, "bytes": 15000000, "share": 0.75},
-                          {"purpose": "allreduce2", "stage": 0, "bytes": 5000000, "share": 0.25}],
+               "shares": [{"purpose": "allreduce1", "bytes": 15000000, "share": 0.75, "stage": 0},
+                          {"purpose": "allreduce2", "bytes": 5000000, "share": 0.25, "stage": 0}],
                "load": [1.0, 0]}]})"));
 }
 

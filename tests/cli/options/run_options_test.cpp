@@ -177,7 +177,7 @@ TEST(RunOptions, WrongValues) {
       {{"--speed-factors", "1,,1"}, "--speed-factors"},
       {{"--speed-factors", "fast"}, "'fast' in 'fast' is not a number"},
       {{"--speed-spread", "1"}, "--speed-spread"},
-      {{"--jitter", "0.5"}, "from 0 to 0.16"},
+      {{"--jitter", "1.5"}, "from 0 to 0.99"},
       {{"--jitter", "nan"}, "--jitter"},
       {{"--seed", "-1"}, "--seed"},
       {{"--trace", "t", "--trace-ranks", "3-1"}, "'3-1' is not a rank"},
