@@ -163,9 +163,9 @@ class PlainSource final : public PlatformSource {
   }
 
  private:
-  enum class Routing : std::uint8_t { full, star, none };
+  enum class Routing : std::uint8_t { star, other };
   struct Zone {
-    Routing routing = Routing::none;
+    Routing routing = Routing::other;
     std::uint32_t parent = no_number;
     std::uint32_t depth = 0;
     std::uint32_t point = no_number;  ///< the zone as a point of its parent
@@ -196,9 +196,7 @@ class PlainSource final : public PlatformSource {
 
   void read_points() {
     for (const PlatformZone& zone : names_->zones()) {
-      const Routing routing = zone.routing == "Full"      ? Routing::full
-                              : zone.routing == "Cluster" ? Routing::star
-                                                          : Routing::none;
+      const Routing routing = zone.routing == "Cluster" ? Routing::star : Routing::other;
       zones_.push_back({routing, zone.parent, zone.parent == no_number ? 0 : zones_[zone.parent].depth + 1});
     }
     arms_.resize(names_->points().size());
@@ -298,7 +296,10 @@ class PlainSource final : public PlatformSource {
   /// Appends the way between two hosts or routers; false if there is none.
   // NOLINTNEXTLINE(misc-no-recursion): as deep as zones stand in one another
   [[nodiscard]] bool append_way(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& way) const {
-    if (zone_of_[from] == zone_of_[to]) return append_local(from, to, way);
+    if (zone_of_[from] == zone_of_[to]) {
+      append_local(from, to, way);
+      return true;
+    }
     std::uint32_t from_zone = zone_of_[from];
     std::uint32_t to_zone = zone_of_[to];
     while (zones_[from_zone].depth > zones_[to_zone].depth) from_zone = zones_[from_zone].parent;
@@ -315,30 +316,20 @@ class PlainSource final : public PlatformSource {
     return to == route->to_gateway || append_way(route->to_gateway, to, way);
   }
 
-  /// Appends the way between two points of one zone.
-  [[nodiscard]] bool append_local(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& way) const {
-    if (const RouteTable::Entry* const bypass = bypasses_.find(from, to)) {
+  /// Appends the way between two points of one zone; nothing where the zone leads nowhere, as SimGrid does.
+  void append_local(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& way) const {
+    const RouteTable::Entry* const bypass = bypasses_.find(from, to);
+    const RouteTable::Entry* const route = routes_.find(from, to);
+    if (bypass != nullptr) {
       bypasses_.append(*bypass, way);
-      return true;
+    } else if (route != nullptr) {
+      routes_.append(*route, way);
+    } else if (zones_[zone_of_[from]].routing == Routing::star) {
+      const LinkId up = arms_[from].up;
+      const LinkId down = arms_[to].down;
+      if (up != no_link) way.push_back(up);
+      if (down != no_link && down != up) way.push_back(down);
     }
-    switch (zones_[zone_of_[from]].routing) {
-      case Routing::full:
-        if (const RouteTable::Entry* const route = routes_.find(from, to)) {
-          routes_.append(*route, way);
-          return true;
-        }
-        return false;
-      case Routing::star: {
-        const Arm& up = arms_[from];
-        const Arm& down = arms_[to];
-        if (up.up != no_link) way.push_back(up.up);
-        if (down.down != no_link && down.down != up.up) way.push_back(down.down);
-        return true;
-      }
-      case Routing::none:
-        break;
-    }
-    return false;
   }
 
   const PlatformNames* names_;  ///< valid while the file is loaded
