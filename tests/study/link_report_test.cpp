@@ -18,6 +18,7 @@
 #include "hccl/runtime/fold.hpp"
 #include "study/measure/collective.hpp"
 #include "study/run/run.hpp"
+#include "tests/study/run/small_gpt.hpp"
 #include "tests/support/simulation.hpp"
 
 /// What links carry, against counts by hand, against the traffic that the plan says, and folded against unfolded.
@@ -26,26 +27,15 @@ namespace {
 
 constexpr std::size_t all_links = 1'000'000;
 
-RunSpec small_gpt(const std::string& platform, Rank npus) {
-  RunSpec spec;
-  spec.platform.file = platform;
+RunSpec two_iterations(const std::string& platform, Rank npus) {
+  RunSpec spec = small_gpt(platform, twelve_layers);
   spec.npus = npus;
-  spec.model.name = "gpt2-small";
-  spec.model.layers = 12;
-  spec.model.hidden = 768;
-  spec.model.heads = 2;
-  spec.model.vocabulary = 256;
-  spec.model.sequence = 16;
-  spec.model.batch = 4;
-  spec.framework = Framework::mindspore;
-  spec.hcom_parallel = true;
-  spec.network = sim::NetworkKind::fluid;
   spec.iterations = 2;
   return spec;
 }
 
 RunSpec two_stages(const std::string& platform, Rank npus) {
-  RunSpec spec = small_gpt(platform, npus);
+  RunSpec spec = two_iterations(platform, npus);
   spec.parallel.shape.stages = 2;
   spec.parallel.micro_batches = 4;
   return spec;
@@ -227,7 +217,7 @@ void expect_same_folded(RunSpec spec, const std::string& what) {
 }
 
 TEST(LinkReport, OfFoldedRanksIsThatOfAll) {
-  RunSpec ring = small_gpt(servers(3, 2), 6);
+  RunSpec ring = two_iterations(servers(3, 2), 6);
   ring.allreduce = hccl::Algorithm::ring;
   expect_same_folded(ring, "data parallel, three servers of two");
   ring.rank = 5;
@@ -237,11 +227,11 @@ TEST(LinkReport, OfFoldedRanksIsThatOfAll) {
   stages.parallel.optimizer = hccl::parse_optimizer_parallel("zero3");
   stages.optimizer = models::Optimizer::adam;
   expect_same_folded(stages, "whose parameters are shared over servers");
-  RunSpec shards = small_gpt(servers(3, 2), 6);
+  RunSpec shards = two_iterations(servers(3, 2), 6);
   shards.parallel.optimizer = hccl::parse_optimizer_parallel("zero1:shard=2");
   shards.optimizer = models::Optimizer::adam;
   expect_same_folded(shards, "an optimizer that is shared within servers");
-  RunSpec two = small_gpt(servers(6, 1), 6);
+  RunSpec two = two_iterations(servers(6, 1), 6);
   two.skew.speeds = {1, 1, 0.9, 1, 1, 1};
   two.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
   expect_same_folded(two, "two trainings, one of which does not fold");
@@ -273,7 +263,8 @@ TEST(LinkReport, OfFoldedRanksIsThatOfAllForRandomPlans) {
 }
 
 TEST(LinkReport, IsTheSameOfBothNetworks) {
-  for (RunSpec spec : {small_gpt("atlas800-9000", 8), small_gpt(servers(2, 2), 4), two_stages(servers(2, 2), 4)}) {
+  for (RunSpec spec :
+       {two_iterations("atlas800-9000", 8), two_iterations(servers(2, 2), 4), two_stages(servers(2, 2), 4)}) {
     spec.fold = hccl::Fold::off;
     const LinkReport fluid = links_of_run(spec);
     spec.network = sim::NetworkKind::simgrid;
@@ -292,7 +283,7 @@ TEST(LinkReport, JitterAndLateRanksKeepTheSums) {
 }
 
 TEST(LinkReport, ListsTheBusiestOnes) {
-  RunSpec spec = small_gpt("atlas800-9000", 8);
+  RunSpec spec = two_iterations("atlas800-9000", 8);
   const LinkReport all = links_of_run(spec);
   const LinkReport few = on_experiment(spec, [](Experiment& experiment) -> LinkReport {
     return simulate_run(experiment, {.links = {.most = 3}}).links.value();
@@ -306,7 +297,7 @@ TEST(LinkReport, ListsTheBusiestOnes) {
 }
 
 TEST(LinkReport, OneNpuHasNone) {
-  const LinkReport report = links_of_run(small_gpt("atlas800-9000", 1));
+  const LinkReport report = links_of_run(two_iterations("atlas800-9000", 1));
   EXPECT_TRUE(report.links.empty());
   EXPECT_TRUE(report.kinds.empty());
   EXPECT_EQ(report.links_used, 0U);

@@ -14,6 +14,7 @@
 
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "study/run/run.hpp"
+#include "tests/study/run/small_gpt.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
 
@@ -81,18 +82,7 @@ RunSpec ring_of_8_mb(int ready = 1000) {
 }
 
 RunSpec tiny_gpt(const std::string& platform) {
-  RunSpec run;
-  run.platform.file = platform;
-  run.model.name = "gpt2-small";
-  run.model.layers = 4;
-  run.model.hidden = 64;
-  run.model.heads = 2;
-  run.model.vocabulary = 256;
-  run.model.sequence = 16;
-  run.model.batch = 4;
-  run.framework = Framework::mindspore;
-  run.hcom_parallel = true;
-  return run;
+  return small_gpt(platform, {.batch = 4, .sequence = 16, .layers = 4, .hidden = 64, .heads = 2, .vocabulary = 256});
 }
 
 // A ring of two ranks sends 4 MB, reduces 4 MB and sends 4 MB: 2 · (50 us + 4 ms) + 4 us. Two of them at the same dates

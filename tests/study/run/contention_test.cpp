@@ -11,6 +11,7 @@
 
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "study/run/run.hpp"
+#include "tests/study/run/small_gpt.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
 
@@ -27,20 +28,12 @@ struct Place {
 };
 
 RunSpec spec_on(const Place& place, Rank npus) {
-  RunSpec spec;
-  spec.platform.file = place.platform.empty()
-                           ? test::write_platform({.servers = place.servers, .npus_per_server = place.npus_per_server})
-                           : place.platform;
+  RunSpec spec =
+      small_gpt(place.platform.empty()
+                    ? test::write_platform({.servers = place.servers, .npus_per_server = place.npus_per_server})
+                    : place.platform,
+                twelve_layers);
   spec.npus = npus;
-  spec.model.name = "gpt2-small";
-  spec.model.layers = 12;
-  spec.model.hidden = 768;
-  spec.model.heads = 2;
-  spec.model.vocabulary = 256;
-  spec.model.sequence = 16;
-  spec.model.batch = 4;
-  spec.framework = Framework::mindspore;
-  spec.hcom_parallel = true;
   spec.iterations = 2;
   return spec;
 }

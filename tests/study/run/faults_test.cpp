@@ -15,6 +15,7 @@
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "sim/faults/fault.hpp"
 #include "study/run/run.hpp"
+#include "tests/study/run/small_gpt.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
 
@@ -25,19 +26,8 @@ namespace {
 using testing::HasSubstr;
 
 RunSpec gpt_of_faults(const std::string& platform) {
-  RunSpec spec;
-  spec.platform.file = platform;
+  RunSpec spec = small_gpt(platform, twelve_layers);
   spec.npus = 6;
-  spec.model.name = "gpt2-small";
-  spec.model.layers = 12;
-  spec.model.hidden = 768;
-  spec.model.heads = 2;
-  spec.model.vocabulary = 256;
-  spec.model.sequence = 16;
-  spec.model.batch = 4;
-  spec.framework = Framework::mindspore;
-  spec.hcom_parallel = true;
-  spec.network = sim::NetworkKind::fluid;
   spec.iterations = 2;
   return spec;
 }
