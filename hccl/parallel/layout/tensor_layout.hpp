@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.hpp"
+#include "models/tensor.hpp"
+
+/// How the devices of a stage hold a tensor: arranged in a matrix, row-major, so that its last axis varies fastest
+/// with the rank, they cut the axes of the tensor along axes of the matrix.
+namespace hcclsim::hccl {
+
+/// Sizes of its axes, from the left; their product is the number of devices of a stage.
+struct DeviceMatrix {
+  std::vector<std::uint32_t> sizes;
+
+  [[nodiscard]] Rank devices() const;
+  /// Coordinates of a device, from the left.
+  [[nodiscard]] std::vector<std::uint32_t> coordinates(Rank device) const;
+  [[nodiscard]] Rank device(const std::vector<std::uint32_t>& coordinates) const;
+  /// The groups of devices that differ in the coordinates of `axes` (numbered from the left) alone, each ascending; by
+  /// their first devices.
+  [[nodiscard]] std::vector<std::vector<Rank>> groups(const std::vector<std::uint32_t>& axes) const;
+
+  bool operator==(const DeviceMatrix&) const = default;
+};
+
+struct TensorLayout {
+  DeviceMatrix devices;
+  /// Of each axis of the tensor, the axes of the matrix that cut it, counted from the right (0 is the last), the one
+  /// that varies slowest first; empty: it is not cut.
+  std::vector<std::vector<std::uint32_t>> map;
+  models::Shape shape;  ///< of the whole tensor
+
+  /// Parts that an axis of the tensor is cut into.
+  [[nodiscard]] std::uint32_t cuts(std::size_t axis) const;
+  /// Of the part of a device. All parts are equal.
+  [[nodiscard]] models::Shape slice_shape() const;
+  /// Where the part of a device begins, on each axis.
+  [[nodiscard]] std::vector<std::uint32_t> offsets(Rank device) const;
+  /// Devices that hold the same part.
+  [[nodiscard]] std::vector<std::vector<Rank>> replicas() const;
+
+  bool operator==(const TensorLayout&) const = default;
+};
+
+}  // namespace hcclsim::hccl
