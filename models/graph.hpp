@@ -108,6 +108,16 @@ struct Border {
   bool operator==(const Border&) const = default;
 };
 
+/// How a rank computes the loss of one tensor of logits.
+struct LossPart {
+  /// Whose parts of the classes make the whole. Maximum and sum of every row are those of the group; labels count all
+  /// classes.
+  Group classes{};
+  /// On the gradient of the mean over the rows of this rank: 1 / n if it has one of n parts of the rows, or is one of n
+  /// ranks with the same rows.
+  double gradient_factor = 1;
+};
+
 /// The other end of a message.
 struct Peer {
   std::int64_t offset = 0;  ///< its rank minus this rank
@@ -133,22 +143,18 @@ struct Operator {
   Border border{};                ///< pad, neighbour_exchange
   /// Of communication and slice. Others know by it which part of a whole this rank has, if the group has several ranks:
   ///  - token_embedding: of the rows of the table; tokens of other rows give zeros;
-  ///  - position_embedding, rotary: of the positions of every sequence; the table is whole, rows that are read are
-  ///  those
-  ///    of these positions;
+  ///  - position_embedding, segment_embedding, rotary: of the positions of every sequence, `sequence` of which it has;
+  ///    the table is whole;
   ///  - attention: of the positions. Keys and values of the group go round it as around a ring, so that the queries of
   ///    this rank meet all of them;
-  ///  - batch_norm: of the samples and pixels of every channel. Statistics are those of the group;
-  ///  - loss: of the classes. Maximum and sum of every row are those of the group, labels count all classes.
+  ///  - batch_norm: of the samples and pixels of every channel. Statistics are those of the group.
   Group group{};
-  /// Loss: factor on the gradient that it begins with. Its gradient is that of the mean over the rows of this rank; a
-  /// rank that has one of n parts of the rows, or is one of n ranks with the same rows, has 1 / n.
-  double gradient_factor = 1;
-  Peer peer{};                        ///< send, receive
-  std::uint32_t layer = no_layer;     ///< what pipelines are cut into, and what is recomputed as one
-  std::uint32_t chunk = 0;            ///< of a rank that computes several parts of a network: the part it belongs to
-  bool recompute = false;             ///< its outputs are not kept for the backward pass, which computes them again
-  OperatorId original = no_original;  ///< in a part of a network: its number in the whole, which random numbers go by
+  std::vector<LossPart> loss_parts{};  ///< loss, binary_loss: of each input; empty: all are whole
+  Peer peer{};                         ///< send, receive
+  std::uint32_t layer = no_layer;      ///< what pipelines are cut into, and what is recomputed as one
+  std::uint32_t chunk = 0;             ///< of a rank that computes several parts of a network: the part it belongs to
+  bool recompute = false;              ///< its outputs are not kept for the backward pass, which computes them again
+  OperatorId original = no_original;   ///< in a part of a network: its number in the whole, which random numbers go by
   /// Indices in parameter order: weight, then bias if it has one. A send or receive with one moves the parameter itself
   /// to a stage that has it too, once per step, and its gradient back. The weight of a linear operator may be the table
   /// of an embedding before it, which then has two gradients to be added ("tied").

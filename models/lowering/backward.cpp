@@ -233,9 +233,9 @@ class BackwardPass {
     gradients_.finish({op.parameters[1], op.parameters[0]});
     if (!state_.needs_gradient[from.op]) return;
 
-    const TensorId of_group =
-        in_group ? state_.launch_internal(op, "sum_gradients", Phase::backward, {.elements = sums, .input = own})
-                 : no_tensor;
+    const TensorId of_group = in_group ? state_.launch_internal(op, "sum_gradients", Phase::backward,
+                                                                {.group = op.group, .elements = sums, .input = own})
+                                       : no_tensor;
     launch(op, "apply_gradient", state_.master);
     if (in_group) writer_.read(of_group);
     writer_.vector_work(batch ? batch_norm_work::apply_gradient : layer_norm_work::apply_gradient,

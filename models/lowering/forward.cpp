@@ -235,8 +235,8 @@ class ForwardPass {
     const Operator& op = graph_.operators[id];
     if (op.group.ranks == 1) return;
     const std::uint64_t sums = 2 * std::uint64_t{op.shape().channels()};
-    state_.statistics[id] =
-        state_.launch_internal(op, "sum_statistics", phase_, {.elements = sums, .input = state_.statistics[id]});
+    state_.statistics[id] = state_.launch_internal(
+        op, "sum_statistics", phase_, {.group = op.group, .elements = sums, .input = state_.statistics[id]});
   }
 
   void launch_batch_norm(OperatorId id) {
@@ -377,10 +377,12 @@ class ForwardPass {
   /// For each tensor of logits one kernel reads it and its labels and writes the loss and the gradient of the logits.
   void launch_loss(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    for (const Value logits : op.inputs) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const Value logits = op.inputs[i];
       const Shape& shape = graph_.tensor(logits).shape;
+      const Group classes = op.loss_parts.empty() ? Group{} : op.loss_parts[i].classes;
       const std::string what = op.inputs.size() == 1 ? "forward" : graph_.operators[logits.op].name;
-      const TensorId sums = op.group.ranks > 1 ? sum_rows_of_group(op, what, logits) : no_tensor;
+      const TensorId sums = classes.ranks > 1 ? sum_rows_of_group(op, what, logits, classes) : no_tensor;
       writer_.launch(op.name, what, phase_, KernelClass::vector, DataType::fp32);
       const std::uint64_t done = sums == no_tensor ? 0 : loss_work::maximum + loss_work::sums;
       writer_.vector_work((op.kind == binary_loss ? 8 : 7) - done, shape.elements());
@@ -394,22 +396,24 @@ class ForwardPass {
 
   /// Classes are cut over a group. Of every row first the maximum is found, then the sum of the exponentials and the
   /// logit of the label, which one rank has; both over the group. Returns these sums.
-  TensorId sum_rows_of_group(const Operator& op, const std::string& what, Value logits) {
+  TensorId sum_rows_of_group(const Operator& op, const std::string& what, Value logits, const Group& classes) {
     const Shape& shape = graph_.tensor(logits).shape;
     const std::uint64_t rows = shape.batch();
     writer_.launch(op.name, what + "_maximum", phase_, KernelClass::vector, DataType::fp32);
     writer_.vector_work(loss_work::maximum, shape.elements());
     writer_.read(state_.value_of(logits));
     const TensorId own = writer_.write(rows * size_of(DataType::fp32));
-    const TensorId maximum = state_.launch_internal(op, what + "_maximum_of_group", phase_,
-                                                    {.reduction = ReduceOp::max, .elements = rows, .input = own});
+    const TensorId maximum =
+        state_.launch_internal(op, what + "_maximum_of_group", phase_,
+                               {.group = classes, .reduction = ReduceOp::max, .elements = rows, .input = own});
     writer_.launch(op.name, what + "_sums", phase_, KernelClass::vector, DataType::fp32);
     writer_.vector_work(loss_work::sums, shape.elements());
     writer_.read(state_.value_of(logits));
     writer_.read(maximum);
     writer_.read_bytes(rows * size_of(DataType::int32));
     const TensorId sums = writer_.write(2 * rows * size_of(DataType::fp32));
-    return state_.launch_internal(op, what + "_sums_of_group", phase_, {.elements = 2 * rows, .input = sums});
+    return state_.launch_internal(op, what + "_sums_of_group", phase_,
+                                  {.group = classes, .elements = 2 * rows, .input = sums});
   }
 
   LoweringState& state_;

@@ -150,7 +150,6 @@ CommunicationWork& LoweringState::launch_communication(const Operator& op, std::
 TensorId LoweringState::launch_internal(const Operator& op, std::string_view what, Phase phase,
                                         CommunicationWork work) {
   Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, work.dtype);
-  work.group = op.group;
   writer.read(work.input);
   work.output = writer.write(work.elements * size_of(work.dtype));
   kernel.communication = work;

@@ -117,6 +117,7 @@ class RingAttention {
     const std::uint64_t elements = 2 * key_elements();
     return state_.launch_internal(op_, what, phase_,
                                   {.kind = OperatorKind::neighbour_exchange,
+                                   .group = op_.group,
                                    .dtype = state_.activation,
                                    .neighbours = {.to_next = elements, .to_previous = 0, .ring = true},
                                    .elements = elements,

@@ -136,8 +136,8 @@ struct LoweringState {
   CommunicationWork& launch_communication(const Operator& op, std::string_view what, Phase phase, OperatorKind kind,
                                           Value v);
 
-  /// Launches communication of fp32 numbers inside an operator, within its group: an all_reduce unless `work` says
-  /// otherwise. Returns what comes, which is as large as what is sent.
+  /// Launches communication inside an operator, an all_reduce of fp32 numbers unless `work` says otherwise. Returns
+  /// what comes, which is as large as what is sent.
   TensorId launch_internal(const Operator& op, std::string_view what, Phase phase, CommunicationWork work);
 
   /// Launches communication of a parameter of `op`, or of its gradient, between the stages that have it.
