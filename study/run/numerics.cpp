@@ -60,6 +60,9 @@ std::vector<models::Graph> graphs_of_roles(const RunSpec& spec, const Experiment
                                            const models::Graph& graph) {
   std::vector<std::uint32_t> layers_of_parts;
   if (experiment.stages.has_value()) layers_of_parts = experiment.stages->layers_of_parts;
+  if (spec.parallel.operators.cuts()) {
+    bad_input("unsupported", "--numerics: operators that are cut over ranks are timed, not computed with real numbers");
+  }
   const hccl::ShardedGraph network = hccl::replicated(graph, spec.parallel.devices(experiment.npus));
   std::vector<models::Graph> graphs;
   for (hccl::ShardedGraph& stage : cut_into_stages(network, spec.parallel, layers_of_parts)) {
