@@ -31,8 +31,8 @@ class RingAttention {
       const bool last = step + 1 == op_.group.ranks;
       const TensorId next = last ? no_tensor : rotate(fmt_step("rotate", step), block);
       const Operator part = part_of(step);
-      state_.launch_product(part, fmt_step("block", step), phase_, fused_scores_work(part, 1),
-                            fused_context_work(part, 1));
+      state_.launch_product(part, fmt_step("block", step), phase_, fused_scores_work(part, {key_width(part)}),
+                            fused_context_work(part, {value_width(part)}));
       state_.work_on_fused_scores(part, attention_work::softmax);
       state_.read_qkv(op_, 0);
       writer_.read(block);
@@ -58,8 +58,9 @@ class RingAttention {
       const bool last = step + 1 == op_.group.ranks;
       const TensorId next = last ? no_tensor : rotate(fmt_step("rotate", step), block);
       const Operator part = part_of(step);
-      state_.launch_product(part, fmt_step("gradient_block", step), phase_, fused_scores_work(part, 2),
-                            fused_context_work(part, 3));
+      state_.launch_product(part, fmt_step("gradient_block", step), phase_,
+                            fused_scores_work(part, {key_width(part), value_width(part)}),
+                            fused_context_work(part, {value_width(part), key_width(part), key_width(part)}));
       state_.work_on_fused_scores(part, attention_work::softmax + attention_work::softmax_gradient);
       state_.read_qkv(op_, 0);
       writer_.read(block);

@@ -64,8 +64,9 @@ struct LoweringState {
   std::vector<TensorId> gradient;                    ///< as far as its consumers have contributed
   std::vector<std::uint32_t> pending_contributions;  ///< consumers that have not contributed yet
   // Per operator:
-  std::vector<TensorId> mask;           ///< bits that the backward pass needs: ReLU, dropout, max_pool
-  std::vector<TensorId> statistics;     ///< mean and variance, fp32; batch norm: per channel, layer norm: per row
+  std::vector<TensorId> mask;  ///< bits that the backward pass needs: ReLU, dropout, max_pool
+  /// Mean and variance, fp32; batch norm: per channel, layer norm: per row. Of gates the whole softmax.
+  std::vector<TensorId> statistics;
   std::vector<TensorId> probabilities;  ///< attention: per sequence, head and pair of positions
   std::vector<TensorId> dropped;        ///< attention with dropout: the probabilities behind it
   // Which operators run in one kernel; no_operator where there is none. Per operator:
@@ -158,13 +159,16 @@ struct LoweringState {
   return kind == OperatorKind::relu || kind == OperatorKind::relu6;
 }
 [[nodiscard]] constexpr bool is_cube(OperatorKind kind) {
-  return kind == OperatorKind::convolution || kind == OperatorKind::linear;
+  return kind == OperatorKind::convolution || kind == OperatorKind::linear || kind == OperatorKind::expert_linear;
 }
 [[nodiscard]] constexpr KernelClass kernel_class(OperatorKind kind) {
   if (kind == OperatorKind::convolution) return KernelClass::convolution;
-  return kind == OperatorKind::linear ? KernelClass::matmul : KernelClass::vector;
+  return is_cube(kind) ? KernelClass::matmul : KernelClass::vector;
 }
 [[nodiscard]] constexpr Bytes bytes_of_bits(std::uint64_t bits) { return (bits + 7) / 8; }
+
+/// Elements of part 0, 1 or 2 of attention's inputs: queries, keys, values.
+[[nodiscard]] std::uint64_t qkv_elements(const Operator& op, std::uint32_t part);
 
 /// Whether no kernel is launched: average pooling that keeps every pixel, dropout of nothing.
 [[nodiscard]] bool is_identity(const Graph& graph, const Operator& op);
