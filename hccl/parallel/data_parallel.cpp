@@ -18,6 +18,7 @@ Plan data_parallel_plan(const std::shared_ptr<const models::Program>& program, c
     RoleOptions role{.micro_batches = options.micro_batches,
                      .reductions = {},
                      .overlap = options.hcom_parallel,
+                     .pad_segments = options.pad_segments,
                      .update_stream = options.update_stream,
                      .operator_families = static_cast<std::uint32_t>(options.families.size()),
                      .replicas = family,

@@ -126,6 +126,7 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
                      .gathers = stages[stage].gathers,
                      .closing = results,
                      .overlap = options.overlap,
+                     .pad_segments = options.pad_segments,
                      .update_stream = options.update_stream,
                      .partial_norm = partial};
     role.replicas = add_family(plan, groups_of_stage(stage, replicas, replicas, 1, "replicas"));
