@@ -34,15 +34,16 @@ GradientExchange::GradientExchange(std::span<const device::ParameterSlot> parame
       continue;
     }
     const Schedule& schedule = *reductions[s].reduction.schedules.front();
-    if (schedule.ranks != ranks_ || schedule.type != segment.wire || schedule.elements != segment.elements) {
+    if (schedule.ranks != ranks_ || schedule.type != segment.wire || schedule.elements < segment.elements) {
       internal_error("the schedule of segment {} is for {} elements of {} on {} ranks, not {} of {} on {}", s,
                      schedule.elements, name_of(schedule.type), schedule.ranks, segment.elements, name_of(segment.wire),
                      ranks_);
     }
+    segment.padded_elements = schedule.elements;
     segment.flow = std::make_shared<DataFlow>(schedule);
     segment.first_piece = pieces_.size();
     segment.wire_offset = wire_bytes;
-    if (segment.narrowed()) wire_bytes += segment.elements * size_of(segment.wire);
+    if (segment.on_wire()) wire_bytes += segment.padded_elements * size_of(segment.wire);
     for (std::size_t part = 0; part < segment.flow->parts(); ++part) pieces_.push_back({s, part});
     elements_ += segment.elements;
     segments_.push_back(std::move(segment));
@@ -54,8 +55,10 @@ Bytes GradientExchange::wire_bytes(std::span<const device::ParameterSlot> parame
                                    const ReplicaCommunication& communication) {
   Bytes bytes = 0;
   for (const SegmentReduction& reduction : communication.reductions) {
-    if (reduction.scattered || reduction.wire == DataType::fp32) continue;
-    bytes += elements_of(reduction.segment, parameters) * size_of(reduction.wire) * communication.replicas;
+    if (reduction.scattered) continue;
+    const std::uint64_t elements = reduction.reduction.schedules.front()->elements;
+    if (reduction.wire == DataType::fp32 && elements == elements_of(reduction.segment, parameters)) continue;
+    bytes += elements * size_of(reduction.wire) * communication.replicas;
   }
   return bytes;
 }
@@ -99,19 +102,20 @@ void GradientExchange::run_piece(const Piece& piece, std::span<float* const> gra
   const SegmentFlow& segment = segments_[piece.segment];
   const Bytes element = size_of(segment.wire);
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    workbench.memory[rank] = segment.narrowed() ? wires_[rank].data() + segment.wire_offset
-                                                : reinterpret_cast<std::byte*>(gradients[rank] + segment.offset);
+    workbench.memory[rank] = segment.on_wire() ? wires_[rank].data() + segment.wire_offset
+                                               : reinterpret_cast<std::byte*>(gradients[rank] + segment.offset);
   }
   workbench.sums.clear();
   workbench.sums_at.clear();
   const std::span<const ByteRange> ranges = segment.flow->outputs(piece.part);
   for (const ByteRange& range : ranges) {
     const std::uint64_t first = segment.offset + range.offset / element;
-    const std::uint64_t count = range.length / element;
+    const std::uint64_t count = segment.gradients_in(range);
     for (Rank rank = 0; rank < ranks_; ++rank) round(segment, {gradients[rank] + first, count}, workbench);
     if (checked) workbench.sums_at.push_back(workbench.sums.add(gradients, first, count));
-    for (Rank rank = 0; segment.narrowed() && rank < ranks_; ++rank) {
+    for (Rank rank = 0; segment.on_wire() && rank < ranks_; ++rank) {
       std::byte* const wire = workbench.memory[rank] + range.offset;
+      std::fill(wire + count * element, wire + range.length, std::byte{0});
       if (device::narrow(segment.wire, overflow_, {gradients[rank] + first, count}, wire)) {
         workbench.outcome.overflow = true;
       }
@@ -124,10 +128,10 @@ void GradientExchange::run_piece(const Piece& piece, std::span<float* const> gra
   for (std::size_t number = 0; number < ranges.size(); ++number) {
     const ByteRange& range = ranges[number];
     const std::uint64_t first = segment.offset + range.offset / element;
-    const std::uint64_t count = range.length / element;
+    const std::uint64_t count = segment.gradients_in(range);
     for (Rank rank = 0; rank < ranks_; ++rank) {
       float* const reduced = gradients[rank] + first;
-      if (segment.narrowed()) device::widen(segment.wire, workbench.memory[rank] + range.offset, {reduced, count});
+      if (segment.on_wire()) device::widen(segment.wire, workbench.memory[rank] + range.offset, {reduced, count});
       const bool same = rank == 0 || std::memcmp(reduced, gradients[0] + first, count * sizeof(float)) == 0;
       if (!same) workbench.outcome.identical = false;
       if (checked && (rank == 0 || !same)) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -13,21 +12,6 @@
 
 namespace hcclsim::hccl {
 namespace {
-
-/// Puts numbers on the wire. Returns whether any left its range.
-bool put(DataType type, device::Overflow overflow, std::span<const float> values, std::byte* out) {
-  if (type != DataType::fp32) return device::narrow(type, overflow, values, out);
-  std::memcpy(out, values.data(), values.size_bytes());
-  return false;
-}
-
-void take(DataType type, const std::byte* in, std::span<float> values) {
-  if (type != DataType::fp32) {
-    device::widen(type, in, values);
-  } else {
-    std::memcpy(values.data(), in, values.size_bytes());
-  }
-}
 
 /// Places of the parameters in the buffers of a computation.
 std::vector<std::size_t> slots_of_parameters(const device::Computation& computation) {
@@ -72,6 +56,7 @@ ShardedReplicas::ShardedReplicas(const device::Computation& computation, std::si
   std::uint64_t block = 0;
   for (const SegmentReduction& reduction : communication_.reductions) {
     if (reduction.scattered) block = std::max(block, block_elements(reduction.segment));
+    if (reduction.mirror) block = std::max(block, reduction.mirror->schedules.front()->elements);
   }
   for (const WeightGather& gather : gathers_) block = std::max(block, gathered_elements(gather));
   for (const ReplicaCollective& one : communication_.broadcasts) {
@@ -199,6 +184,9 @@ bool ShardedReplicas::mirror(device::WorkerPool& pool, std::span<const std::uint
   for (const std::uint32_t number : segments) {
     const SegmentReduction& reduction = communication_.reductions[number];
     overflowed = pack_parts(pool, reduction) || overflowed;
+    const Bytes packed = block_elements(reduction.segment) * size_of(reduction.wire);
+    const Bytes moved = reduction.mirror->schedules.front()->elements * size_of(reduction.wire);
+    for (device::MemoryBlock& one : one_) std::fill(one.data() + packed, one.data() + moved, std::byte{0});
     overflowed = run(pool, *reduction.mirror, {}, one_) || overflowed;
     check_mirrored(pool, reduction, scale, part, check);
     overflowed = cast_back(pool, reduction) || overflowed;
@@ -226,7 +214,7 @@ bool ShardedReplicas::pack_parts(device::WorkerPool& pool, const SegmentReductio
     for (std::uint32_t slot = reduction.segment.first; slot <= reduction.segment.last; ++slot) {
       const Part& own = kept_[replica].parts[slot];
       const std::span<float> values = kept_[replica].gradients.floats().subspan(own.offset, own.elements);
-      if (put(reduction.wire, overflow_, values, to)) overflowed = true;
+      if (device::narrow(reduction.wire, overflow_, values, to)) overflowed = true;
       std::memset(to + own.elements * element, 0, (shard_[slot] - own.elements) * element);
       to += shard_[slot] * element;
     }
@@ -247,7 +235,7 @@ bool ShardedReplicas::pack(device::WorkerPool& pool, const SegmentReduction& red
         const std::span<float> values = slots()[slot].in(gradients_of(replica)).subspan(own.first, own.elements);
         const std::optional<DataType> type = reduction.cast_back;
         if (type.has_value() && device::round_in_place(*type, overflow_, values)) overflowed = true;
-        if (put(reduction.wire, overflow_, values, to)) overflowed = true;
+        if (device::narrow(reduction.wire, overflow_, values, to)) overflowed = true;
         std::memset(to + own.elements * element, 0, (shard_[slot] - own.elements) * element);
         to += shard_[slot] * element;
       }
@@ -280,7 +268,7 @@ void ShardedReplicas::keep(device::WorkerPool& pool, std::uint32_t number, bool 
       const Part& part = kept.parts[slot];
       values.resize(part.elements);
       if (reduction.scattered) {
-        take(reduction.wire, one_[replica].data() + offset * size_of(reduction.wire), values);
+        device::widen(reduction.wire, one_[replica].data() + offset * size_of(reduction.wire), values);
       } else {
         std::ranges::copy(slots()[slot].in(gradients_of(replica)).subspan(part.first, part.elements), values.begin());
       }
@@ -338,7 +326,7 @@ void ShardedReplicas::check_scattered(device::WorkerPool& pool, const SegmentRed
       for (const Rank replica : group) gradients.push_back(gradient_of_[replica]);
       sums.clear();
       sums.add(gradients, slots()[piece.slot].offset + piece.first, piece.elements);
-      take(rounding.wire, one_[group[piece.part]].data() + piece.offset * size_of(rounding.wire), reduced);
+      device::widen(rounding.wire, one_[group[piece.part]].data() + piece.offset * size_of(rounding.wire), reduced);
       ReductionCheck one;
       sums.compare(reduced, 0, scale, rounding, one);
       if (&group != reduction.reduction.groups.data()) one.elements = 0;  // counted once
@@ -369,7 +357,7 @@ void ShardedReplicas::check_mirrored(device::WorkerPool& pool, const SegmentRedu
       sums.clear();
       sums.add(parts, own.offset + piece.first - own.first, piece.elements);
       for (const Rank replica : group) {
-        take(rounding.wire, one_[replica].data() + piece.offset * size_of(rounding.wire), reduced);
+        device::widen(rounding.wire, one_[replica].data() + piece.offset * size_of(rounding.wire), reduced);
         ReductionCheck one;
         sums.compare(reduced, 0, scale, rounding, one);
         one.elements = 0;
