@@ -26,6 +26,10 @@ struct ShardedGraph {
   /// Of each parameter: the family over which its gradient is summed (its mirror); no_family: each device has the only
   /// copy of its part.
   std::vector<std::uint32_t> mirrors;
+  /// What a device reads of the batch of the whole network, if operators are cut: of its samples, with the axes of the
+  /// first operator's output, and of the labels, a row of each tensor of logits on one axis.
+  TensorLayout input{};
+  std::vector<TensorLayout> labels{};
 };
 
 }  // namespace hcclsim::hccl
