@@ -27,7 +27,7 @@ Flops multiply_adds(const Graph& graph, const Operator& op) {
 }
 
 /// Mean of the multiply-adds of attention's two products, which meet every score with the features of one head: of its
-/// keys and of its values.
+/// keys and of its values. The positions of a sequence are those of the whole group.
 Flops attention_multiply_adds(const Operator& op) {
   const std::uint64_t features = std::uint64_t{value_width(op)} + key_width(op);
   return static_cast<Flops>(attention_scores(op)) * static_cast<Flops>(features) / 2;
@@ -53,7 +53,7 @@ Flops inputs_elements(const Graph& graph, const Operator& op) {
 }  // namespace
 
 std::string_view name_of(OperatorKind kind) {
-  static constexpr std::array<std::string_view, 44> names{"input",
+  static constexpr std::array<std::string_view, 48> names{"input",
                                                           "convolution",
                                                           "batch_norm",
                                                           "relu",
@@ -61,6 +61,7 @@ std::string_view name_of(OperatorKind kind) {
                                                           "max_pool",
                                                           "average_pool",
                                                           "add",
+                                                          "bias",
                                                           "flatten",
                                                           "linear",
                                                           "dropout",
@@ -90,11 +91,14 @@ std::string_view name_of(OperatorKind kind) {
                                                           "split",
                                                           "concat",
                                                           "slice",
+                                                          "pad",
+                                                          "reshape",
                                                           "all_reduce",
                                                           "all_gather",
                                                           "reduce_scatter",
                                                           "all_to_all",
                                                           "broadcast",
+                                                          "neighbour_exchange",
                                                           "send",
                                                           "receive"};
   return names[static_cast<std::size_t>(kind)];
@@ -184,7 +188,7 @@ std::uint32_t expert_capacity(std::uint64_t tokens, std::uint32_t experts, std::
 }
 
 std::uint64_t attention_scores(const Operator& op) {
-  return std::uint64_t{op.shape().batch()} * op.sequence * op.heads;
+  return std::uint64_t{op.shape().batch()} * op.sequence * op.group.ranks * op.heads;
 }
 
 Flops product_flops(const Graph& graph, const Operator& op, bool causal) {
@@ -241,6 +245,7 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::relu:
     case OperatorKind::relu6:
     case OperatorKind::add:
+    case OperatorKind::bias:
     case OperatorKind::dropout:
     case OperatorKind::token_embedding:
     case OperatorKind::position_embedding:

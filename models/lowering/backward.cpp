@@ -58,11 +58,16 @@ class BackwardPass {
       case binary_loss:
         return;
       case flatten:
+      case reshape:
       case join_rows:
         state_.contribute_unchanged(op.inputs.front(), dy);
         return;
       case add:
         for (const Value operand : op.inputs) state_.contribute_unchanged(operand, dy);
+        return;
+      case bias:
+        differentiate_bias(op, 0, dy);
+        state_.contribute_unchanged(op.inputs.front(), dy);
         return;
       case convolution:
       case linear:
@@ -101,13 +106,13 @@ class BackwardPass {
         launch_vector(id, dy, static_cast<std::uint64_t>(backward_flops(graph_, op, true)));
         return;
       case route:
-        differentiate_route(id, dy);
+        differentiate_route(state_, id, dy);
         return;
       case dispatch:
-        differentiate_dispatch(id, dy);
+        differentiate_dispatch(state_, id, dy);
         return;
       case combine:
-        differentiate_combine(op, dy);
+        differentiate_combine(state_, op, dy);
         return;
       case sum_rows:
         if (!op.parameters.empty()) differentiate_bias(op, 0, dy);
@@ -129,7 +134,9 @@ class BackwardPass {
         launch_vector(id, dy, 0);
         return;
       case attention:
-        if (state_.options.fused_attention) {
+        if (op.group.ranks > 1) {
+          if (inputs_need_gradient(op)) differentiate_ring_attention(state_, id, dy);
+        } else if (state_.options.fused_attention) {
           differentiate_fused_attention(id, dy);
         } else {
           differentiate_attention(id, dy);
@@ -142,12 +149,14 @@ class BackwardPass {
       case split:
       case concat:
       case slice:
+      case pad:
         differentiate_copy(id);
         return;
       case all_reduce:
       case all_gather:
       case reduce_scatter:
       case all_to_all:
+      case neighbour_exchange:
       case send:
       case receive:
         differentiate_communication(id, dy);
@@ -232,10 +241,17 @@ class BackwardPass {
     writer_.read(x);
     writer_.read(state_.statistics[id]);
     gradients_.write(op.parameters);
+    const std::uint64_t sums = 2 * std::uint64_t{op.shape().channels()};
+    const bool in_group = op.group.ranks > 1;
+    const TensorId own = in_group ? writer_.write(sums * size_of(DataType::fp32)) : no_tensor;
     gradients_.finish({op.parameters[1], op.parameters[0]});
     if (!state_.needs_gradient[from.op]) return;
 
+    const TensorId of_group = in_group ? state_.launch_internal(op, "sum_gradients", Phase::backward,
+                                                                {.group = op.group, .elements = sums, .input = own})
+                                       : no_tensor;
     launch(op, "apply_gradient", state_.master);
+    if (in_group) writer_.read(of_group);
     writer_.vector_work(batch ? batch_norm_work::apply_gradient : layer_norm_work::apply_gradient,
                         op.shape().elements());
     writer_.read(dy);
@@ -272,50 +288,7 @@ class BackwardPass {
     writer_.vector_work(12, elements);
     for (const Value operand : op.inputs) writer_.read(state_.value_of(operand));
     writer_.read(dy);
-    contribute_each(op);
-  }
-
-  /// From its own softmax. The gradient of gates that are not kept is that of the loss of uneven use alone.
-  void differentiate_route(OperatorId id, TensorId dy) {
-    const Operator& op = graph_.operators[id];
-    if (!state_.needs_gradient[op.inputs.front().op]) return;
-    launch(op, "gradient", state_.activation);
-    writer_.vector_work(1, static_cast<std::uint64_t>(backward_flops(graph_, op, true)));
-    writer_.read(dy);
-    writer_.read(state_.value_of(id));
-    writer_.read(state_.statistics[id]);
-    state_.contribute(op.inputs.front());
-  }
-
-  /// Adds up what the experts give back of each row. Where a row goes has no gradient.
-  void differentiate_dispatch(OperatorId id, TensorId dy) {
-    const Operator& op = graph_.operators[id];
-    if (!state_.needs_gradient[op.inputs.front().op]) return;
-    launch(op, "gradient", state_.activation);
-    writer_.vector_work(1, op.shape().elements());
-    writer_.read(dy);
-    writer_.read(state_.value_of(op.inputs[1]));
-    state_.contribute(op.inputs.front());
-  }
-
-  /// One kernel for the gradients of the experts' rows and of the gates.
-  void differentiate_combine(const Operator& op, TensorId dy) {
-    launch(op, "gradient", state_.activation);
-    writer_.vector_work(1, static_cast<std::uint64_t>(backward_flops(graph_, op, true)));
-    writer_.read(dy);
-    for (const Value operand : op.inputs) writer_.read(state_.value_of(operand));
-    contribute_each(op);
-  }
-
-  /// The kernel last launched writes the gradient of every input before one of them is added to what is there.
-  void contribute_each(const Operator& op) {
-    std::vector<TensorId> written;
-    for (const Value operand : op.inputs) {
-      written.push_back(state_.needs_gradient[operand.op] ? writer_.write(state_.bytes_of(operand)) : no_tensor);
-    }
-    for (std::size_t i = 0; i < written.size(); ++i) {
-      if (written[i] != no_tensor) state_.contribute_unchanged(op.inputs[i], written[i]);
-    }
+    state_.contribute_each(op);
   }
 
   /// The whole table is written: rows without a token (or position) get zeros.
@@ -448,7 +421,8 @@ class BackwardPass {
     state_.contribute(from);
   }
 
-  /// One kernel reads the gradients of all outputs and writes those of the inputs; around a slice it writes zeros.
+  /// One kernel reads the gradients of all outputs and writes those of the inputs; around a slice it writes zeros, what
+  /// it padded it leaves out.
   void differentiate_copy(OperatorId id) {
     const Operator& op = graph_.operators[id];
     writer_.launch(op.name, "gradient", Phase::backward, KernelClass::vector, state_.activation);
@@ -456,7 +430,7 @@ class BackwardPass {
       const TensorId dy = state_.gradient_of({id, output});
       if (dy != no_tensor) writer_.read(dy);  // none: nobody uses this output
     }
-    contribute_each(op);
+    state_.contribute_each(op);
   }
 
   /// Launches the dual of the operator (module comment of lower.hpp).
