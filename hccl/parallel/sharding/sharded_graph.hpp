@@ -26,6 +26,16 @@ struct ShardedGraph {
   /// Of each parameter: the family over which its gradient is summed (its mirror); no_family: each device has the only
   /// copy of its part.
   std::vector<std::uint32_t> mirrors;
+
+  /// Whether devices have parts of a parameter.
+  [[nodiscard]] bool is_cut(std::uint32_t parameter) const {
+    return !parameters.empty() && parameters[parameter].slice_shape() != parameters[parameter].shape;
+  }
+  /// Devices that have the same of a parameter.
+  [[nodiscard]] Rank copies(std::uint32_t parameter) const {
+    if (mirrors.empty()) return devices;
+    return mirrors[parameter] == no_family ? 1 : static_cast<Rank>(families[mirrors[parameter]].front().size());
+  }
 };
 
 }  // namespace hcclsim::hccl
