@@ -27,7 +27,7 @@ Flops multiply_adds(const Graph& graph, const Operator& op) {
 }
 
 /// Mean of the multiply-adds of attention's two products, which meet every score with the features of one head: of its
-/// keys and of its values.
+/// keys and of its values. The positions of a sequence are those of the whole group.
 Flops attention_multiply_adds(const Operator& op) {
   const std::uint64_t features = std::uint64_t{value_width(op)} + key_width(op);
   return static_cast<Flops>(attention_scores(op)) * static_cast<Flops>(features) / 2;
@@ -181,7 +181,7 @@ const Operator& route_of(const Graph& graph, const Operator& op) {
 std::uint32_t expert_capacity(std::uint64_t tokens, std::uint32_t experts, std::uint32_t top_k, double factor) {
   const double even = static_cast<double>(tokens) * top_k / experts;
   if (!(factor > 0 && factor * even < 0x1p24)) {
-    bad_input("model", "the capacity of experts must be above 0 and give less than {} rows to each of them, got {}",
+    bad_input("model", "the capacity of experts must be above 0, and give less than {} rows to each, got {}",
               1U << 24U, factor);
   }
   return static_cast<std::uint32_t>(std::ceil(factor * even));

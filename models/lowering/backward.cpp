@@ -107,13 +107,13 @@ class BackwardPass {
         launch_vector(id, dy, static_cast<std::uint64_t>(backward_flops(graph_, op, true)));
         return;
       case route:
-        differentiate_route(id, dy);
+        differentiate_route(state_, id, dy);
         return;
       case dispatch:
-        differentiate_dispatch(id, dy);
+        differentiate_dispatch(state_, id, dy);
         return;
       case combine:
-        differentiate_combine(op, dy);
+        differentiate_combine(state_, op, dy);
         return;
       case sum_rows:
         if (!op.parameters.empty()) differentiate_bias(op, 0, dy);
@@ -300,50 +300,7 @@ class BackwardPass {
     writer_.vector_work(12, elements);
     for (const Value operand : op.inputs) writer_.read(state_.value_of(operand));
     writer_.read(dy);
-    contribute_each(op);
-  }
-
-  /// From its own softmax. The gradient of gates that are not kept is that of the loss of uneven use alone.
-  void differentiate_route(OperatorId id, TensorId dy) {
-    const Operator& op = graph_.operators[id];
-    if (!state_.needs_gradient[op.inputs.front().op]) return;
-    launch(op, "gradient", state_.activation);
-    writer_.vector_work(1, static_cast<std::uint64_t>(backward_flops(graph_, op, true)));
-    writer_.read(dy);
-    writer_.read(state_.value_of(id));
-    writer_.read(state_.statistics[id]);
-    state_.contribute(op.inputs.front());
-  }
-
-  /// Adds up what the experts give back of each row. Where a row goes has no gradient.
-  void differentiate_dispatch(OperatorId id, TensorId dy) {
-    const Operator& op = graph_.operators[id];
-    if (!state_.needs_gradient[op.inputs.front().op]) return;
-    launch(op, "gradient", state_.activation);
-    writer_.vector_work(1, op.shape().elements());
-    writer_.read(dy);
-    writer_.read(state_.value_of(op.inputs[1]));
-    state_.contribute(op.inputs.front());
-  }
-
-  /// One kernel for the gradients of the experts' rows and of the gates.
-  void differentiate_combine(const Operator& op, TensorId dy) {
-    launch(op, "gradient", state_.activation);
-    writer_.vector_work(1, static_cast<std::uint64_t>(backward_flops(graph_, op, true)));
-    writer_.read(dy);
-    for (const Value operand : op.inputs) writer_.read(state_.value_of(operand));
-    contribute_each(op);
-  }
-
-  /// The kernel last launched writes the gradient of every input before one of them is added to what is there.
-  void contribute_each(const Operator& op) {
-    std::vector<TensorId> written;
-    for (const Value operand : op.inputs) {
-      written.push_back(state_.needs_gradient[operand.op] ? writer_.write(state_.bytes_of(operand)) : no_tensor);
-    }
-    for (std::size_t i = 0; i < written.size(); ++i) {
-      if (written[i] != no_tensor) state_.contribute_unchanged(op.inputs[i], written[i]);
-    }
+    state_.contribute_each(op);
   }
 
   /// The whole table is written: rows without a token (or position) get zeros.
@@ -485,7 +442,7 @@ class BackwardPass {
       const TensorId dy = state_.gradient_of({id, output});
       if (dy != no_tensor) writer_.read(dy);  // none: nobody uses this output
     }
-    contribute_each(op);
+    state_.contribute_each(op);
   }
 
   /// Launches the dual of the operator (module comment of lower.hpp).

@@ -112,15 +112,15 @@ class ForwardPass {
       case combine:
         launch_vector(head, "forward");
         break;
-      case bias:
-        launch_vector(head, "forward");
-        writer_.read_bytes(state_.vector_parameter_bytes(op));
-        break;
       case route:
         launch_vector(head, "forward");
         if (!state_.options.forward_only) {
           state_.statistics[head] = writer_.write(op.shape().elements() * size_of(DataType::fp32));
         }
+        break;
+      case bias:
+        launch_vector(head, "forward");
+        writer_.read_bytes(state_.vector_parameter_bytes(op));
         break;
       case swiglu:
         launch_swiglu(head);

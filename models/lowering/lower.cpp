@@ -147,7 +147,8 @@ CommunicationWork& LoweringState::launch_communication(const Operator& op, std::
   const std::uint64_t elements = graph.tensor(v).shape.elements();
   Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, dtype);
   kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = dtype, .elements = elements};
-  const bool back = phase == Phase::backward && !kernel.recomputed;
+  const bool back = phase == Phase::backward && !writer.repeats();
+  kernel.communication.counts = back ? transposed(op.counts, op.group.ranks) : op.counts;
   if (kind == OperatorKind::neighbour_exchange) {
     const Shape& own = graph.input_of(op);
     const std::uint64_t across = own.elements() / own.size(op.axis);
@@ -156,7 +157,6 @@ CommunicationWork& LoweringState::launch_communication(const Operator& op, std::
     kernel.communication.neighbours = {.to_next = back ? behind : before, .to_previous = back ? before : behind};
   }
   if (back) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
-  kernel.communication.counts = back ? transposed(op.counts, op.group.ranks) : op.counts;
   return kernel.communication;
 }
 
@@ -199,6 +199,16 @@ void LoweringState::contribute(Value to) {
     gradient_of(before) = writer.write(bytes);
   } else {
     sum = writer.write(bytes);
+  }
+}
+
+void LoweringState::contribute_each(const Operator& op) {
+  std::vector<TensorId> written;
+  for (const Value operand : op.inputs) {
+    written.push_back(needs_gradient[operand.op] ? writer.write(bytes_of(operand)) : no_tensor);
+  }
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i] != no_tensor) contribute_unchanged(op.inputs[i], written[i]);
   }
 }
 

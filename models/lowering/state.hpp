@@ -148,6 +148,8 @@ struct LoweringState {
   /// contributions and, if it is the last one and `to` a ReLU, applies the mask: then the gradient of the ReLU's input
   /// is what is written. Without fusion an addition is a kernel of its own.
   void contribute(Value to);
+  /// The kernel last launched writes the gradient of every input before one of them is added to what is there.
+  void contribute_each(const Operator& op);
   /// Hands the finished gradient `tensor` on to `to` without a kernel, unless it must be added.
   void contribute_unchanged(Value to, TensorId tensor);
 
@@ -179,6 +181,13 @@ void lower_forward(LoweringState& state);
 void lower_ring_attention(LoweringState& state, OperatorId id, Phase phase);
 /// Writes those of its gradients; `dy` is that of its output.
 void differentiate_ring_attention(LoweringState& state, OperatorId id, TensorId dy);
+/// Write the kernels of the gradients around experts (experts.cpp); `dy` is that of the output.
+/// Of logits: from the gates, which have a gradient as far as they are kept, and the whole softmax.
+void differentiate_route(LoweringState& state, OperatorId id, TensorId dy);
+/// Of the rows: adds up what the experts give back of each. Where a row goes has no gradient.
+void differentiate_dispatch(LoweringState& state, OperatorId id, TensorId dy);
+/// Of the experts' rows and of the gates, in one kernel.
+void differentiate_combine(LoweringState& state, const Operator& op, TensorId dy);
 /// Repeats the kernel of `head` … `tail` in the backward pass.
 void lower_again(LoweringState& state, OperatorId head, OperatorId tail);
 /// Writes the kernels of the backward pass and the gradients of the parameters.
