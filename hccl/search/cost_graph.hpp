@@ -22,8 +22,8 @@ struct CostNode {
   std::string name;
   std::uint32_t op = not_cut;           ///< number of the operator of the network; not_cut: it is none
   bool elementwise = false;             ///< its candidates may follow those of its first input
-  std::vector<Cuts> candidates;         ///< of a shared parameter: the parts of its axes
-  std::vector<SearchCost> costs;        ///< of each candidate
+  std::vector<Cuts> candidates{};       ///< of a shared parameter: the parts of its axes
+  std::vector<SearchCost> costs{};      ///< of each candidate
 };
 
 struct CostEdge {
@@ -31,7 +31,7 @@ struct CostEdge {
   std::uint32_t to = 0;
   bool parameter = false;  ///< from a shared parameter to one of its users
   /// Of candidate i of `from` and j of `to`: at i · candidates of `to` + j; nothing: they must not meet.
-  std::vector<std::optional<SearchCost>> costs;
+  std::vector<std::optional<SearchCost>> costs{};
 };
 
 struct CostGraph {
