@@ -23,9 +23,10 @@ Flops multiply_adds(const Graph& graph, const Operator& op) {
   return static_cast<Flops>(op.shape().elements()) * static_cast<Flops>(weights_per_output(graph, op));
 }
 
-/// Multiply-adds of one of attention's products: every score meets the features of one head.
+/// Multiply-adds of one of attention's products: every score meets the features of one head. The positions of a
+/// sequence are those of the whole group.
 Flops attention_multiply_adds(const Operator& op) {
-  return static_cast<Flops>(op.shape().elements()) * static_cast<Flops>(op.sequence);
+  return static_cast<Flops>(op.shape().elements()) * static_cast<Flops>(std::uint64_t{op.sequence} * op.group.ranks);
 }
 
 /// Of all that an operator reads.
@@ -38,7 +39,7 @@ Flops inputs_elements(const Graph& graph, const Operator& op) {
 }  // namespace
 
 std::string_view name_of(OperatorKind kind) {
-  static constexpr std::array<std::string_view, 39> names{"input",
+  static constexpr std::array<std::string_view, 43> names{"input",
                                                           "convolution",
                                                           "batch_norm",
                                                           "relu",
@@ -46,6 +47,7 @@ std::string_view name_of(OperatorKind kind) {
                                                           "max_pool",
                                                           "average_pool",
                                                           "add",
+                                                          "bias",
                                                           "flatten",
                                                           "linear",
                                                           "dropout",
@@ -70,11 +72,14 @@ std::string_view name_of(OperatorKind kind) {
                                                           "split",
                                                           "concat",
                                                           "slice",
+                                                          "pad",
+                                                          "reshape",
                                                           "all_reduce",
                                                           "all_gather",
                                                           "reduce_scatter",
                                                           "all_to_all",
                                                           "broadcast",
+                                                          "neighbour_exchange",
                                                           "send",
                                                           "receive"};
   return names[static_cast<std::size_t>(kind)];
@@ -131,7 +136,7 @@ std::uint64_t weights_per_output(const Graph& graph, const Operator& op) {
 }
 
 std::uint64_t attention_scores(const Operator& op) {
-  return std::uint64_t{op.shape().batch()} * op.sequence * op.heads;
+  return std::uint64_t{op.shape().batch()} * op.sequence * op.group.ranks * op.heads;
 }
 
 Flops product_flops(const Graph& graph, const Operator& op, bool causal) {
@@ -183,6 +188,7 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::relu:
     case OperatorKind::relu6:
     case OperatorKind::add:
+    case OperatorKind::bias:
     case OperatorKind::dropout:
     case OperatorKind::token_embedding:
     case OperatorKind::position_embedding:

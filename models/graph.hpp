@@ -28,6 +28,7 @@ enum class OperatorKind : std::uint8_t {
   max_pool,
   average_pool,  ///< adaptive: any input size to a given output size
   add,
+  bias,  ///< adds a number per channel or feature
   flatten,
   linear,
   dropout,
@@ -52,13 +53,17 @@ enum class OperatorKind : std::uint8_t {
   split,           ///< along an axis into equal parts, one output each
   concat,          ///< along an axis
   slice,           ///< along an axis, the part of this rank of the group
+  pad,             ///< zeros before and behind it, along an axis
+  reshape,         ///< the same numbers in axes of other sizes
   all_reduce,      ///< the sum over the group
   all_gather,      ///< what the group has, one behind the other along an axis, in the order of its ranks
   reduce_scatter,  ///< the sum over the group, of which each rank keeps its part along an axis
   all_to_all,      ///< part i along one axis goes to rank i; what comes is put together along another one
   broadcast,       ///< what the root of the group has
-  send,            ///< to one other rank
-  receive,         ///< from one other rank
+  /// Borders of what the neighbours in the group have are put before and behind it, along an axis; zeros at both ends.
+  neighbour_exchange,
+  send,     ///< to one other rank
+  receive,  ///< from one other rank
 };
 
 [[nodiscard]] std::string_view name_of(OperatorKind kind);
@@ -89,11 +94,28 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-/// With whom an operator communicates, or whose parts it cuts and joins.
+/// With whom an operator communicates, or whose parts it cuts and joins. Group rank r of n has the r-th of n parts.
 struct Group {
   std::uint32_t family = 0;  ///< number of the family of groups
   std::uint32_t ranks = 1;   ///< of each group
   std::uint32_t root = 0;    ///< of broadcast: rank of the group
+};
+
+/// Sizes along an axis that are put before and behind a tensor.
+struct Border {
+  std::uint32_t before = 0;
+  std::uint32_t behind = 0;
+  bool operator==(const Border&) const = default;
+};
+
+/// How a rank computes the loss of one tensor of logits.
+struct LossPart {
+  /// Whose parts of the classes make the whole. Maximum and sum of every row are those of the group; labels count all
+  /// classes.
+  Group classes{};
+  /// On the gradient of the mean over the rows of this rank: 1 / n if it has one of n parts of the rows, or is one of n
+  /// ranks with the same rows.
+  double gradient_factor = 1;
 };
 
 /// The other end of a message.
@@ -115,14 +137,24 @@ struct Operator {
   std::uint32_t kv_heads = 1;  ///< attention: of keys and values; a divisor of heads, which share them in order
   bool causal = false;         ///< attention: a position sees itself and those before it
   float drop_rate = 0;         ///< dropout, attention (of its probabilities): fraction of elements set to zero
-  std::uint32_t axis = 0;      ///< split, concat, slice, all_gather, reduce_scatter, all_to_all (cut along it)
-  std::uint32_t joined_axis = 0;      ///< all_to_all: the parts that come are joined along it
-  Group group{};                      ///< of communication and slice
-  Peer peer{};                        ///< send, receive
-  std::uint32_t layer = no_layer;     ///< what pipelines are cut into, and what is recomputed as one
-  std::uint32_t chunk = 0;            ///< of a rank that computes several parts of a network: the part it belongs to
-  bool recompute = false;             ///< its outputs are not kept for the backward pass, which computes them again
-  OperatorId original = no_original;  ///< in a part of a network: its number in the whole, which random numbers go by
+  std::uint32_t axis =
+      0;  ///< split, concat, slice, pad, all_gather, reduce_scatter, all_to_all (cut along it), exchange
+  std::uint32_t joined_axis = 0;  ///< all_to_all: the parts that come are joined along it
+  Border border{};                ///< pad, neighbour_exchange
+  /// Of communication and slice. Others know by it which part of a whole this rank has, if the group has several ranks:
+  ///  - token_embedding: of the rows of the table; tokens of other rows give zeros;
+  ///  - position_embedding, segment_embedding, rotary: of the positions of every sequence, `sequence` of which it has;
+  ///    the table is whole;
+  ///  - attention: of the positions. Keys and values of the group go round it as around a ring, so that the queries of
+  ///    this rank meet all of them;
+  ///  - batch_norm: of the samples and pixels of every channel. Statistics are those of the group.
+  Group group{};
+  std::vector<LossPart> loss_parts{};  ///< loss, binary_loss: of each input; empty: all are whole
+  Peer peer{};                         ///< send, receive
+  std::uint32_t layer = no_layer;      ///< what pipelines are cut into, and what is recomputed as one
+  std::uint32_t chunk = 0;             ///< of a rank that computes several parts of a network: the part it belongs to
+  bool recompute = false;              ///< its outputs are not kept for the backward pass, which computes them again
+  OperatorId original = no_original;   ///< in a part of a network: its number in the whole, which random numbers go by
   /// Indices in parameter order: weight, then bias if it has one. A send or receive with one moves the parameter itself
   /// to a stage that has it too, once per step, and its gradient back. The weight of a linear operator may be the table
   /// of an embedding before it, which then has two gradients to be added ("tied").

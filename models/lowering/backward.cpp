@@ -58,11 +58,16 @@ class BackwardPass {
       case binary_loss:
         return;
       case flatten:
+      case reshape:
       case join_rows:
         state_.contribute_unchanged(op.inputs.front(), dy);
         return;
       case add:
         for (const Value operand : op.inputs) state_.contribute_unchanged(operand, dy);
+        return;
+      case bias:
+        differentiate_bias(op, 0, dy);
+        state_.contribute_unchanged(op.inputs.front(), dy);
         return;
       case convolution:
       case linear:
@@ -119,7 +124,9 @@ class BackwardPass {
         launch_vector(id, dy, 0);
         return;
       case attention:
-        if (state_.options.fused_attention) {
+        if (op.group.ranks > 1) {
+          if (inputs_need_gradient(op)) differentiate_ring_attention(state_, id, dy);
+        } else if (state_.options.fused_attention) {
           differentiate_fused_attention(id, dy);
         } else {
           differentiate_attention(id, dy);
@@ -131,12 +138,14 @@ class BackwardPass {
       case split:
       case concat:
       case slice:
+      case pad:
         differentiate_copy(id);
         return;
       case all_reduce:
       case all_gather:
       case reduce_scatter:
       case all_to_all:
+      case neighbour_exchange:
       case send:
       case receive:
         differentiate_communication(id, dy);
@@ -218,10 +227,17 @@ class BackwardPass {
     writer_.read(x);
     writer_.read(state_.statistics[id]);
     gradients_.write(op.parameters);
+    const std::uint64_t sums = 2 * std::uint64_t{op.shape().channels()};
+    const bool in_group = op.group.ranks > 1;
+    const TensorId own = in_group ? writer_.write(sums * size_of(DataType::fp32)) : no_tensor;
     gradients_.finish({op.parameters[1], op.parameters[0]});
     if (!state_.needs_gradient[from.op]) return;
 
+    const TensorId of_group = in_group ? state_.launch_internal(op, "sum_gradients", Phase::backward,
+                                                                {.group = op.group, .elements = sums, .input = own})
+                                       : no_tensor;
     launch(op, "apply_gradient", state_.master);
+    if (in_group) writer_.read(of_group);
     writer_.vector_work(batch ? batch_norm_work::apply_gradient : layer_norm_work::apply_gradient,
                         op.shape().elements());
     writer_.read(dy);
@@ -397,7 +413,8 @@ class BackwardPass {
     state_.contribute(from);
   }
 
-  /// One kernel reads the gradients of all outputs and writes those of the inputs; around a slice it writes zeros.
+  /// One kernel reads the gradients of all outputs and writes those of the inputs; around a slice it writes zeros, what
+  /// it padded it leaves out.
   void differentiate_copy(OperatorId id) {
     const Operator& op = graph_.operators[id];
     writer_.launch(op.name, "gradient", Phase::backward, KernelClass::vector, state_.activation);

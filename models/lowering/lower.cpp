@@ -135,8 +135,25 @@ CommunicationWork& LoweringState::launch_communication(const Operator& op, std::
   const std::uint64_t elements = graph.tensor(v).shape.elements();
   Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, dtype);
   kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = dtype, .elements = elements};
+  if (kind == OperatorKind::neighbour_exchange) {
+    const bool back = phase == Phase::backward && !writer.repeats();
+    const Shape& own = graph.input_of(op);
+    const std::uint64_t across = own.elements() / own.size(op.axis);
+    const std::uint64_t before = op.border.before * across;
+    const std::uint64_t behind = op.border.behind * across;
+    kernel.communication.neighbours = {.to_next = back ? behind : before, .to_previous = back ? before : behind};
+  }
   if (phase == Phase::backward) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
   return kernel.communication;
+}
+
+TensorId LoweringState::launch_internal(const Operator& op, std::string_view what, Phase phase,
+                                        CommunicationWork work) {
+  Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, work.dtype);
+  writer.read(work.input);
+  work.output = writer.write(work.elements * size_of(work.dtype));
+  kernel.communication = work;
+  return work.output;
 }
 
 void LoweringState::contribute(Value to) {

@@ -25,8 +25,9 @@
 /// convolution and linear have bias, weight and data gradients; the network's input gets no gradient. Communication is
 /// a kernel by itself. Its backward pass is its dual: all_reduce and all_reduce, all_gather and reduce_scatter,
 /// all_to_all and all_to_all back, send and receive; the gradient of a broadcast is handed on, that of a slice padded
-/// with zeros, splitting and joining undo each other. Operators whose outputs are not kept are launched again in the
-/// backward pass before their results are first needed there, in phase backward; random masks are kept.
+/// with zeros, splitting and joining undo each other, borders that came from neighbours go back to them. Batch norm,
+/// loss and attention over a group communicate between their kernels. Operators whose outputs are not kept are launched
+/// again in the backward pass before their results are first needed there, in phase backward; random masks are kept.
 namespace hcclsim::models {
 
 enum class Fusion : std::uint8_t { full, none };

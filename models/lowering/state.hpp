@@ -41,6 +41,12 @@ inline constexpr Bytes seed_bytes = 16;  // two numbers of 64 bits that a mask i
 inline constexpr std::uint64_t kept_per_row = 16;
 }  // namespace attention_work
 
+/// Element operations per logit of a loss over a group, of the seven that a loss has.
+namespace loss_work {
+inline constexpr std::uint64_t maximum = 1;
+inline constexpr std::uint64_t sums = 3;  // difference, exponential, sum
+}  // namespace loss_work
+
 struct LoweringState {
   LoweringState(const Graph& the_graph, const LoweringOptions& the_options);
 
@@ -130,6 +136,10 @@ struct LoweringState {
   CommunicationWork& launch_communication(const Operator& op, std::string_view what, Phase phase, OperatorKind kind,
                                           Value v);
 
+  /// Launches communication inside an operator, an all_reduce of fp32 numbers unless `work` says otherwise. Returns
+  /// what comes, which is as large as what is sent.
+  TensorId launch_internal(const Operator& op, std::string_view what, Phase phase, CommunicationWork work);
+
   /// Launches communication of a parameter of `op`, or of its gradient, between the stages that have it.
   Kernel& launch_parameter(const Operator& op, std::string_view what, Phase phase, OperatorKind kind);
 
@@ -161,6 +171,10 @@ struct LoweringState {
 
 /// Writes the kernels of the forward pass, the loss (which also writes the gradient of the logits) included.
 void lower_forward(LoweringState& state);
+/// Writes the kernels of an attention whose keys and values go round a group (ring_attention.cpp).
+void lower_ring_attention(LoweringState& state, OperatorId id, Phase phase);
+/// Writes those of its gradients; `dy` is that of its output.
+void differentiate_ring_attention(LoweringState& state, OperatorId id, TensorId dy);
 /// Repeats the kernel of `head` … `tail` in the backward pass.
 void lower_again(LoweringState& state, OperatorId head, OperatorId tail);
 /// Writes the kernels of the backward pass and the gradients of the parameters.
