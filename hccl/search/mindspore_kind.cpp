@@ -66,6 +66,7 @@ std::vector<MindSporeKind> mindspore_operators(const Operator& op) {
     case Kind::relu:
     case Kind::relu6:
     case Kind::add:
+    case Kind::bias:
     case Kind::dropout:
     case Kind::gelu:
     case Kind::tanh:
@@ -87,6 +88,7 @@ std::vector<MindSporeKind> mindspore_operators(const Operator& op) {
     case Kind::flatten:
     case Kind::patches:
     case Kind::join_rows:
+    case Kind::reshape:
       return {reshape};
     case Kind::sum_rows:
       return op.parameters.empty() ? std::vector{reduce} : std::vector{reduce, elementwise};
