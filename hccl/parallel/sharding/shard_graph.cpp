@@ -210,7 +210,8 @@ class Sharder {
     const auto made = redistributed_.find(key);
     if (made != redistributed_.end()) return made->second;
     Value now = from.value;
-    const std::vector<RedistributionStep> steps = redistribute(from.layout, to, options_.enable_alltoall);
+    const std::vector<RedistributionStep> steps =
+        redistribute(from.layout, to, {.all_to_all = options_.enable_alltoall, .own_axes = true});
     const bool moves = std::ranges::any_of(
         steps, [](const RedistributionStep& step) { return step.kind != RedistributionKind::reshape; });
     if (moves) {
@@ -363,7 +364,7 @@ class Sharder {
     models::Parameter& parameter = result_.graph.parameters[index];
     TensorLayout& known = result_.parameters[index];
     if (!known.map.empty()) {
-      if (!redistribute(known, layout, true).empty()) {
+      if (!redistribute(known, layout, {}).empty()) {
         bad_input("strategy", "{}: parameter {} is cut as {}, by {} as {}; all must cut it alike",
                   graph_.operators[id].name, parameter.name, to_string(layout),
                   graph_.operators[graph_.parameters[index].owner].name, to_string(known));
