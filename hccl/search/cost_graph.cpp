@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "hccl/parallel/layout/redistribution.hpp"
 #include "hccl/search/candidates.hpp"
+#include "hccl/search/mindspore_kind.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -17,6 +18,8 @@ namespace {
 using models::Graph;
 using models::Operator;
 using models::OperatorId;
+
+using FixedParts = std::function<std::optional<DimensionParts>(OperatorId)>;
 
 SearchCost redistribution_cost(const TensorLayout& from, const TensorLayout& to, DataType type, bool kept,
                                const SearchOptions& options) {
@@ -32,30 +35,32 @@ SearchCost redistribution_cost(const TensorLayout& from, const TensorLayout& to,
 }
 
 bool is_elementwise(const Operator& op) {
-  const std::vector<MindSporeKind> kinds = mindspore_operators(op);
-  return std::all_of(kinds.begin(), kinds.end(), [](MindSporeKind kind) { return kind == MindSporeKind::elementwise; });
+  return std::ranges::all_of(mindspore_operators(op),
+                             [](MindSporeKind kind) { return kind == MindSporeKind::elementwise; });
 }
+
+bool is_free(const SearchCost& cost) { return cost.communication == 0 && cost.computation == 0; }
 
 class CostGraphBuilder {
  public:
   CostGraphBuilder(const Graph& graph, const SearchOptions& options)
-      : graph_(graph), options_(options), trained_(graph.needs_gradient()) {
-    for (OperatorId id = 0; id < graph.operators.size(); ++id) loops_.push_back(loops_of(graph, id));
-  }
+      : graph_(graph), options_(options), trained_(graph.needs_gradient()), operators_(searched_operators(graph)) {}
 
-  void add_operator(OperatorId id, const std::optional<Cuts>& fixed) {
-    const Operator& op = graph_.operators[id];
-    CostNode node{.name = op.name, .op = id, .elementwise = is_elementwise(op)};
-    node.candidates = candidates(id, fixed);
-    for (const Cuts& cuts : node.candidates) {
-      node.costs.push_back(operator_cost(op, loops_[id], cuts, trained_[id], options_));
+  void add_operators(const FixedParts& fixed) {
+    for (const SearchedOperator& op : operators_) {
+      CostNode node{.name = graph_.operators[op.id].name};
+      node.candidates = candidates(op, fixed ? fixed(op.id) : std::nullopt);
+      for (const DimensionParts& parts : node.candidates) {
+        node.costs.push_back(operator_cost(op, parts, trained_[op.id], options_));
+      }
+      result_.nodes.push_back(std::move(node));
     }
-    result_.nodes.push_back(std::move(node));
   }
 
-  /// Edges of all inputs of an operator.
-  void add_edges(OperatorId id) {
-    for (std::size_t input = 0; input < graph_.operators[id].inputs.size(); ++input) add_edge(id, input);
+  void add_edges() {
+    for (const SearchedOperator& op : operators_) {
+      for (std::size_t input = 0; input < op.inputs.size(); ++input) add_edge(op, input);
+    }
   }
 
   void add_shared_parameters() {
@@ -71,37 +76,38 @@ class CostGraphBuilder {
   [[nodiscard]] CostGraph finish() && { return std::move(result_); }
 
  private:
-  [[nodiscard]] std::vector<Cuts> candidates(OperatorId id, const std::optional<Cuts>& fixed) const {
-    const Operator& op = graph_.operators[id];
+  [[nodiscard]] std::vector<DimensionParts> candidates(const SearchedOperator& op,
+                                                       const std::optional<DimensionParts>& fixed) const {
     if (op.kind == models::OperatorKind::input) {
-      return {{std::gcd(loops_[id].axes.front().size, options_.devices)}};
+      DimensionParts parts(op.sizes.size(), 1);
+      parts.front() = std::gcd(op.sizes.front(), options_.devices);
+      return {parts};
     }
-    if (!fixed.has_value()) return candidate_cuts(op, loops_[id], options_);
+    if (!fixed.has_value()) return candidates_of(op, options_);
     SearchOptions any = options_;
     any.fully_use_devices = false;
-    const std::vector<Cuts> allowed = candidate_cuts(op, loops_[id], any);
-    if (std::find(allowed.begin(), allowed.end(), *fixed) == allowed.end()) {
-      bad_input("search", "{}: ({}) is no strategy of this operator on {} devices", op.name, fmt::join(*fixed, ","),
-                options_.devices);
+    const std::vector<DimensionParts> allowed = candidates_of(op, any);
+    if (std::ranges::find(allowed, *fixed) == allowed.end()) {
+      bad_input("search", "{}: {} is no strategy of this operator on {} devices", graph_.operators[op.id].name,
+                to_string(strategy_of(op, *fixed)), options_.devices);
     }
     return {*fixed};
   }
 
-  void add_edge(OperatorId id, std::size_t input) {
-    const models::Value value = graph_.operators[id].inputs[input];
-    const LoopTensor& made = loops_[value.op].outputs[value.output];
-    const LoopTensor& read = loops_[id].inputs[input];
-    CostEdge edge{.from = value.op, .to = id};
-    const bool follows = options_.elementwise_op_strategy_follow && input == 0 && result_.nodes[id].elementwise;
-    bool can_follow = false;
-    for (const Cuts& from : result_.nodes[value.op].candidates) {
-      const TensorLayout given = layout_of(made, from, options_.devices);
-      for (const Cuts& to : result_.nodes[id].candidates) {
-        edge.costs.emplace_back(redistribution_cost(given, layout_of(read, to, options_.devices),
-                                                    made.tensor.dtype, trained_[value.op], options_));
-        can_follow = can_follow || is_free(*edge.costs.back());
+  void add_edge(const SearchedOperator& op, std::size_t input) {
+    const models::Value value = graph_.operators[op.id].inputs[input];
+    const SearchedTensor& made = operators_[value.op].outputs[value.output];
+    CostEdge edge{.from = value.op, .to = op.id};
+    for (const DimensionParts& from : result_.nodes[value.op].candidates) {
+      const TensorLayout given = layout_of(made.axes, from, options_.devices);
+      for (const DimensionParts& to : result_.nodes[op.id].candidates) {
+        edge.costs.emplace_back(redistribution_cost(given, layout_of(op.inputs[input].axes, to, options_.devices),
+                                                    made.type, trained_[value.op], options_));
       }
     }
+    const bool follows =
+        options_.elementwise_op_strategy_follow && input == 0 && is_elementwise(graph_.operators[op.id]);
+    const bool can_follow = std::ranges::any_of(edge.costs, [](const auto& cost) { return is_free(*cost); });
     if (follows && can_follow) {
       for (std::optional<SearchCost>& cost : edge.costs) {
         if (!is_free(*cost)) cost.reset();
@@ -110,32 +116,33 @@ class CostGraphBuilder {
     result_.edges.push_back(std::move(edge));
   }
 
-  static bool is_free(const SearchCost& cost) { return cost.communication == 0 && cost.computation == 0; }
+  /// How an operator cuts one of its parameters.
+  [[nodiscard]] TensorLayout parameter_layout(OperatorId id, std::uint32_t parameter,
+                                              const DimensionParts& parts) const {
+    return layout_of(parameter_axes(id, parameter), parts, options_.devices);
+  }
 
-  [[nodiscard]] const LoopTensor& parameter_of(OperatorId id, std::uint32_t parameter) const {
-    return *std::find_if(loops_[id].inputs.begin(), loops_[id].inputs.end(),
-                         [&](const LoopTensor& tensor) { return tensor.parameter == parameter; });
+  [[nodiscard]] const TensorAxes& parameter_axes(OperatorId id, std::uint32_t parameter) const {
+    const std::vector<std::uint32_t>& all = graph_.operators[id].parameters;
+    return operators_[id].parameters[static_cast<std::size_t>(std::ranges::find(all, parameter) - all.begin())].axes;
   }
 
   void add_shared_parameter(std::uint32_t parameter, const std::vector<OperatorId>& users) {
     CostNode node{.name = graph_.parameters[parameter].name};
-    const auto id_of_node = static_cast<std::uint32_t>(result_.nodes.size());
-    // The slices by which users know it: candidates in the order of the first user.
-    std::vector<TensorLayout> layouts;
-    for (const Cuts& cuts : result_.nodes[users.front()].candidates) {
-      const LoopTensor& tensor = parameter_of(users.front(), parameter);
-      TensorLayout layout = layout_of(tensor, cuts, options_.devices);
-      if (std::none_of(layouts.begin(), layouts.end(), [&](const TensorLayout& known) { return same(known, layout); })) {
-        node.candidates.push_back(cuts_of(tensor, cuts));
-        node.costs.emplace_back();
-        layouts.push_back(std::move(layout));
-      }
+    const auto number = static_cast<std::uint32_t>(result_.nodes.size());
+    std::vector<TensorLayout> layouts;  // each way in which the first user cuts it, once
+    for (const DimensionParts& parts : result_.nodes[users.front()].candidates) {
+      TensorLayout layout = parameter_layout(users.front(), parameter, parts);
+      if (std::ranges::any_of(layouts, [&](const TensorLayout& known) { return same(known, layout); })) continue;
+      node.candidates.push_back(cuts_of(parameter_axes(users.front(), parameter), parts));
+      node.costs.emplace_back();
+      layouts.push_back(std::move(layout));
     }
     for (const OperatorId user : users) {
-      CostEdge edge{.from = id_of_node, .to = user, .parameter = true};
+      CostEdge edge{.from = number, .to = user, .parameter = true};
       for (const TensorLayout& layout : layouts) {
-        for (const Cuts& cuts : result_.nodes[user].candidates) {
-          const bool fits = same(layout, layout_of(parameter_of(user, parameter), cuts, options_.devices));
+        for (const DimensionParts& parts : result_.nodes[user].candidates) {
+          const bool fits = same(layout, parameter_layout(user, parameter, parts));
           edge.costs.push_back(fits ? std::optional(SearchCost{}) : std::nullopt);
         }
       }
@@ -152,7 +159,7 @@ class CostGraphBuilder {
   const Graph& graph_;
   const SearchOptions& options_;
   std::vector<bool> trained_;
-  std::vector<OperatorLoops> loops_;
+  std::vector<SearchedOperator> operators_;
   CostGraph result_;
 };
 
@@ -164,7 +171,7 @@ SearchCost cost_of(const CostGraph& graph, const Choice& choice) {
   for (const CostEdge& edge : graph.edges) {
     const std::optional<SearchCost>& cost = graph.cost(edge, choice[edge.from], choice[edge.to]);
     if (!cost.has_value()) {
-      bad_input("search", "{} and {} cut the parameter or tensor between them differently", graph.nodes[edge.from].name,
+      bad_input("search", "{} and {} cut the tensor between them differently", graph.nodes[edge.from].name,
                 graph.nodes[edge.to].name);
     }
     sum += *cost;
@@ -172,33 +179,11 @@ SearchCost cost_of(const CostGraph& graph, const Choice& choice) {
   return sum;
 }
 
-TensorLayout layout_of(const LoopTensor& tensor, const Cuts& cuts, Rank devices) {
-  TensorLayout layout{.devices = {}, .map = {}, .shape = tensor.tensor.shape};
-  layout.map.resize(tensor.axes.size());
-  std::vector<std::uint32_t> place(cuts.size(), not_cut);
-  for (std::size_t axis = 0; axis < cuts.size(); ++axis) {
-    if (cuts[axis] == 1) continue;
-    place[axis] = static_cast<std::uint32_t>(layout.devices.sizes.size());
-    layout.devices.sizes.push_back(cuts[axis]);
-  }
-  const auto repeated = static_cast<std::uint32_t>(devices / devices_used(cuts));
-  if (repeated > 1) layout.devices.sizes.push_back(repeated);
-  const auto axes = static_cast<std::uint32_t>(layout.devices.sizes.size());
-  for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
-    const std::uint32_t axis = tensor.axes[i];
-    if (axis != not_cut && place[axis] != not_cut) layout.map[i].push_back(axes - 1 - place[axis]);
-  }
-  return layout;
-}
-
-CostGraph make_cost_graph(const Graph& graph, const SearchOptions& options,
-                          const std::function<std::optional<Cuts>(OperatorId)>& fixed) {
+CostGraph make_cost_graph(const Graph& graph, const SearchOptions& options, const FixedParts& fixed) {
   check(options);
   CostGraphBuilder builder(graph, options);
-  for (OperatorId id = 0; id < graph.operators.size(); ++id) {
-    builder.add_operator(id, fixed ? fixed(id) : std::nullopt);
-  }
-  for (OperatorId id = 0; id < graph.operators.size(); ++id) builder.add_edges(id);
+  builder.add_operators(fixed);
+  builder.add_edges();
   builder.add_shared_parameters();
   return std::move(builder).finish();
 }

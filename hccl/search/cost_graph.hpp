@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "hccl/parallel/layout/tensor_layout.hpp"
-#include "hccl/search/operator_loops.hpp"
 #include "hccl/search/search_cost.hpp"
+#include "hccl/search/searched_operator.hpp"
 
 /// What dynamic programming, propagation and the exact search choose from: operators with their candidates and what
 /// each costs, and edges with what it costs that a candidate of one operator meets a candidate of the next. The cost of
@@ -20,10 +19,8 @@ namespace hcclsim::hccl {
 
 struct CostNode {
   std::string name;
-  std::uint32_t op = not_cut;           ///< number of the operator of the network; not_cut: it is none
-  bool elementwise = false;             ///< its candidates may follow those of its first input
-  std::vector<Cuts> candidates;         ///< of a shared parameter: the parts of its axes
-  std::vector<SearchCost> costs;        ///< of each candidate
+  std::vector<DimensionParts> candidates{};  ///< of a shared parameter: the parts of its axes
+  std::vector<SearchCost> costs{};           ///< of each candidate
 };
 
 struct CostEdge {
@@ -31,11 +28,11 @@ struct CostEdge {
   std::uint32_t to = 0;
   bool parameter = false;  ///< from a shared parameter to one of its users
   /// Of candidate i of `from` and j of `to`: at i · candidates of `to` + j; nothing: they must not meet.
-  std::vector<std::optional<SearchCost>> costs;
+  std::vector<std::optional<SearchCost>> costs{};
 };
 
 struct CostGraph {
-  std::vector<CostNode> nodes;  ///< operators in forward order, then shared parameters
+  std::vector<CostNode> nodes;  ///< operators by their numbers, then shared parameters
   std::vector<CostEdge> edges;
 
   [[nodiscard]] const std::optional<SearchCost>& cost(const CostEdge& edge, std::size_t from, std::size_t to) const {
@@ -49,13 +46,9 @@ using Choice = std::vector<std::uint32_t>;
 /// Throws Error(bad_input, "search") where candidates must not meet.
 [[nodiscard]] SearchCost cost_of(const CostGraph& graph, const Choice& choice);
 
-/// How the devices hold a tensor when its operator is cut. The axes of the matrix are the iteration axes that are cut, in
-/// their order, and last the devices that repeat the same.
-[[nodiscard]] TensorLayout layout_of(const LoopTensor& tensor, const Cuts& cuts, Rank devices);
-
 /// The input of the network is cut by samples over as many devices as divide them. `fixed`: the only candidate of an
 /// operator, by its number, where there is one. Throws Error(bad_input, "search") if it cannot be its strategy.
 [[nodiscard]] CostGraph make_cost_graph(const models::Graph& graph, const SearchOptions& options,
-                                        const std::function<std::optional<Cuts>(models::OperatorId)>& fixed = {});
+                                        const std::function<std::optional<DimensionParts>(models::OperatorId)>& fixed = {});
 
 }  // namespace hcclsim::hccl
