@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "device/numerics/loops/rounding.hpp"
 #include "hccl/training/numerics/sharded_replicas.hpp"
 
 // Reduced gradients of which each replica keeps a part, against sums in fp64.
