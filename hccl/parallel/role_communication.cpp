@@ -54,6 +54,10 @@ Operation operation_of(const CommunicationWork& work) {
     operation.counts = counts_of(work.neighbours, operation.ranks);
     return operation;
   }
+  if (!work.counts.empty()) {
+    operation.counts = BlockCounts::of_pairs(operation.ranks, work.counts);
+    return operation;
+  }
   const bool blocks =
       operation.collective == Collective::reduce_scatter || operation.collective == Collective::alltoall;
   operation.elements = work.elements / (blocks ? work.group.ranks : 1);
