@@ -22,6 +22,7 @@ struct HeadsInRows {
   std::size_t sequence = 1;  ///< rows
   std::size_t heads = 1;
   std::size_t width = 2;  ///< even
+  std::size_t first = 0;  ///< position of the first row of every sequence
 };
 /// Turns features i and i + width/2 of every head at position t by the angle direction · t · 10000^(−2i/width) (Su et
 /// al., "RoFormer"). Its gradient is the turn in the other direction. `in` may be `out`.

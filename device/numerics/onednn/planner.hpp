@@ -157,7 +157,7 @@ class Planner {
   std::vector<bool> absorbed_;                      ///< per operator: the one before it does its work
   std::vector<std::optional<TensorId>> gradients_;  ///< per value: sum of what consumers gave so far
   std::vector<Stop> stops_;
-  std::uint32_t layer_stops_ = 0;                   ///< of the layer's pass that is planned
+  std::uint32_t layer_stops_ = 0;        ///< of the layer's pass that is planned
   std::vector<models::OperatorId> run_;  ///< per operator: first of the recomputed ones around it, or itself
   std::vector<bool> kept_;               ///< per tensor
   std::vector<std::uint32_t> holders_;   ///< per tensor: operators still to be planned whose gradient it is
