@@ -14,8 +14,8 @@ namespace hcclsim::hccl {
 
 class BatchParts {
  public:
-  /// `network`: the whole; `stage`: what a rank computes of it.
-  BatchParts(const models::Graph& network, const ShardedGraph& stage);
+  /// What ranks of the first and of the last stage compute.
+  BatchParts(const ShardedGraph& first, const ShardedGraph& last);
 
   /// The batch that is being read.
   models::Batch whole;
