@@ -141,7 +141,8 @@ struct StepInput {
 };
 
 struct StepOutput {
-  double loss = 0;            ///< mean over the rows of the logits, not scaled
+  /// Mean over the rows of the logits, not scaled, and what experts add to it that are used unevenly.
+  double loss = 0;
   std::uint32_t correct = 0;  ///< rows whose largest logit is that of the label
   bool overflow = false;      ///< rounding met a number beyond the largest finite one
 };

@@ -63,8 +63,7 @@ std::vector<hccl::ShardedGraph> graphs_of_roles(const RunSpec& spec, const Exper
   std::vector<std::uint32_t> layers_of_parts;
   if (experiment.stages.has_value()) layers_of_parts = experiment.stages->layers_of_parts;
   std::vector<std::string> notes;  // the timed run has given them
-  const hccl::ShardedGraph network =
-      shard_network(graph, spec.parallel, spec.parallel.devices(experiment.npus), notes);
+  const hccl::ShardedGraph network = shard_network(graph, spec.parallel, spec.parallel.devices(experiment.npus), notes);
   return cut_into_stages(network, spec.parallel, layers_of_parts);
 }
 

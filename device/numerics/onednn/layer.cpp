@@ -72,6 +72,16 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
       return make_reshape();
     case OperatorKind::neighbour_exchange:
       return make_neighbour_exchange();
+    case OperatorKind::join_heads:
+      return make_join_heads();
+    case OperatorKind::route:
+      return make_route(op);
+    case OperatorKind::dispatch:
+      return make_dispatch();
+    case OperatorKind::expert_linear:
+      return make_expert_linear();
+    case OperatorKind::combine:
+      return make_combine();
     case OperatorKind::split:
       return make_split();
     case OperatorKind::concat:

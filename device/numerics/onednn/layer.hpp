@@ -55,6 +55,11 @@ class Layer {
 [[nodiscard]] std::unique_ptr<Layer> make_pad();
 [[nodiscard]] std::unique_ptr<Layer> make_reshape();
 [[nodiscard]] std::unique_ptr<Layer> make_neighbour_exchange();
+[[nodiscard]] std::unique_ptr<Layer> make_join_heads();
+[[nodiscard]] std::unique_ptr<Layer> make_route(const models::Operator& op);
+[[nodiscard]] std::unique_ptr<Layer> make_dispatch();
+[[nodiscard]] std::unique_ptr<Layer> make_expert_linear();
+[[nodiscard]] std::unique_ptr<Layer> make_combine();
 [[nodiscard]] std::unique_ptr<Layer> make_split();
 [[nodiscard]] std::unique_ptr<Layer> make_concat();
 [[nodiscard]] std::unique_ptr<Layer> make_slice();

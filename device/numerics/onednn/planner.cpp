@@ -105,6 +105,7 @@ Layout image_layout(const models::Shape& shape, dnnl::memory::data_type type) {
 }
 
 Layout matrix_layout(const models::Shape& shape, dnnl::memory::data_type type) {
+  if (shape.rank() == 3) return row_major({shape.size(0), shape.size(1), shape.size(2)}, type);
   return row_major({shape.batch(), static_cast<dnnl_dim_t>(shape.channels() * shape.image())}, type);
 }
 
@@ -235,7 +236,9 @@ void Planner::plan_again(std::vector<std::unique_ptr<Layer>>& layers) {
   const OperatorId last = current_;
   const bool ends_run = last + 1 == run_.size() || run_[last + 1] != run_[last];
   if (!ends_run) return;
+  repeats_ = true;
   for (current_ = run_[last]; current_ <= last; ++current_) plan_forward(layers[current_]);
+  repeats_ = false;
   current_ = last;
 }
 

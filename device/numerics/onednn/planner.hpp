@@ -17,7 +17,7 @@ namespace hcclsim::device::onednn {
 class Layer;
 
 [[nodiscard]] Layout row_major(const dnnl::memory::dims& sizes, dnnl::memory::data_type type);
-// Row-major layouts of a shape: NCHW, and rows × all features of a sample.
+// Row-major layouts of a shape: NCHW, and rows × all features of a sample, or what experts work on as it is.
 [[nodiscard]] Layout image_layout(const models::Shape& shape, dnnl::memory::data_type type);
 [[nodiscard]] Layout matrix_layout(const models::Shape& shape, dnnl::memory::data_type type);
 /// Attributes of all primitives: scratch memory is given by the caller, so that threads may share a primitive.
@@ -97,6 +97,8 @@ class Planner {
   }
 
   // Forward pass.
+  /// Whether the operator is planned once more, to compute in the backward pass what was not kept.
+  [[nodiscard]] bool repeats() const { return repeats_; }
   void set_output(TensorId id, std::uint32_t output = 0) { outputs_[number_of({current_, output})] = id; }
   /// Marks a tensor whose values are needed in the backward pass: no later operator may overwrite it.
   void keep(TensorId id) { kept_[index_of(plan_.tensors[index_of(id)].root)] = true; }
@@ -153,6 +155,7 @@ class Planner {
   std::vector<std::uint32_t> slot_of_parameter_;
   std::vector<bool> begun_;  ///< per place in production order
   models::OperatorId current_ = 0;
+  bool repeats_ = false;
   std::vector<TensorId> outputs_;                   ///< per value
   std::vector<bool> absorbed_;                      ///< per operator: the one before it does its work
   std::vector<std::optional<TensorId>> gradients_;  ///< per value: sum of what consumers gave so far

@@ -18,8 +18,7 @@ void take_all(const TensorLayout& layout, Rank rank, const std::vector<Element>&
 }
 
 const TensorLayout& layout_of(const ShardedGraph& stage, models::Value value) {
-  const std::optional<TensorLayout>& layout =
-      stage.values.at(stage.graph.first_values()[value.op] + value.output);
+  const std::optional<TensorLayout>& layout = stage.values.at(stage.graph.first_values()[value.op] + value.output);
   if (!layout.has_value()) {
     internal_error("{}: nobody knows which part of {} a device has", stage.graph.title,
                    stage.graph.operators[value.op].name);
