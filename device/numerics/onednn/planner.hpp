@@ -32,6 +32,7 @@ class Planner {
 
   // What a layer asks for in both passes.
   [[nodiscard]] const models::Graph& graph() const { return plan_.graph; }
+  [[nodiscard]] models::OperatorId number() const { return current_; }
   [[nodiscard]] const models::Operator& op() const { return plan_.graph.operators[current_]; }
   [[nodiscard]] const models::Shape& input_shape(std::size_t input = 0) const;
   [[nodiscard]] const ComputationOptions& options() const { return plan_.options; }

@@ -22,8 +22,6 @@ class BatchParts {
 
   /// Copies what a rank reads.
   void take(Rank rank, models::Batch& batch) const;
-  /// The first sample of a rank.
-  [[nodiscard]] std::uint32_t first_sample(Rank rank) const { return input_.offsets(rank).front(); }
   /// Of one rank.
   [[nodiscard]] std::uint32_t label_rows() const;
 

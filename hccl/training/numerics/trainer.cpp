@@ -290,7 +290,7 @@ TrainedStage::Source Trainer::source(float loss_scale) {
     const std::uint64_t first = (reader * micro_batches() + micro_batch) * graph_.batch();
     return device::StepInput{.loss_scale = loss_scale,
                              .dropout_seed = counter_bits(options_.seed, random_stream::dropout, iteration_),
-                             .first_sample = cut() ? first + parts_->first_sample(replica) : first};
+                             .first_sample = first};
   };
   return {open, read, input};
 }
