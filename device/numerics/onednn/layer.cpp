@@ -43,7 +43,7 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
     case OperatorKind::segment_embedding:
       return make_position_embedding();
     case OperatorKind::attention:
-      return make_attention();
+      return op.group.ranks > 1 ? make_ring_attention() : make_attention();
     case OperatorKind::tanh:
       return make_tanh();
     case OperatorKind::swiglu:

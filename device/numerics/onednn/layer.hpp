@@ -50,6 +50,7 @@ class Layer {
 [[nodiscard]] std::unique_ptr<Layer> make_patches();
 [[nodiscard]] std::unique_ptr<Layer> make_join_rows();
 [[nodiscard]] std::unique_ptr<Layer> make_sum_rows();
+[[nodiscard]] std::unique_ptr<Layer> make_ring_attention();  ///< over the positions of a group
 [[nodiscard]] std::unique_ptr<Layer> make_bias();
 [[nodiscard]] std::unique_ptr<Layer> make_group_batch_norm();  ///< over the samples and pixels of a group
 [[nodiscard]] std::unique_ptr<Layer> make_pad();

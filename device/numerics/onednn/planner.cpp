@@ -358,7 +358,7 @@ void Planner::add_call(PrimitiveTask task, const Layout& scratchpad) {
   plan_.tasks.emplace_back(std::move(task));
 }
 
-void Planner::host(std::initializer_list<TensorId> uses, HostTask work) {
+void Planner::host(std::span<const TensorId> uses, HostTask work) {
   for (const TensorId id : uses) use(id);
   plan_.tasks.emplace_back(std::move(work));
 }

@@ -59,7 +59,10 @@ class Planner {
     add_call({primitive, std::move(arguments)}, descriptor.scratchpad_desc());
   }
   /// `uses`: all tensors that `work` reads or writes.
-  void host(std::initializer_list<TensorId> uses, HostTask work);
+  void host(std::initializer_list<TensorId> uses, HostTask work) {
+    host(std::span(uses.begin(), uses.size()), std::move(work));
+  }
+  void host(std::span<const TensorId> uses, HostTask work);
   /// Tells that the operator reads this many labels of the batch.
   void read_labels(std::size_t labels) { plan_.labels = labels; }
   /// Memory for a message of the operator; returns its number in StepContext::boxes.
