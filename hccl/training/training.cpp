@@ -48,7 +48,8 @@ class ScheduleShop {
   std::shared_ptr<const Schedule> make(const Communicator& group, const Operation& operation) {
     if (last_ranks_ != group.ranks) {
       last_ranks_ = group.ranks;
-      last_shape_ = operation.collective == Collective::send_recv ? Topology{.ranks = 2} : topology_of(group, cluster_);
+      const bool message = operation.collective == Collective::send_recv && operation.ranks == 2;
+      last_shape_ = message ? Topology{.ranks = 2} : topology_of(group, cluster_);
     }
     std::vector<Made>& alike = made_[operation.payload()];
     for (const Made& made : alike) {
@@ -87,6 +88,7 @@ Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::P
                                .ranks = options.npus,
                                .shard_ranks = options.shard_ranks,
                                .overlap = options.hcom_parallel,
+                               .pad_segments = options.pad_segments,
                                .update_stream = options.has_update_stream(),
                                .results = options.results,
                                .result_type = options.result_type,
@@ -100,7 +102,8 @@ Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::P
                                   .micro_batches = options.micro_batches,
                                   .replicas = replica_groups(cluster, options),
                                   .hcom_parallel = options.hcom_parallel,
-                                  .update_stream = options.has_update_stream()},
+                                  .update_stream = options.has_update_stream(),
+                                  .pad_segments = options.pad_segments},
                                  maker);
   if (options.compression.has_value()) compress(plan, *options.compression, soc, maker);
   return plan;

@@ -33,7 +33,8 @@ GradientExchange::GradientExchange(std::span<const device::ParameterSlot> parame
     }
     segment.first_piece = pieces_.size();
     segment.wire_offset = wire_bytes;
-    if (segment.narrowed()) wire_bytes += segment.elements * size_of(segment.wire);
+    segment.padded_elements = reductions[s].reduction.schedules.front()->elements;
+    if (segment.on_wire()) wire_bytes += segment.padded_elements * size_of(segment.wire);
     add_groups(reductions[s].reduction, segment);
     for (const std::vector<Rank>& group : segment.groups) ranks = std::max(ranks, std::ranges::max(group) + 1);
     elements_ += segment.elements;
@@ -48,7 +49,7 @@ void GradientExchange::add_groups(const ReplicaCollective& reduction, SegmentFlo
   for (std::size_t group = 0; group < reduction.groups.size(); ++group) {
     const Schedule& schedule = *reduction.schedules[group];
     if (schedule.ranks != reduction.groups[group].size() || schedule.type != segment.wire ||
-        schedule.elements != segment.elements) {
+        schedule.elements != segment.padded_elements || schedule.elements < segment.elements) {
       internal_error("the schedule of segment {} is for {} elements of {} on {} ranks, not {} of {} on {}",
                      segments_.size(), schedule.elements, name_of(schedule.type), schedule.ranks, segment.elements,
                      name_of(segment.wire), reduction.groups[group].size());
@@ -67,8 +68,10 @@ Bytes GradientExchange::wire_bytes(std::span<const device::ParameterSlot> parame
                                    const ReplicaCommunication& communication) {
   Bytes bytes = 0;
   for (const SegmentReduction& reduction : communication.reductions) {
-    if (reduction.scattered || reduction.wire == DataType::fp32) continue;
-    bytes += elements_of(reduction.segment, parameters) * size_of(reduction.wire) * communication.replicas;
+    if (reduction.scattered) continue;
+    const std::uint64_t elements = reduction.reduction.schedules.front()->elements;
+    if (reduction.wire == DataType::fp32 && elements == elements_of(reduction.segment, parameters)) continue;
+    bytes += elements * size_of(reduction.wire) * communication.replicas;
   }
   return bytes;
 }
@@ -117,8 +120,8 @@ void GradientExchange::run_piece(const Piece& piece, std::span<float* const> gra
   workbench.memory.clear();
   for (const Rank rank : segment.groups[piece.group]) {
     workbench.gradients.push_back(gradients[rank]);
-    workbench.memory.push_back(segment.narrowed() ? wires_[rank].data() + segment.wire_offset
-                                                  : reinterpret_cast<std::byte*>(gradients[rank] + segment.offset));
+    workbench.memory.push_back(segment.on_wire() ? wires_[rank].data() + segment.wire_offset
+                                                 : reinterpret_cast<std::byte*>(gradients[rank] + segment.offset));
   }
   const std::span<float* const> own = workbench.gradients;
   const auto ranks = static_cast<Rank>(own.size());
@@ -127,11 +130,12 @@ void GradientExchange::run_piece(const Piece& piece, std::span<float* const> gra
   const std::span<const ByteRange> ranges = flow.outputs(piece.part);
   for (const ByteRange& range : ranges) {
     const std::uint64_t first = segment.offset + range.offset / element;
-    const std::uint64_t count = range.length / element;
+    const std::uint64_t count = segment.gradients_in(range);
     for (Rank rank = 0; rank < ranks; ++rank) round(segment, {own[rank] + first, count}, workbench);
     if (checked) workbench.sums_at.push_back(workbench.sums.add(own, first, count));
-    for (Rank rank = 0; segment.narrowed() && rank < ranks; ++rank) {
+    for (Rank rank = 0; segment.on_wire() && rank < ranks; ++rank) {
       std::byte* const wire = workbench.memory[rank] + range.offset;
+      std::fill(wire + count * element, wire + range.length, std::byte{0});
       if (device::narrow(segment.wire, overflow_, {own[rank] + first, count}, wire)) {
         workbench.outcome.overflow = true;
       }
@@ -144,10 +148,10 @@ void GradientExchange::run_piece(const Piece& piece, std::span<float* const> gra
   for (std::size_t number = 0; number < ranges.size(); ++number) {
     const ByteRange& range = ranges[number];
     const std::uint64_t first = segment.offset + range.offset / element;
-    const std::uint64_t count = range.length / element;
+    const std::uint64_t count = segment.gradients_in(range);
     for (Rank rank = 0; rank < ranks; ++rank) {
       float* const reduced = own[rank] + first;
-      if (segment.narrowed()) device::widen(segment.wire, workbench.memory[rank] + range.offset, {reduced, count});
+      if (segment.on_wire()) device::widen(segment.wire, workbench.memory[rank] + range.offset, {reduced, count});
       const bool same = rank == 0 || std::memcmp(reduced, own[0] + first, count * sizeof(float)) == 0;
       if (!same) workbench.outcome.identical = false;
       if (checked && (rank == 0 || !same)) {

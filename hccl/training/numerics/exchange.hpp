@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,10 +17,10 @@
 #include "hccl/training/numerics/replica_communication.hpp"
 
 /// Carries out the allreduces of a training step on real gradients: every segment of every replica's flat gradient
-/// buffer is narrowed to the type on the wire, moved and reduced along its Schedule, and widened again. The work falls
-/// into pieces that do not meet each other, and groups of replicas that do not either, so they are shared out over the
-/// workers, and what belongs together happens while it is in the cache: narrowing, reduction, widening, the comparison
-/// of the replicas and the check in fp64.
+/// buffer is narrowed to the type on the wire, filled up with zeros if its Schedule moves more, moved and reduced along
+/// it, and widened again. The work falls into pieces that do not meet each other, and groups of replicas that do not
+/// either, so they are shared out over the workers, and what belongs together happens while it is in the cache:
+/// narrowing, reduction, widening, the comparison of the replicas and the check in fp64.
 namespace hcclsim::hccl {
 
 class GradientExchange {
@@ -40,7 +41,8 @@ class GradientExchange {
   Outcome run(device::WorkerPool& pool, std::span<const std::uint32_t> segments, std::span<float* const> gradients,
               float scale, CheckedPart part, ReductionCheck& check);
 
-  /// What the buffers that stand for the wire take, of all ranks: nothing for fp32, which is reduced in place.
+  /// What the buffers that stand for the wire take, of all ranks: nothing for fp32 without padding, which is reduced in
+  /// place.
   [[nodiscard]] static Bytes wire_bytes(std::span<const device::ParameterSlot> parameters,
                                         const ReplicaCommunication& communication);
 
@@ -48,6 +50,7 @@ class GradientExchange {
   struct SegmentFlow {
     std::uint64_t offset = 0;  // of its first element in the flat buffer
     std::uint64_t elements = 0;
+    std::uint64_t padded_elements = 0;  // that its schedules move: those behind the gradients are zeros
     DataType wire = DataType::fp32;
     std::optional<DataType> cast_back{};
     Bytes wire_offset = 0;  // of its first element in the buffer of the wire
@@ -57,6 +60,13 @@ class GradientExchange {
     std::size_t pieces = 0;
 
     [[nodiscard]] bool narrowed() const { return wire != DataType::fp32; }
+    /// Whether it is copied to a buffer that stands for the wire.
+    [[nodiscard]] bool on_wire() const { return narrowed() || padded_elements > elements; }
+    /// Gradients that a range of its schedule's output begins with.
+    [[nodiscard]] std::uint64_t gradients_in(const ByteRange& range) const {
+      const std::uint64_t first = std::min(range.offset / size_of(wire), elements);
+      return std::min(range.length / size_of(wire), elements - first);
+    }
   };
   struct Piece {
     std::uint32_t segment = 0;

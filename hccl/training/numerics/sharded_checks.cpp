@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "device/numerics/loops/rounding.hpp"
 #include "hccl/training/numerics/sharded_replicas.hpp"
 
 // Reduced gradients of which each replica keeps a part, against sums in fp64.
@@ -48,7 +49,7 @@ void ShardedReplicas::check_scattered(device::WorkerPool& pool, const SegmentRed
       for (const Rank replica : group) gradients.push_back(gradient_of_[replica]);
       sums.clear();
       sums.add(gradients, slots()[piece.slot].offset + piece.first, piece.elements);
-      take(rounding.wire, one_[group[piece.part]].data() + piece.offset * size_of(rounding.wire), reduced);
+      device::widen(rounding.wire, one_[group[piece.part]].data() + piece.offset * size_of(rounding.wire), reduced);
       ReductionCheck one;
       sums.compare(reduced, 0, scale, rounding, one);
       if (&group != reduction.reduction.groups.data()) one.elements = 0;  // counted once
@@ -79,7 +80,7 @@ void ShardedReplicas::check_mirrored(device::WorkerPool& pool, const SegmentRedu
       sums.clear();
       sums.add(parts, own.offset + piece.first - own.first, piece.elements);
       for (const Rank replica : group) {
-        take(rounding.wire, one_[replica].data() + piece.offset * size_of(rounding.wire), reduced);
+        device::widen(rounding.wire, one_[replica].data() + piece.offset * size_of(rounding.wire), reduced);
         ReductionCheck one;
         sums.compare(reduced, 0, scale, rounding, one);
         one.elements = 0;

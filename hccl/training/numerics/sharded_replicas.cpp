@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -14,13 +13,6 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Puts numbers on the wire. Returns whether any left its range.
-bool put(DataType type, device::Overflow overflow, std::span<const float> values, std::byte* out) {
-  if (type != DataType::fp32) return device::narrow(type, overflow, values, out);
-  std::memcpy(out, values.data(), values.size_bytes());
-  return false;
-}
-
 /// Places of the parameters in the buffers of a computation.
 std::vector<std::size_t> slots_of_parameters(const device::Computation& computation) {
   std::vector<std::size_t> slot_of(computation.parameters().size());
@@ -29,14 +21,6 @@ std::vector<std::size_t> slots_of_parameters(const device::Computation& computat
 }
 
 }  // namespace
-
-void ShardedReplicas::take(DataType type, const std::byte* in, std::span<float> values) {
-  if (type != DataType::fp32) {
-    device::widen(type, in, values);
-  } else {
-    std::memcpy(values.data(), in, values.size_bytes());
-  }
-}
 
 ShardedReplicas::ShardedReplicas(const device::Computation& computation, std::size_t owned, const Role& role,
                                  const ReplicaCommunication& communication, const ParameterParts& parts,
@@ -76,6 +60,7 @@ ShardedReplicas::ShardedReplicas(const device::Computation& computation, std::si
   };
   for (const SegmentReduction& reduction : communication_.reductions) {
     if (reduction.scattered) needs(block_elements(reduction.segment), reduction.reduction.groups.front().size());
+    if (reduction.mirror) needs(reduction.mirror->schedules.front()->elements, 1);
   }
   for (std::size_t number = 0; number < gathers_.size(); ++number) {
     needs(gathered_elements(gathers_[number]), communication_.gathers[number].groups.front().size());
@@ -226,6 +211,9 @@ bool ShardedReplicas::mirror(device::WorkerPool& pool, std::span<const std::uint
   for (const std::uint32_t number : segments) {
     const SegmentReduction& reduction = communication_.reductions[number];
     overflowed = pack_parts(pool, reduction) || overflowed;
+    const Bytes packed = block_elements(reduction.segment) * size_of(reduction.wire);
+    const Bytes moved = reduction.mirror->schedules.front()->elements * size_of(reduction.wire);
+    for (device::MemoryBlock& one : one_) std::fill(one.data() + packed, one.data() + moved, std::byte{0});
     overflowed = run(pool, *reduction.mirror, {}, one_) || overflowed;
     check_mirrored(pool, reduction, scale, part, check);
     overflowed = cast_back(pool, reduction) || overflowed;
@@ -253,7 +241,7 @@ bool ShardedReplicas::pack_parts(device::WorkerPool& pool, const SegmentReductio
     for (std::uint32_t slot = reduction.segment.first; slot <= reduction.segment.last; ++slot) {
       const Part& own = kept_[replica].parts[slot];
       const std::span<float> values = kept_[replica].gradients.floats().subspan(own.offset, own.elements);
-      if (put(reduction.wire, overflow_, values, to)) overflowed = true;
+      if (device::narrow(reduction.wire, overflow_, values, to)) overflowed = true;
       std::memset(to + own.elements * element, 0, (shard_[slot] - own.elements) * element);
       to += shard_[slot] * element;
     }
@@ -274,7 +262,7 @@ bool ShardedReplicas::pack(device::WorkerPool& pool, const SegmentReduction& red
         const std::span<float> values = slots()[slot].in(gradients_of(replica)).subspan(own.first, own.elements);
         const std::optional<DataType> type = reduction.cast_back;
         if (type.has_value() && device::round_in_place(*type, overflow_, values)) overflowed = true;
-        if (put(reduction.wire, overflow_, values, to)) overflowed = true;
+        if (device::narrow(reduction.wire, overflow_, values, to)) overflowed = true;
         std::memset(to + own.elements * element, 0, (shard_[slot] - own.elements) * element);
         to += shard_[slot] * element;
       }
@@ -307,7 +295,7 @@ void ShardedReplicas::keep(device::WorkerPool& pool, std::uint32_t number, bool 
       const Part& part = kept.parts[slot];
       values.resize(part.elements);
       if (reduction.scattered) {
-        take(reduction.wire, one_[replica].data() + offset * size_of(reduction.wire), values);
+        device::widen(reduction.wire, one_[replica].data() + offset * size_of(reduction.wire), values);
       } else {
         std::ranges::copy(slots()[slot].in(gradients_of(replica)).subspan(part.first, part.elements), values.begin());
       }

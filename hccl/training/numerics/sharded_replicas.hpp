@@ -92,8 +92,6 @@ class ShardedReplicas : public ParameterStore {
     std::uint64_t offset = 0;  // in the block of the segment
   };
 
-  /// Numbers as they are on the wire.
-  static void take(DataType type, const std::byte* in, std::span<float> values);
   [[nodiscard]] std::span<const device::ParameterSlot> slots() const { return computation_.parameters(); }
   [[nodiscard]] bool all_keep(std::size_t slot) const { return updated_by_.empty() && shard_[slot] == 0; }
   /// Of a slot, the number of the part that each replica keeps.
