@@ -37,7 +37,9 @@ void RoleBuilder::add_communication(std::uint32_t k) {
   Tasks after = needed_by(k);
   const bool has_input = work.input != models::no_tensor;
   const std::uint32_t writer = has_input ? program_.tensors[work.input].writer : models::LiveTensor::none;
-  if (writer != models::LiveTensor::none) after.push_back(task_of_[writer]);
+  const bool computed =
+      writer != models::LiveTensor::none && program_.kernels[writer].kind != models::KernelClass::communication;
+  if (computed) after.push_back(task_of_[writer]);
   // The gradient of a parameter goes back behind the kernels that have added it up.
   const bool returns = work.kind == OperatorKind::send && !has_input && passes_[pass_].phase == models::Phase::backward;
   if (returns) after.push_back(last_compute_);

@@ -98,7 +98,7 @@ void check_layout(const TensorLayout& layout, const std::string& what) {
       if (used[cutting]) bad_input("runtime-error", "{}: axis {} of the device matrix cuts twice", what, cutting);
       used[cutting] = true;
     }
-    if (layout.shape.size(axis) % layout.cuts(axis) != 0) {
+    if (layout.shape.size(axis) == 0 || layout.shape.size(axis) % layout.cuts(axis) != 0) {
       bad_input("runtime-error", "{}: axis {} of the tensor {} is not divisible by its {} parts", what, axis,
                 models::to_string(layout.shape), layout.cuts(axis));
     }
