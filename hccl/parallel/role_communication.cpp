@@ -100,28 +100,36 @@ void RoleBuilder::add_message(std::uint32_t k, std::uint32_t micro_batch, std::u
 void RoleBuilder::add_operator_collective(std::uint32_t k, Tasks after) {
   const Kernel& kernel = program_.kernels[k];
   const CommunicationWork& work = kernel.communication;
-  const std::uint32_t family = work.group.family;
-  if (family >= options_.operator_families) {
-    bad_input("communicator", "{}: there is no family {} of groups; there are {}", kernel.name, family,
-              options_.operator_families);
+  if (work.group.family >= options_.families.size()) {
+    bad_input("communicator", "{}: there is no family {} of groups; there are {}", kernel.name, work.group.family,
+              options_.families.size());
+  }
+  const std::uint32_t family = options_.families[work.group.family];
+  if (work.group.ranks != group_size(family)) {
+    bad_input("communicator", "{}: it is of {} ranks, groups of family {} have {}", kernel.name, work.group.ranks,
+              work.group.family, group_size(family));
   }
   auto found = operator_collectives_.find(k);
   if (found == operator_collectives_.end()) {
     const Collective collective = collective_of(work.kind);
     const std::uint64_t blocks =
         collective == Collective::reduce_scatter || collective == Collective::alltoall ? work.group.ranks : 1;
-    const Operation operation{.ranks = work.group.ranks,
-                              .elements = work.elements / blocks,
-                              .type = work.dtype,
-                              .collective = collective,
-                              .root = work.group.root,
-                              .in_place = collective == Collective::allreduce || collective == Collective::broadcast};
+    Operation operation{.ranks = work.group.ranks,
+                        .elements = work.elements / blocks,
+                        .type = work.dtype,
+                        .collective = collective,
+                        .root = work.group.root,
+                        .in_place = collective == Collective::allreduce || collective == Collective::broadcast};
+    if (!work.counts.empty()) {
+      operation.elements = 0;
+      operation.counts = BlockCounts::of_pairs(work.group.ranks, work.counts);
+    }
     found = operator_collectives_.emplace(k, add_collective(family, operation, kernel.name)).first;
   }
   open_ = none;
   task_of_[k] = add({.work = CollectiveTask{found->second},
                      .purpose = purpose_of(kernel),
-                     .stream = role_stream::communication,
+                     .stream = role_stream::operators,
                      .after = std::move(after),
                      .kernel = k});
 }

@@ -59,6 +59,7 @@ struct TrainingOptions {
       dealt{};  ///< type of weights of which each replica updates some, and sends them to all others
   std::optional<CompressionPlan> compression{};  ///< of the reductions of data parallelism
   bool hcom_parallel = false;
+  bool pad_segments = false;  ///< allreduces of gradients are filled up with zeros until all ranks have equal parts
   /// With hcom_parallel, updates run in a stream of their own, as TensorFlow has it; otherwise they stay in the compute
   /// stream, as in MindSpore.
   bool update_stream = true;
@@ -88,7 +89,9 @@ struct TrainingOptions {
   /// network gives, the others zeros. 0 if there are no others.
   [[nodiscard]] Bytes result_bytes() const;
   [[nodiscard]] bool has_update_stream() const { return hcom_parallel && update_stream; }
-  /// The ranks with which `rank` reduces its gradients.
+  /// Ranks that compute a stage.
+  [[nodiscard]] Rank stage_ranks() const { return npus / shape.stages; }
+  /// The ranks with which `rank` reduces its gradients; where several groups of its stage do, most of them.
   [[nodiscard]] Communicator replicas() const;
   /// How many there are of them.
   [[nodiscard]] Rank replica_count() const;
