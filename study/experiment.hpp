@@ -48,6 +48,7 @@ struct Experiment : LoadedPlatform {
   std::vector<Bytes> gradient_sizes;    ///< production order, as they are sent
   std::optional<Stages> stages;         ///< of ranks that differ in what they compute or keep
   BatchSizes batch{};                   ///< of a replica
+  Rank replicas = 1;                    ///< ranks, or groups of ranks that share operators, with samples of their own
   std::uint32_t layers = 0;             ///< of the network
   bool transformer = false;             ///< the network attends
   std::uint32_t tokens_per_sample = 0;  ///< of a transformer whose samples are tokens
@@ -55,6 +56,7 @@ struct Experiment : LoadedPlatform {
   Flops flops_per_sample = 0;           ///< of the products, forward and backward, nothing computed twice
   Flops recomputed_flops = 0;           ///< of the products that are, of a micro-batch on all stages
   DataType compute_type = DataType::fp16;  ///< of the products
+  OperatorParallel operators{};            ///< how operators are cut
   std::string sharing = "off";             ///< kind of optimizer parallelism
   std::string fusion;              ///< which tensors travel together, in words; empty: gradients are split as HCCL does
   std::string gradient_rule;       ///< MindSpore's rule for gradients, in words; empty: they are split as HCCL does
@@ -69,6 +71,8 @@ struct Experiment : LoadedPlatform {
   /// `rule`: MindSpore's, of data parallelism; none: HCCL's split.
   void name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule);
   [[nodiscard]] models::Program load_program(const RunSpec& spec);
+  /// Of the network that is cut into stages: those of all replicas if its operators are cut.
+  [[nodiscard]] std::uint32_t samples_of_micro_batch(const RunSpec& spec) const;
   [[nodiscard]] models::Graph network_of_micro_batch(const RunSpec& spec);
   void load_stages(const RunSpec& spec);
   void deal_parameters(const RunSpec& spec, const models::Graph& graph);

@@ -37,7 +37,9 @@ void RoleBuilder::add_communication(std::uint32_t k) {
   Tasks after = needed_by(k);
   const bool has_input = work.input != models::no_tensor;
   const std::uint32_t writer = has_input ? program_.tensors[work.input].writer : models::LiveTensor::none;
-  if (writer != models::LiveTensor::none) after.push_back(task_of_[writer]);
+  const bool computed =
+      writer != models::LiveTensor::none && program_.kernels[writer].kind != models::KernelClass::communication;
+  if (computed) after.push_back(task_of_[writer]);
   // The gradient of a parameter goes back behind the kernels that have added it up.
   const bool returns = work.kind == OperatorKind::send && !has_input && passes_[pass_].phase == models::Phase::backward;
   if (returns) after.push_back(last_compute_);
@@ -100,10 +102,14 @@ void RoleBuilder::add_message(std::uint32_t k, std::uint32_t micro_batch, std::u
 void RoleBuilder::add_operator_collective(std::uint32_t k, Tasks after) {
   const Kernel& kernel = program_.kernels[k];
   const CommunicationWork& work = kernel.communication;
-  const std::uint32_t family = work.group.family;
-  if (family >= options_.operator_families) {
-    bad_input("communicator", "{}: there is no family {} of groups; there are {}", kernel.name, family,
-              options_.operator_families);
+  if (work.group.family >= options_.families.size()) {
+    bad_input("communicator", "{}: there is no family {} of groups; there are {}", kernel.name, work.group.family,
+              options_.families.size());
+  }
+  const std::uint32_t family = options_.families[work.group.family];
+  if (work.group.ranks != group_size(family)) {
+    bad_input("communicator", "{}: it is of {} ranks, groups of family {} have {}", kernel.name, work.group.ranks,
+              work.group.family, group_size(family));
   }
   auto found = operator_collectives_.find(k);
   if (found == operator_collectives_.end()) {
@@ -121,7 +127,7 @@ void RoleBuilder::add_operator_collective(std::uint32_t k, Tasks after) {
   open_ = none;
   task_of_[k] = add({.work = CollectiveTask{found->second},
                      .purpose = purpose_of(kernel),
-                     .stream = role_stream::communication,
+                     .stream = role_stream::operators,
                      .after = std::move(after),
                      .kernel = k});
 }

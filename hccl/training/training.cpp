@@ -251,6 +251,26 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
   }
 }
 
+/// Of the groups of devices among which the stage of the rank reduces gradients, the rank's one for most of them; null:
+/// all devices of the stage.
+const std::vector<Rank>* most_reduced(const TrainingOptions& options) {
+  if (options.stages.empty()) return nullptr;
+  const StageProgram& stage = options.stages[options.rank / options.stage_ranks()];
+  if (stage.families.empty()) return nullptr;
+  std::vector<std::uint64_t> elements(stage.families.size(), 0);
+  for (const Reduction& reduction : stage.reductions) {
+    for (std::uint32_t g = reduction.segment.first; g <= reduction.segment.last; ++g) {
+      elements[reduction.copies] += stage.program->gradients[g].elements;
+    }
+  }
+  const auto most = static_cast<std::size_t>(std::ranges::max_element(elements) - elements.begin());
+  const Rank device = options.rank % options.stage_ranks();
+  const auto group = std::ranges::find_if(stage.families[most], [device](const std::vector<Rank>& ranks) {
+    return std::ranges::find(ranks, device) != ranks.end();
+  });
+  return group == stage.families[most].end() ? nullptr : &*group;
+}
+
 }  // namespace
 
 Communicator TrainingOptions::replicas() const {
@@ -259,8 +279,10 @@ Communicator TrainingOptions::replicas() const {
       return group.ranks;
     }
   }
-  Communicator stage = world_communicator(replica_count());
-  for (Rank& member : stage.ranks) member += rank / replica_count() * replica_count();
+  Communicator stage = world_communicator(stage_ranks());
+  const Rank first = rank / stage_ranks() * stage_ranks();
+  if (const std::vector<Rank>* copies = most_reduced(*this)) stage.ranks = *copies;
+  for (Rank& member : stage.ranks) member += first;
   return stage;
 }
 
@@ -270,8 +292,7 @@ Bytes TrainingOptions::result_bytes() const {
 }
 
 Rank TrainingOptions::replica_count() const {
-  if (!stages.empty()) return npus / shape.stages;
-  return groups.empty() ? npus : static_cast<Rank>(replicas().ranks.size());
+  return stages.empty() && groups.empty() ? npus : static_cast<Rank>(replicas().ranks.size());
 }
 
 CollectiveRequest TrainingOptions::allreduce_request(std::uint64_t elements, DataType type) const {

@@ -88,7 +88,9 @@ struct TrainingOptions {
   /// network gives, the others zeros. 0 if there are no others.
   [[nodiscard]] Bytes result_bytes() const;
   [[nodiscard]] bool has_update_stream() const { return hcom_parallel && update_stream; }
-  /// The ranks with which `rank` reduces its gradients.
+  /// Ranks that compute a stage.
+  [[nodiscard]] Rank stage_ranks() const { return npus / shape.stages; }
+  /// The ranks with which `rank` reduces its gradients; where several groups of its stage do, most of them.
   [[nodiscard]] Communicator replicas() const;
   /// How many there are of them.
   [[nodiscard]] Rank replica_count() const;

@@ -42,6 +42,7 @@ class BackwardPass {
   void run() {
     for (const OperatorId id : backward_order(graph_)) {
       if (!state_.needs_gradient[id]) continue;
+      repeat_collectives(graph_.operators[id].layer);
       remake_for(graph_.operators[id], id);
       writer_.enter(id, graph_.operators[id].chunk);
       differentiate(id);
@@ -181,6 +182,17 @@ class BackwardPass {
       for (const Value input : op.inputs) remake(input.op);
     }
     if (reads_own(op.kind)) remake(id);
+  }
+
+  /// A layer that is computed again repeats all of its collectives, as MindSpore's mp_comm_recompute has it, also those
+  /// whose results the backward pass does not read.
+  void repeat_collectives(std::uint32_t layer) {
+    if (layer == no_layer || layer == repeated_layer_) return;
+    repeated_layer_ = layer;
+    for (OperatorId id = 0; id < graph_.operators.size(); ++id) {
+      const Operator& op = graph_.operators[id];
+      if (op.layer == layer && op.recompute && communicates(op.kind)) remake(id);
+    }
   }
 
   void remake(OperatorId id) {
@@ -453,6 +465,7 @@ class BackwardPass {
   const Graph& graph_;
   ProgramWriter& writer_;
   ParameterGradients gradients_;
+  std::uint32_t repeated_layer_ = no_layer;
   std::vector<bool> remade_;  ///< operators that have been computed again
 };
 

@@ -100,6 +100,7 @@ void LoweringState::work_on_fused_scores(const Operator& op, std::uint64_t opera
 
 LoweringState::GradientTypes LoweringState::gradient_types(std::uint32_t parameter) const {
   const DataType produced = options.precision.gradient;
+  if (options.sharding.is_alone(parameter)) return {produced, produced};
   if (!options.sync.has_value()) return {produced, options.communication.value_or(produced)};
   const bool sums = options.accumulate && !sums_parts(parameter);
   const bool as_used = options.sync->as_used && used_as(parameter) != master && !sums && !shared[parameter];
@@ -226,6 +227,7 @@ void describe_parameters(LoweringState& state) {
                                                  .elements = parameter.elements,
                                                  .used_as = state.used_as(index),
                                                  .shards = state.options.sharding.shards_of(index),
+                                                 .alone = state.options.sharding.is_alone(index),
                                                  .borrowed = state.received[index],
                                                  .gathered_each_use = state.options.sharding.gathers_each_use(index),
                                                  .sums_parts = state.sums_parts(index)});

@@ -55,16 +55,17 @@ void require_same_parameters(const models::Graph& whole, const models::Graph& st
   }
 }
 
-Rank replicas_of(const Experiment& experiment) {
-  return experiment.stages.has_value() ? experiment.stages->replicas : experiment.npus;
-}
-
 /// What each role of the Plan computes of a network.
 std::vector<models::Graph> graphs_of_roles(const RunSpec& spec, const Experiment& experiment,
                                            const models::Graph& graph) {
   std::vector<std::uint32_t> layers_of_parts;
   if (experiment.stages.has_value()) layers_of_parts = experiment.stages->layers_of_parts;
-  return cut_into_stages(graph, spec.parallel, layers_of_parts, replicas_of(experiment));
+  const hccl::ShardedGraph network = hccl::replicated(graph, spec.parallel.devices(experiment.npus));
+  std::vector<models::Graph> graphs;
+  for (hccl::ShardedGraph& stage : cut_into_stages(network, spec.parallel, layers_of_parts)) {
+    graphs.push_back(std::move(stage.graph));
+  }
+  return graphs;
 }
 
 hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& experiment, const models::Graph& graph) {
@@ -84,7 +85,7 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
   out.computation.round = numerics.round;
   out.computation.overflow = overflow_of(numerics.overflow, experiment.soc);
   out.computation.label_smoothing = static_cast<float>(numerics.label_smoothing);
-  out.data = numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{replicas_of(experiment)} *
+  out.data = numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{experiment.replicas} *
                                                                      experiment.batch.micro_batches * graph.batch())
                                    : numerics.data;
   out.shuffle = numerics.shuffle;
@@ -119,7 +120,7 @@ std::vector<GradientSampleLine> gradient_samples(hccl::Trainer& trainer) {
 /// not.
 std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experiment& experiment, const hccl::Plan& plan,
                                             std::string& too_large) {
-  const models::Graph wanted = numeric_graph(spec, experiment.batch, replicas_of(experiment));
+  const models::Graph wanted = numeric_graph(spec, experiment.batch, experiment.replicas);
   const std::vector<models::Graph> roles = graphs_of_roles(spec, experiment, wanted);
   for (std::size_t role = 0; role < roles.size(); ++role) {
     require_same_parameters(wanted, roles[role], *plan.roles[role].program);

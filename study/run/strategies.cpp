@@ -30,12 +30,13 @@ void exchange_strategy_files(const RunSpec& spec, Experiment& experiment) {
   sizes.batch = experiment.batch.micro_batch;
   models::Graph network = models::make_model(sizes);
   if (spec.parallel.forward_only) network = models::inference_graph(std::move(network));
-  const Rank devices = experiment.training.replica_count();
+  const Rank devices = experiment.training.stage_ranks();
   const std::uint32_t stage = experiment.training.rank / devices;
   std::vector<std::uint32_t> layers;
   if (experiment.stages.has_value()) layers = experiment.stages->layers_of_parts;
-  const std::vector<models::Graph> graphs = cut_into_stages(network, spec.parallel, layers, devices);
-  BatchParallel of{.graph = graphs[stage],
+  const std::vector<hccl::ShardedGraph> graphs =
+      cut_into_stages(hccl::replicated(std::move(network), devices), spec.parallel, layers);
+  BatchParallel of{.graph = graphs[stage].graph,
                    .stage = stage,
                    .devices = devices,
                    .program = experiment.program.get(),
@@ -55,7 +56,7 @@ GroupMap group_map(const RunSpec& spec, Experiment& experiment) {
     std::iota(map.restore_ranks.begin(), map.restore_ranks.end(), Rank{0});
     return map;
   }
-  const Rank devices = experiment.training.replica_count();
+  const Rank devices = experiment.training.stage_ranks();
   const Rank shard_ranks = shard_ranks_of(experiment);
   const bool shared =
       shard_ranks > 1 && shard_ranks <= devices && spec.parallel.optimizer.kind >= hccl::OptimizerParallelKind::on;

@@ -58,9 +58,6 @@ std::vector<std::uint32_t> cut_samples(const models::Shape& shape, Rank devices)
   return cuts;
 }
 
-/// Whether MindSpore's primitive takes its parameters before what comes from other operators.
-bool takes_parameters_first(std::string_view primitive) { return primitive == "Gather" || primitive == "Concat"; }
-
 /// What MindSpore's optimizers put before the name of a parameter to name its states.
 std::vector<std::string_view> states_of(models::Optimizer optimizer) {
   using enum models::Optimizer;
@@ -123,7 +120,7 @@ void add_moving_statistics(const BatchParallel& of, const models::Operator& op, 
 
 /// The strategy of an operator under its first parameter; the bias of a product is an operator of its own.
 NodeStrategy strategy_of(const BatchParallel& of, const models::Operator& op, bool product) {
-  const std::string_view primitive = primitive_of(op.kind);
+  std::string name = node_name(of.graph, op);
   std::vector<std::vector<std::uint32_t>> parameters;
   const std::size_t own = product ? 1 : op.parameters.size();
   for (std::size_t i = 0; i < own; ++i) {
@@ -134,13 +131,22 @@ NodeStrategy strategy_of(const BatchParallel& of, const models::Operator& op, bo
   for (const models::Value input : op.inputs) {
     inputs.push_back(cut_samples(of.graph.tensor(input).shape, of.devices));
   }
-  const auto place = takes_parameters_first(primitive) ? inputs.begin() : inputs.end();
+  const auto place = takes_parameters_first(name) ? inputs.begin() : inputs.end();
   inputs.insert(place, parameters.begin(), parameters.end());
-  return {fmt::format("{}_{}", primitive, of.graph.parameters[op.parameters.front()].name), of.stage,
-          std::move(inputs)};
+  return {std::move(name), of.stage, std::move(inputs)};
 }
 
 }  // namespace
+
+std::string node_name(const models::Graph& graph, const models::Operator& op) {
+  return fmt::format("{}_{}", primitive_of(op.kind), graph.parameters[op.parameters.front()].name);
+}
+
+std::string bias_name(const models::Graph& graph, const models::Operator& op) {
+  return fmt::format("BiasAdd_{}", graph.parameters[op.parameters[1]].name);
+}
+
+bool takes_parameters_first(std::string_view key) { return key.starts_with("Gather_") || key.starts_with("Concat_"); }
 
 StrategyMap batch_parallel_strategies(const BatchParallel& of) {
   StrategyMap strategies;
@@ -158,9 +164,7 @@ StrategyMap batch_parallel_strategies(const BatchParallel& of) {
     const bool product = op.kind == OperatorKind::convolution || op.kind == OperatorKind::linear;
     add(strategy_of(of, op, product));
     if (!product || op.parameters.size() == 1) continue;
-    add({fmt::format("BiasAdd_{}", of.graph.parameters[op.parameters[1]].name),
-         of.stage,
-         {cut_samples(op.shape(), of.devices), uncut(1)}});
+    add({bias_name(of.graph, op), of.stage, {cut_samples(op.shape(), of.devices), uncut(1)}});
   }
   for (std::uint32_t index = 0; index < of.graph.parameters.size(); ++index) {
     add_layouts(of, index, strategies.parameters);
@@ -192,7 +196,7 @@ void require_batch_parallel(const StrategyMap& loaded, const BatchParallel& of, 
     }
     if (node.inputs == expected) continue;
     bad_input("unsupported",
-              "{}: {} is cut as {}; without operator strategies, which are not there yet, it is batch parallel: {}",
+              "{}: {} is cut as {}; on these devices samples alone would be cut as {}; give the file to --strategy",
               path, node.name, fmt::join(node.inputs, ", "), fmt::join(expected, ", "));
   }
   if (foreign > 0) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hccl/parallel/plan.hpp"
@@ -24,6 +25,13 @@ struct BatchParallel {
   bool accumulates = false;                         ///< gradients of micro-batches are added up
   bool only_trainable = true;                       ///< else moving statistics of batch norm have layouts too
 };
+
+/// The key of an operator with parameters in files of strategies, "MatMul_fc.weight", and that of the bias of a
+/// product, "BiasAdd_fc.bias".
+[[nodiscard]] std::string node_name(const models::Graph& graph, const models::Operator& op);
+[[nodiscard]] std::string bias_name(const models::Graph& graph, const models::Operator& op);
+/// Whether MindSpore's primitive takes its parameters before what comes from other operators; `key`: of the operator.
+[[nodiscard]] bool takes_parameters_first(std::string_view key);
 
 /// Of the operators that have a parameter, under the name of the first one; and the layouts of all parameters, each
 /// with its copies: states of the optimizer and the sum of its gradients.

@@ -34,6 +34,16 @@ struct ShardedGraph {
   /// graph and of what is made of their results for others. Rows of sequences are seen as sequences × positions.
   /// None: what is on its way between two layouts. An operator that leaves addends has the layout of their sum.
   std::vector<std::optional<TensorLayout>> values;
+
+  /// Whether devices have parts of a parameter.
+  [[nodiscard]] bool is_cut(std::uint32_t parameter) const {
+    return !parameters.empty() && parameters[parameter].slice_shape() != parameters[parameter].shape;
+  }
+  /// Devices that have the same of a parameter.
+  [[nodiscard]] Rank copies(std::uint32_t parameter) const {
+    if (mirrors.empty()) return devices;
+    return mirrors[parameter] == no_family ? 1 : static_cast<Rank>(families[mirrors[parameter]].front().size());
+  }
 };
 
 }  // namespace hcclsim::hccl
