@@ -116,12 +116,16 @@ void RoleBuilder::add_operator_collective(std::uint32_t k, Tasks after) {
     const Collective collective = collective_of(work.kind);
     const std::uint64_t blocks =
         collective == Collective::reduce_scatter || collective == Collective::alltoall ? work.group.ranks : 1;
-    const Operation operation{.ranks = work.group.ranks,
-                              .elements = work.elements / blocks,
-                              .type = work.dtype,
-                              .collective = collective,
-                              .root = work.group.root,
-                              .in_place = collective == Collective::allreduce || collective == Collective::broadcast};
+    Operation operation{.ranks = work.group.ranks,
+                        .elements = work.elements / blocks,
+                        .type = work.dtype,
+                        .collective = collective,
+                        .root = work.group.root,
+                        .in_place = collective == Collective::allreduce || collective == Collective::broadcast};
+    if (!work.counts.empty()) {
+      operation.elements = 0;
+      operation.counts = BlockCounts::of_pairs(work.group.ranks, work.counts);
+    }
     found = operator_collectives_.emplace(k, add_collective(family, operation, kernel.name)).first;
   }
   open_ = none;

@@ -72,6 +72,7 @@ class BackwardPass {
         return;
       case convolution:
       case linear:
+      case expert_linear:
         differentiate_cube(op, dy);
         return;
       case batch_norm:
@@ -105,6 +106,15 @@ class BackwardPass {
       case factorization:
         launch_vector(id, dy, static_cast<std::uint64_t>(backward_flops(graph_, op, true)));
         return;
+      case route:
+        differentiate_route(state_, id, dy);
+        return;
+      case dispatch:
+        differentiate_dispatch(state_, id, dy);
+        return;
+      case combine:
+        differentiate_combine(state_, op, dy);
+        return;
       case sum_rows:
         if (!op.parameters.empty()) differentiate_bias(op, 0, dy);
         launch_vector(id, dy, 0);
@@ -136,6 +146,7 @@ class BackwardPass {
       case broadcast:
         state_.contribute_unchanged(op.inputs.front(), dy);
         return;
+      case join_heads:
       case split:
       case concat:
       case slice:
@@ -159,6 +170,7 @@ class BackwardPass {
     switch (kind) {
       case convolution:
       case linear:
+      case expert_linear:
       case batch_norm:
       case layer_norm:
       case rms_norm:
@@ -166,6 +178,7 @@ class BackwardPass {
       case attention:
       case gelu:
       case factorization:
+      case combine:
         return true;
       default:
         return false;
@@ -173,7 +186,7 @@ class BackwardPass {
   }
   [[nodiscard]] static bool reads_own(OperatorKind kind) {
     return kind == relu || kind == relu6 || kind == max_pool || kind == tanh || kind == attention ||
-           kind == batch_norm || kind == layer_norm || kind == rms_norm;
+           kind == batch_norm || kind == layer_norm || kind == rms_norm || kind == route;
   }
 
   /// Computes again what the gradient of an operator reads and the forward pass did not keep.
@@ -181,6 +194,7 @@ class BackwardPass {
     if (reads_inputs(op.kind)) {
       for (const Value input : op.inputs) remake(input.op);
     }
+    if (op.kind == dispatch) remake(op.inputs[1].op);
     if (reads_own(op.kind)) remake(id);
   }
 
@@ -286,14 +300,7 @@ class BackwardPass {
     writer_.vector_work(12, elements);
     for (const Value operand : op.inputs) writer_.read(state_.value_of(operand));
     writer_.read(dy);
-    // Both are written by this kernel before one of them is added to what is there.
-    std::array<TensorId, 2> written{};
-    for (std::size_t i = 0; i < written.size(); ++i) {
-      written.at(i) = state_.needs_gradient[op.inputs[i].op] ? writer_.write(state_.bytes_of(op.inputs[i])) : no_tensor;
-    }
-    for (std::size_t i = 0; i < written.size(); ++i) {
-      if (written.at(i) != no_tensor) state_.contribute_unchanged(op.inputs[i], written.at(i));
-    }
+    state_.contribute_each(op);
   }
 
   /// The whole table is written: rows without a token (or position) get zeros.
@@ -313,9 +320,7 @@ class BackwardPass {
 
     /// The kernel last launched writes the gradient of queries (0), keys (1) or values (2).
     void write(std::uint32_t part) {
-      const std::uint64_t width = op_.shape().channels() / op_.heads;
-      const Bytes bytes =
-          op_.shape().batch() * width * (part == 0 ? op_.heads : op_.kv_heads) * size_of(state_.activation);
+      const Bytes bytes = qkv_elements(op_, part) * size_of(state_.activation);
       TensorId& tensor = tensors_.at(op_.inputs.size() == 1 ? 0 : part);
       if (tensor == no_tensor) {
         tensor = state_.writer.write(bytes);
@@ -345,12 +350,12 @@ class BackwardPass {
     if (!inputs_need_gradient(op)) return;
     QkvGradients gradients(state_, op);
 
-    state_.launch_product(op, "value_gradient", Phase::backward, attention_context_work(op));
+    state_.launch_product(op, "value_gradient", Phase::backward, attention_context_work(op, value_width(op)));
     writer_.read(state_.dropped[id]);
     writer_.read(dy);
     gradients.write(2);
 
-    state_.launch_product(op, "probability_gradient", Phase::backward, attention_scores_work(op));
+    state_.launch_product(op, "probability_gradient", Phase::backward, attention_scores_work(op, value_width(op)));
     writer_.read(dy);
     state_.read_qkv(op, 2);
     TensorId probability_gradient = writer_.write(state_.score_bytes(op));
@@ -370,7 +375,7 @@ class BackwardPass {
 
     for (const std::uint32_t part : {0U, 1U}) {
       state_.launch_product(op, part == 0 ? "query_gradient" : "key_gradient", Phase::backward,
-                            attention_context_work(op));
+                            attention_context_work(op, key_width(op)));
       writer_.read(score_gradient);
       state_.read_qkv(op, 1 - part);
       gradients.write(part);
@@ -383,7 +388,10 @@ class BackwardPass {
     const Operator& op = graph_.operators[id];
     if (!inputs_need_gradient(op)) return;
     QkvGradients gradients(state_, op);
-    state_.launch_product(op, "fused_gradient", Phase::backward, fused_scores_work(op, 2), fused_context_work(op, 3));
+    const std::uint32_t keys = key_width(op);
+    const std::uint32_t values = value_width(op);
+    state_.launch_product(op, "fused_gradient", Phase::backward, fused_scores_work(op, {keys, values}),
+                          fused_context_work(op, {values, keys, keys}));
     state_.work_on_fused_scores(op, attention_work::softmax + attention_work::softmax_gradient);
     for (std::uint32_t part = 0; part < 3; ++part) state_.read_qkv(op, part);
     writer_.read(state_.value_of(id));
@@ -434,14 +442,7 @@ class BackwardPass {
       const TensorId dy = state_.gradient_of({id, output});
       if (dy != no_tensor) writer_.read(dy);  // none: nobody uses this output
     }
-    // All are written by this kernel before one of them is added to what is there.
-    std::vector<TensorId> written;
-    for (const Value operand : op.inputs) {
-      written.push_back(state_.needs_gradient[operand.op] ? writer_.write(state_.bytes_of(operand)) : no_tensor);
-    }
-    for (std::size_t i = 0; i < written.size(); ++i) {
-      if (written[i] != no_tensor) state_.contribute_unchanged(op.inputs[i], written[i]);
-    }
+    state_.contribute_each(op);
   }
 
   /// Launches the dual of the operator (module comment of lower.hpp).

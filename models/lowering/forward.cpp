@@ -75,6 +75,7 @@ class ForwardPass {
         break;
       case convolution:
       case linear:
+      case expert_linear:
         launch_cube(head);
         break;
       case batch_norm:
@@ -107,7 +108,15 @@ class ForwardPass {
       case select_rows:
       case sum_rows:
       case factorization:
+      case dispatch:
+      case combine:
         launch_vector(head, "forward");
+        break;
+      case route:
+        launch_vector(head, "forward");
+        if (!state_.options.forward_only) {
+          state_.statistics[head] = writer_.write(op.shape().elements() * size_of(DataType::fp32));
+        }
         break;
       case bias:
         launch_vector(head, "forward");
@@ -140,6 +149,7 @@ class ForwardPass {
           launch_attention(head);
         }
         break;
+      case join_heads:
       case split:
       case concat:
       case slice:
@@ -306,7 +316,7 @@ class ForwardPass {
   /// Scores, softmax and context; the caller writes the context.
   void launch_attention(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    state_.launch_product(op, "scores", phase_, attention_scores_work(op));
+    state_.launch_product(op, "scores", phase_, attention_scores_work(op, key_width(op)));
     state_.read_qkv(op, 0);
     state_.read_qkv(op, 1);
     const TensorId scores = writer_.write(state_.score_bytes(op));
@@ -324,7 +334,7 @@ class ForwardPass {
       state_.dropped[id] = writer_.write(state_.score_bytes(op));
     }
 
-    state_.launch_product(op, "context", phase_, attention_context_work(op));
+    state_.launch_product(op, "context", phase_, attention_context_work(op, value_width(op)));
     writer_.read(state_.dropped[id]);
     state_.read_qkv(op, 2);
   }
@@ -338,7 +348,8 @@ class ForwardPass {
       writer_.read_bytes(attention_work::seed_bytes);
       state_.mask[id] = writer_.write(bytes_of_bits(attention_scores(op)));
     }
-    state_.launch_product(op, "fused", phase_, fused_scores_work(op, 1), fused_context_work(op, 1));
+    state_.launch_product(op, "fused", phase_, fused_scores_work(op, {key_width(op)}),
+                          fused_context_work(op, {value_width(op)}));
     state_.work_on_fused_scores(op, attention_work::softmax);
     for (std::uint32_t part = 0; part < 3; ++part) state_.read_qkv(op, part);
     if (op.drop_rate > 0) writer_.read(state_.mask[id]);

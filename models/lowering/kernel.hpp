@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "base/units.hpp"
 #include "models/graph.hpp"
@@ -53,6 +54,8 @@ struct CommunicationWork {
   std::uint64_t elements = 0;          ///< of the rank's input; of a receive: of what comes
   TensorId input = no_tensor;          ///< none: a receive
   TensorId output = no_tensor;         ///< none: a send
+  /// all_to_all: elements from each rank to each other, rank by rank; empty: equal parts of `elements`.
+  std::vector<std::uint64_t> counts{};
 };
 
 /// Of the micro-batches of a step, those with which a kernel is launched.

@@ -14,6 +14,13 @@ namespace {
 
 constexpr std::array<std::string_view, 2> fusion_names{"full", "none"};
 
+/// Of a matrix of `size` rows, or of none.
+std::vector<std::uint64_t> transposed(const std::vector<std::uint64_t>& matrix, std::uint32_t size) {
+  std::vector<std::uint64_t> result(matrix.size());
+  for (std::size_t i = 0; i < matrix.size(); ++i) result[i % size * size + i / size] = matrix[i];
+  return result;
+}
+
 }  // namespace
 
 std::string_view name_of(Fusion fusion) { return fusion_names[static_cast<std::size_t>(fusion)]; }
@@ -74,10 +81,14 @@ Bytes LoweringState::vector_parameter_bytes(const Operator& op) const {
   return bytes;
 }
 
+std::uint64_t qkv_elements(const Operator& op, std::uint32_t part) {
+  const std::uint64_t width = part == 2 ? value_width(op) : key_width(op);
+  return op.shape().batch() * width * (part == 0 ? op.heads : op.kv_heads);
+}
+
 void LoweringState::read_qkv(const Operator& op, std::uint32_t part) {
-  const Bytes features = std::uint64_t{op.shape().channels()} / op.heads * (part == 0 ? op.heads : op.kv_heads);
   const TensorId from = value_of(op.inputs[op.inputs.size() == 1 ? 0 : part]);
-  writer.read_part(from, op.shape().batch() * features * size_of(activation));
+  writer.read_part(from, qkv_elements(op, part) * size_of(activation));
 }
 
 void LoweringState::launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work,
@@ -136,15 +147,16 @@ CommunicationWork& LoweringState::launch_communication(const Operator& op, std::
   const std::uint64_t elements = graph.tensor(v).shape.elements();
   Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, dtype);
   kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = dtype, .elements = elements};
+  const bool back = phase == Phase::backward && !writer.repeats();
+  kernel.communication.counts = back ? transposed(op.counts, op.group.ranks) : op.counts;
   if (kind == OperatorKind::neighbour_exchange) {
-    const bool back = phase == Phase::backward && !writer.repeats();
     const Shape& own = graph.input_of(op);
     const std::uint64_t across = own.elements() / own.size(op.axis);
     const std::uint64_t before = op.border.before * across;
     const std::uint64_t behind = op.border.behind * across;
     kernel.communication.neighbours = {.to_next = back ? behind : before, .to_previous = back ? before : behind};
   }
-  if (phase == Phase::backward) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
+  if (back) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
   return kernel.communication;
 }
 
@@ -187,6 +199,16 @@ void LoweringState::contribute(Value to) {
     gradient_of(before) = writer.write(bytes);
   } else {
     sum = writer.write(bytes);
+  }
+}
+
+void LoweringState::contribute_each(const Operator& op) {
+  std::vector<TensorId> written;
+  for (const Value operand : op.inputs) {
+    written.push_back(needs_gradient[operand.op] ? writer.write(bytes_of(operand)) : no_tensor);
+  }
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i] != no_tensor) contribute_unchanged(op.inputs[i], written[i]);
   }
 }
 

@@ -21,6 +21,8 @@
 /// mask saves neither work nor memory, and the heads are read in place. Fused attention (a choice) is one kernel in
 /// either pass: its scores never reach HBM, what a causal mask hides is not computed, and the backward pass computes
 /// the scores again. A softmax with dropout is followed by a kernel that drops; fused, by one that makes the mask.
+/// Gates are one kernel, which keeps its softmax for the backward pass; dispatching copies rows to their experts, the
+/// linear operators of all experts are one grouped product, and combining is one kernel in either pass.
 /// Batch and layer norm's backward is a reduction (gives the gradients of beta and gamma) and an application;
 /// convolution and linear have bias, weight and data gradients; the network's input gets no gradient. Communication is
 /// a kernel by itself. Its backward pass is its dual: all_reduce and all_reduce, all_gather and reduce_scatter,

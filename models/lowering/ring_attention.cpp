@@ -31,8 +31,8 @@ class RingAttention {
       const bool last = step + 1 == op_.group.ranks;
       const TensorId next = last ? no_tensor : rotate(fmt_step("rotate", step), block);
       const Operator part = part_of(step);
-      state_.launch_product(part, fmt_step("block", step), phase_, fused_scores_work(part, 1),
-                            fused_context_work(part, 1));
+      state_.launch_product(part, fmt_step("block", step), phase_, fused_scores_work(part, {key_width(part)}),
+                            fused_context_work(part, {value_width(part)}));
       state_.work_on_fused_scores(part, attention_work::softmax);
       state_.read_qkv(op_, 0);
       writer_.read(block);
@@ -51,6 +51,8 @@ class RingAttention {
   }
 
   void run_backward(TensorId dy) {
+    const std::uint32_t keys = key_width(op_);
+    const std::uint32_t values = value_width(op_);
     TensorId block = pack();
     TensorId query_gradient = no_tensor;
     TensorId block_gradient = no_tensor;
@@ -58,8 +60,8 @@ class RingAttention {
       const bool last = step + 1 == op_.group.ranks;
       const TensorId next = last ? no_tensor : rotate(fmt_step("rotate", step), block);
       const Operator part = part_of(step);
-      state_.launch_product(part, fmt_step("gradient_block", step), phase_, fused_scores_work(part, 2),
-                            fused_context_work(part, 3));
+      state_.launch_product(part, fmt_step("gradient_block", step), phase_, fused_scores_work(part, {keys, values}),
+                            fused_context_work(part, {values, keys, keys}));
       state_.work_on_fused_scores(part, attention_work::softmax + attention_work::softmax_gradient);
       state_.read_qkv(op_, 0);
       writer_.read(block);
@@ -71,7 +73,7 @@ class RingAttention {
         writer_.read(query_gradient);
         writer_.read(block_gradient);
       }
-      query_gradient = writer_.write(state_.bytes_of(id_));
+      query_gradient = writer_.write(qkv_elements(op_, 0) * size_of(state_.activation));
       block_gradient = rotate_gradient(step, writer_.write(block_bytes()));
       block = next;
     }
@@ -83,11 +85,9 @@ class RingAttention {
     return std::string(what).append("_").append(std::to_string(step));
   }
 
-  /// Elements of keys, or of values, of this rank.
-  [[nodiscard]] std::uint64_t key_elements() const {
-    return std::uint64_t{op_.shape().batch()} * (op_.shape().channels() / op_.heads) * op_.kv_heads;
-  }
-  [[nodiscard]] Bytes block_bytes() const { return 2 * key_elements() * size_of(state_.activation); }
+  /// Elements of keys and values of this rank.
+  [[nodiscard]] std::uint64_t block_elements() const { return qkv_elements(op_, 1) + qkv_elements(op_, 2); }
+  [[nodiscard]] Bytes block_bytes() const { return block_elements() * size_of(state_.activation); }
 
   /// The attention to one block: to its own a causal mask applies, others are seen whole.
   [[nodiscard]] Operator part_of(std::uint32_t step) const {
@@ -114,7 +114,7 @@ class RingAttention {
   }
 
   TensorId rotate(const std::string& what, TensorId block) {
-    const std::uint64_t elements = 2 * key_elements();
+    const std::uint64_t elements = block_elements();
     return state_.launch_internal(op_, what, phase_,
                                   {.kind = OperatorKind::neighbour_exchange,
                                    .group = op_.group,

@@ -64,6 +64,28 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
       return make_sum_rows();
     case OperatorKind::factorization:
       return make_factorization(graph, op);
+    case OperatorKind::join_heads:
+      return make_join_heads();
+    case OperatorKind::route:
+      return make_route(op);
+    case OperatorKind::dispatch:
+      return make_dispatch();
+    case OperatorKind::expert_linear:
+      return make_expert_linear();
+    case OperatorKind::combine:
+      return make_combine();
+    case OperatorKind::split:
+      return make_split();
+    case OperatorKind::concat:
+      return make_concat();
+    case OperatorKind::slice:
+      return make_slice();
+    case OperatorKind::all_reduce:
+    case OperatorKind::all_gather:
+    case OperatorKind::reduce_scatter:
+    case OperatorKind::all_to_all:
+    case OperatorKind::broadcast:
+      return make_collective();
     case OperatorKind::send:
       return make_send();
     case OperatorKind::receive:
