@@ -165,6 +165,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.npus = npus;
   training.rank = spec.rank;
   training.hcom_parallel = spec.hcom_parallel;
+  training.pad_segments = spec.pad_segments;
   training.update_stream = spec.framework == Framework::tensorflow;
   training.allreduce = spec.allreduce;
   training.levels = spec.levels;
@@ -177,6 +178,10 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   failures = spec.failures;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
     notes.emplace_back("gradient_accumulation_shard has no effect: no parameters are shared (--optimizer-parallel)");
+  }
+  if (spec.pad_segments && spec.compression.has_value()) {
+    bad_input("option",
+              "--pad-segments is for allreduces, in whose place --compress puts a hook; leave out one of them");
   }
   if (spec.parallel.has_stages()) {
     if (spec.compression.has_value()) {

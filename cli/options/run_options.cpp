@@ -158,6 +158,12 @@ void add_communication_options(Command& command, RunOptions& options) {
       .value_name("NAME");
   command.add("--allow-many-segments", flag(options.spec.allow_many_segments),
               "More than the eight segments that are documented");
+  command
+      .add("--pad-segments", on_off(options.spec.pad_segments),
+           "Allreduces of gradients are filled up with zeros to a multiple of 128 elements per rank, as Megatron-LM "
+           "does: "
+           "all ranks have equal parts, so that more of them are alike (--fold)")
+      .with_default("off");
   command.add("--hcom-parallel", on_off(options.spec.hcom_parallel), "Allreduce beside forward and backward (tf: off)");
   command
       .add("--allreduce", parsed(parse_allreduce, options.spec.allreduce, allreduce_names()),

@@ -98,6 +98,11 @@ void finish_tune_options(Command& command, TuneOptions& options) {
     if (!options.run.spec.compression.has_value() || !command.get(name).given()) continue;
     bad_input("option", "{} is of splits: with --compress tune looks for the speed of links at which it pays", name);
   }
+  if (options.run.spec.pad_segments) {
+    bad_input(
+        "option",
+        "--pad-segments: tune compares segments by the bytes of their gradients; leave it out, and give it to run");
+  }
   if (!command.get("--hcom-parallel").given()) options.run.spec.hcom_parallel = true;
   options.spec.run = options.run.spec;
   options.spec.link_speeds = options.run.explain;

@@ -67,7 +67,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
   for (const sim::Fault& fault : options.spec.faults) faults.push_back(fault.text);
   const auto& fused = options.spec.fused_attention;
   const auto& routing = options.spec.platform.routing;
-  const std::array<std::pair<const char*, std::string>, 15> where_given{
+  const std::array<std::pair<const char*, std::string>, 16> where_given{
       {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
        {"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
@@ -76,6 +76,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"vocabulary", number(options.spec.model.vocabulary)},
        {"fused-attention", fused.has_value() ? (*fused ? "on" : "off") : ""},
        {"compress", options.spec.compression.has_value() ? to_string(*options.spec.compression) : ""},
+       {"pad-segments", options.spec.pad_segments ? "on" : ""},
        {"profile-model", options.spec.profile_model},
        {"group", fmt::format("{}", fmt::join(groups, " "))},
        {"split-group", options.spec.split_group},

@@ -63,6 +63,7 @@ struct Pass {
 struct Exchange {
   models::OperatorId op = 0;
   bool gradient = false;
+  std::uint32_t number = 0;  ///< of those that the operator has in this direction
   // Elements: fp32, in Workspace::sent() and received().
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
@@ -87,6 +88,8 @@ class Computation {
   /// Whether samples or labels of a batch go into it; a stage of a pipeline may have neither.
   [[nodiscard]] bool reads_batch() const;
 
+  /// Chunks, each with passes of its own.
+  [[nodiscard]] std::uint32_t chunks() const;
   /// Of all parts of the pass: number i is between parts i and i + 1.
   [[nodiscard]] std::span<const Exchange> exchanges(Pass pass) const;
 

@@ -21,6 +21,7 @@ Plan data_parallel_plan(const std::shared_ptr<const models::Program>& program, c
     RoleOptions role{.micro_batches = options.micro_batches,
                      .reductions = {},
                      .overlap = options.hcom_parallel,
+                     .pad_segments = options.pad_segments,
                      .update_stream = options.update_stream,
                      .copies = {{.all = family, .shards = family}},
                      .families = families,

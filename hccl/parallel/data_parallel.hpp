@@ -22,6 +22,7 @@ struct DataParallelOptions {
   std::vector<ReplicaGroups> replicas{};
   bool hcom_parallel = false;  ///< allreduces beside the backward pass
   bool update_stream = false;  ///< updates in a stream of their own
+  bool pad_segments = false;   ///< allreduces are filled up with zeros until all ranks have equal parts
   /// What the communication operators of the program name by number.
   std::vector<GroupFamily> families{};
 };

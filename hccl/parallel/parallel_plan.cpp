@@ -191,6 +191,7 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
                      .gathers = stages[stage].gathers,
                      .closing = results,
                      .overlap = options.overlap,
+                     .pad_segments = options.pad_segments,
                      .update_stream = options.update_stream,
                      .partial_norm = partial};
     add_families(stages[stage], options, replicas, plan, role);

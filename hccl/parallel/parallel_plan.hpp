@@ -35,9 +35,10 @@ struct StageProgram {
 
 struct ParallelOptions {
   PipelineShape shape{};
-  Rank ranks = 1;        ///< a multiple of the stages
-  Rank shard_ranks = 1;  ///< that share a parameter if so many have it, else all that do; 1: nothing is shared
-  bool overlap = true;   ///< reductions beside the backward pass
+  Rank ranks = 1;             ///< a multiple of the stages
+  Rank shard_ranks = 1;       ///< that share a parameter if so many have it, else all that do; 1: nothing is shared
+  bool overlap = true;        ///< reductions beside the backward pass
+  bool pad_segments = false;  ///< allreduces are filled up with zeros until all ranks have equal parts
   bool update_stream = false;
   /// Elements of each result of a network that is not trained, in `result_type`; all stages get those of the last one.
   std::vector<std::uint64_t> results{};

@@ -260,9 +260,13 @@ void RoleBuilder::start_reduction(std::size_t number) {
       if (gradient.dtype != operation.type) internal_error("segment {} has gradients of several types", number);
       operation.elements += reduction.scattered ? program_.parameters[gradient.parameter].shard() : gradient.elements;
     }
+    if (options_.pad_segments && !reduction.scattered) {
+      operation.elements = padded_elements(operation.elements, operation.ranks);
+    }
     if (mirrored) {
       Operation mirror = operation;
       mirror.ranks = group_size(*copies.mirrors);
+      if (options_.pad_segments) mirror.elements = padded_elements(mirror.elements, mirror.ranks);
       mirror_collectives_[number] =
           add_collective(*copies.mirrors, mirror, fmt::format("mirror{}", number + 1), segment);
     }

@@ -50,6 +50,7 @@ struct RoleOptions {
   std::vector<WeightGather> gathers{};  ///< likewise
   std::vector<ClosingCollective> closing{};
   bool overlap = false;          ///< reductions beside the backward pass, not behind it
+  bool pad_segments = false;     ///< reductions are filled up with zeros until all ranks have equal parts
   bool update_stream = false;    ///< checks and updates in a stream of their own
   bool partial_norm = false;     ///< other ranks have gradients that the norm needs too
   std::vector<Copies> copies{};  ///< that reductions and gathers name by number

@@ -35,6 +35,17 @@ struct ParameterRange {
 [[nodiscard]] std::vector<ParameterRange> parameter_ranges(Segment segment,
                                                            std::span<const std::uint32_t> parameter_of);
 
+/// Elements that each rank adds a multiple of to the segments that are padded: as many per rank as Megatron-LM pads its
+/// buckets of gradients to (megatron/core/distributed/param_and_grad_buffer.py: 128), so that every part of a
+/// hierarchical reduction, too, is as long as all others and begins at a multiple of 128 bytes.
+inline constexpr std::uint64_t padding_elements_per_rank = 128;
+
+/// Elements of a reduction over `ranks` that is filled up with zeros until all ranks have equal parts.
+[[nodiscard]] constexpr std::uint64_t padded_elements(std::uint64_t elements, std::uint64_t ranks) {
+  const std::uint64_t unit = padding_elements_per_rank * ranks;
+  return (elements + unit - 1) / unit * unit;
+}
+
 /// "[0,107] [108,160]".
 [[nodiscard]] std::string to_string(std::span<const Segment> segments);
 /// "0-53,55,58-160".

@@ -18,7 +18,7 @@
 ///
 ///   - rank s(r) runs the program of r, starts when r does and is as fast (their *kind*);
 ///   - s carries every group of ranks into a group of the same family which carries out the same schedules, and places
-///     in it go up by a constant that is a multiple of the period of their rotations (check/symmetry/symmetry.hpp): so
+///     in it go up by a constant that is a multiple of their periods in time (check/symmetry/symmetry.hpp): so
 ///     the schedules, too, are carried into themselves, task by task;
 ///   - a message from r to r + d goes from s(r) to s(r + d);
 ///   - for every pair of ranks between which bytes go, the route of the images has as many links, the same latency,

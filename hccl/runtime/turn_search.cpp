@@ -151,8 +151,7 @@ std::uint32_t TurnSearch::add_shape(const std::vector<const Schedule*>& schedule
   Shape shape{.ranks = ranks, .period = 1, .transfers = {}};
   const std::set<const Schedule*> different(schedules.begin(), schedules.end());
   for (const Schedule* schedule : different) {
-    const std::optional<Rotation> rotation = Rotation::of(*schedule);
-    shape.period = std::lcm(shape.period, rotation.has_value() ? rotation->period() : ranks);
+    shape.period = std::lcm(shape.period, period_in_time(*schedule).value_or(ranks));
   }
   std::set<std::pair<Rank, Rank>> ends;
   std::vector<const Schedule*> seen;

@@ -90,6 +90,7 @@ Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::P
                                .ranks = options.npus,
                                .shard_ranks = options.shard_ranks,
                                .overlap = options.hcom_parallel,
+                               .pad_segments = options.pad_segments,
                                .update_stream = options.has_update_stream(),
                                .results = options.results,
                                .result_type = options.result_type,
@@ -103,7 +104,8 @@ Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::P
                                   .micro_batches = options.micro_batches,
                                   .replicas = replica_groups(cluster, options),
                                   .hcom_parallel = options.hcom_parallel,
-                                  .update_stream = options.has_update_stream()},
+                                  .update_stream = options.has_update_stream(),
+                                  .pad_segments = options.pad_segments},
                                  maker);
   if (options.compression.has_value()) compress(plan, *options.compression, soc, maker);
   return plan;

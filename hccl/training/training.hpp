@@ -59,6 +59,7 @@ struct TrainingOptions {
       dealt{};  ///< type of weights of which each replica updates some, and sends them to all others
   std::optional<CompressionPlan> compression{};  ///< of the reductions of data parallelism
   bool hcom_parallel = false;
+  bool pad_segments = false;  ///< allreduces of gradients are filled up with zeros until all ranks have equal parts
   /// With hcom_parallel, updates run in a stream of their own, as TensorFlow has it; otherwise they stay in the compute
   /// stream, as in MindSpore.
   bool update_stream = true;

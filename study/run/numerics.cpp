@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "device/numerics/loss_scale.hpp"
+#include "hccl/parallel/sharding/sharded_stages.hpp"
 #include "hccl/training/numerics/checkpoint.hpp"
 #include "hccl/training/numerics/gradient_check.hpp"
 #include "hccl/training/numerics/trainer.hpp"
@@ -56,16 +57,12 @@ void require_same_parameters(const models::Graph& whole, const models::Graph& st
 }
 
 /// What each role of the Plan computes of a network.
-std::vector<models::Graph> graphs_of_roles(const RunSpec& spec, const Experiment& experiment,
-                                           const models::Graph& graph) {
+std::vector<hccl::ShardedGraph> graphs_of_roles(const RunSpec& spec, const Experiment& experiment,
+                                                const models::Graph& graph) {
   std::vector<std::uint32_t> layers_of_parts;
   if (experiment.stages.has_value()) layers_of_parts = experiment.stages->layers_of_parts;
-  const hccl::ShardedGraph network = hccl::replicated(graph, spec.parallel.devices(experiment.npus));
-  std::vector<models::Graph> graphs;
-  for (hccl::ShardedGraph& stage : cut_into_stages(network, spec.parallel, layers_of_parts)) {
-    graphs.push_back(std::move(stage.graph));
-  }
-  return graphs;
+  return cut_into_stages(hccl::replicated(graph, spec.parallel.devices(experiment.npus)), spec.parallel,
+                         layers_of_parts);
 }
 
 hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& experiment, const models::Graph& graph) {
@@ -121,9 +118,9 @@ std::vector<GradientSampleLine> gradient_samples(hccl::Trainer& trainer) {
 std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experiment& experiment, const hccl::Plan& plan,
                                             std::string& too_large) {
   const models::Graph wanted = numeric_graph(spec, experiment.batch, experiment.replicas);
-  const std::vector<models::Graph> roles = graphs_of_roles(spec, experiment, wanted);
+  const std::vector<hccl::ShardedGraph> roles = graphs_of_roles(spec, experiment, wanted);
   for (std::size_t role = 0; role < roles.size(); ++role) {
-    require_same_parameters(wanted, roles[role], *plan.roles[role].program);
+    require_same_parameters(wanted, roles[role].graph, *plan.roles[role].program);
   }
   std::vector<models::Graph> graphs = smaller_graphs(spec, wanted);
   graphs.insert(graphs.begin(), wanted);

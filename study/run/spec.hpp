@@ -139,6 +139,7 @@ struct RunSpec {
   std::vector<hccl::Communicator> groups{};
   std::string split_group{};  ///< the group whose split is set, as in HCCL; empty: every group's
   bool hcom_parallel = false;
+  bool pad_segments = false;  ///< reductions are filled up with zeros until all ranks have equal parts
   hccl::LaunchMode launch = hccl::LaunchMode::graph;
   std::optional<hccl::CompressionSettings> compression{};  ///< of gradients
   hccl::Algorithm allreduce = hccl::Algorithm::automatic;

@@ -1,5 +1,6 @@
 #include "device/numerics/loops/rounding.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -99,11 +100,19 @@ Format format_of(DataType type) {
 }  // namespace
 
 bool narrow(DataType to, Overflow overflow, std::span<const float> in, std::byte* out) {
+  if (to == DataType::fp32) {
+    std::ranges::copy(std::as_bytes(in), out);
+    return false;
+  }
   demand_small_float(to);
   return narrow_any(to == DataType::fp16, overflow == Overflow::saturate, in.data(), out, in.size());
 }
 
 void widen(DataType from, const std::byte* in, std::span<float> out) {
+  if (from == DataType::fp32) {
+    std::copy_n(in, out.size_bytes(), std::as_writable_bytes(out).data());
+    return;
+  }
   demand_small_float(from);
   widen_any(from == DataType::fp16, in, out.data(), out.size());
 }

@@ -21,10 +21,10 @@ enum class Overflow : std::uint8_t { infinity, saturate };
 
 /// Rounds fp32 `in` to fp16 or bf16, two bytes per element in `out` (which has in.size() elements and does not
 /// overlap). saturate: every infinity, also one in the input, becomes the largest finite number of its sign. Returns
-/// whether any result is infinite or was cut. Throws Error(internal) for other types.
+/// whether any result is infinite or was cut. fp32 is copied as it is. Throws Error(internal) for other types.
 bool narrow(DataType to, Overflow overflow, std::span<const float> in, std::byte* out);
 
-/// Exact inverse of narrow: fp16 or bf16 `in`, as many as `out` holds, becomes fp32.
+/// Exact inverse of narrow: fp16, bf16 or fp32 `in`, as many as `out` holds, becomes fp32.
 void widen(DataType from, const std::byte* in, std::span<float> out);
 
 /// widen(narrow(x)) of every element, in place; result as narrow's. Nothing to do for fp32.

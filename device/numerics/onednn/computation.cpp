@@ -83,6 +83,8 @@ Bytes Computation::workspace_bytes() const {
   return bytes + (plan_->sent + plan_->received) * sizeof(float);
 }
 
+std::uint32_t Computation::chunks() const { return static_cast<std::uint32_t>(plan_->forward_passes.size()); }
+
 std::span<const Exchange> Computation::exchanges(Pass pass) const {
   return (pass.backward ? plan_->backward_passes : plan_->forward_passes).at(pass.chunk).exchanges;
 }

@@ -226,6 +226,7 @@ void Planner::plan_forward(std::unique_ptr<Layer>& layer) {
     return;
   }
   layer = make_layer(graph(), op());
+  layer_stops_ = 0;
   layer->plan_forward(*this);
   if (!is_sink(op().kind) && !output_is_input(op().kind)) plan_rounding(output());
 }
@@ -266,6 +267,7 @@ void Planner::plan_backward(Layer* layer) {
     gradients_[number_of(op().inputs.front())] = gradients.front();
     return;
   }
+  layer_stops_ = 0;
   layer->plan_backward(*this);
   plan_gradient_rounding();
   for (const std::uint32_t parameter : op().parameters) begun_[slot_of_parameter_[parameter]] = true;
@@ -306,10 +308,11 @@ std::size_t Planner::new_box(std::size_t bytes) {
   return plan_.boxes.size() - 1;
 }
 
-void Planner::stop_for(const Exchange& exchange) {
-  stops_.push_back({static_cast<std::uint32_t>(plan_.tasks.size()), exchange});
-  plan_.sent = std::max(plan_.sent, exchange.sent);
-  plan_.received = std::max(plan_.received, exchange.received);
+void Planner::stop_for(bool gradient, std::uint64_t sent, std::uint64_t received) {
+  stops_.push_back(
+      {static_cast<std::uint32_t>(plan_.tasks.size()), {current_, gradient, layer_stops_++, sent, received}});
+  plan_.sent = std::max(plan_.sent, sent);
+  plan_.received = std::max(plan_.received, received);
 }
 
 TensorId Planner::new_tensor(const Layout& layout) {

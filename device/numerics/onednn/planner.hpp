@@ -32,7 +32,6 @@ class Planner {
 
   // What a layer asks for in both passes.
   [[nodiscard]] const models::Graph& graph() const { return plan_.graph; }
-  [[nodiscard]] models::OperatorId current() const { return current_; }
   [[nodiscard]] const models::Operator& op() const { return plan_.graph.operators[current_]; }
   [[nodiscard]] const models::Shape& input_shape(std::size_t input = 0) const;
   [[nodiscard]] const ComputationOptions& options() const { return plan_.options; }
@@ -64,9 +63,9 @@ class Planner {
   void read_labels(std::size_t labels) { plan_.labels = labels; }
   /// Memory for a message of the operator; returns its number in StepContext::boxes.
   std::size_t new_box(std::size_t bytes);
-  /// Ends the part of the pass: what comes next reads what a collective of the operator, or its dual, makes of the
-  /// numbers in StepContext::sent.
-  void stop_for(const Exchange& exchange);
+  /// Ends the part of the pass: what comes next reads what a collective of the operator, or one for its gradient, makes
+  /// of `sent` numbers in StepContext::sent.
+  void stop_for(bool gradient, std::uint64_t sent, std::uint64_t received);
   void reorder(Operand from, const Layout& from_layout, Operand to, const Layout& to_layout);
   /// `sum` may be one of the operands.
   void add(TensorId left, TensorId right, TensorId sum, const dnnl::primitive_attr& attributes = user_scratchpad());
@@ -161,6 +160,7 @@ class Planner {
   std::vector<bool> absorbed_;                      ///< per operator: the one before it does its work
   std::vector<std::optional<TensorId>> gradients_;  ///< per value: sum of what consumers gave so far
   std::vector<Stop> stops_;
+  std::uint32_t layer_stops_ = 0;                   ///< of the layer's pass that is planned
   std::vector<models::OperatorId> run_;  ///< per operator: first of the recomputed ones around it, or itself
   std::vector<bool> kept_;               ///< per tensor
   std::vector<std::uint32_t> holders_;   ///< per tensor: operators still to be planned whose gradient it is

@@ -31,19 +31,15 @@ class Reading {
         regions_(regions_of_turned()) {}
 
   [[nodiscard]] bool rotates() const {
-    if (schedule_.ranks % period_ != 0 || turns_count_ < 2 || is_rooted(schedule_.collective) ||
-        schedule_.collective == Collective::barrier || !schedule_.counts.empty())
-      return false;
-    const std::vector<Group>& groups = schedule_.groups;
-    const auto keeps_its_form = [&](const Group& one) { return is_fixed(one) || is_turned(one) || has_all(one); };
-    if (!std::all_of(groups.begin(), groups.end(), keeps_its_form)) return false;
-    const auto has_lists = [](const Stage& stage) { return !stage.lists.empty(); };
-    if (std::any_of(schedule_.stages.begin(), schedule_.stages.end(), has_lists)) return false;
-    if (turns_ && schedule_.blocks() == 1 && !has_equal_slices()) return false;
-    return every_loop([&](const Strand& strand, const Loop& loop) {
-      return same_for_images(loop.rounds, strand) &&
-             std::all_of(loop.tasks.begin(), loop.tasks.end(), [&](const Task& task) { return rotates(task, strand); });
-    });
+    return !is_rooted(schedule_.collective) && schedule_.collective != Collective::barrier &&
+           every_task([&](const Task& task, const Strand& strand) {
+             return repeats(task, strand) && (is_notify(task.kind) || carries_bytes(task, strand));
+           });
+  }
+
+  /// In time: of images, tasks have the same kind and lengths, and peers and notifies that are images.
+  [[nodiscard]] bool repeats() const {
+    return every_task([&](const Task& task, const Strand& strand) { return repeats(task, strand); });
   }
 
   /// The rotation moves bytes, of this buffer.
@@ -150,9 +146,34 @@ class Reading {
            cut * size_of(schedule_.type) / schedule_.alignment % slices == 0;
   }
 
-  [[nodiscard]] bool rotates(const Task& task, const Strand& strand) const {
+  /// Whether groups, rounds and parts allow it, and `holds` is true of every task.
+  template <typename Holds>
+  [[nodiscard]] bool every_task(const Holds& holds) const {
+    if (schedule_.ranks % period_ != 0 || turns_count_ < 2 || !schedule_.counts.empty()) return false;
+    const std::vector<Group>& groups = schedule_.groups;
+    const auto keeps_its_form = [&](const Group& one) { return is_fixed(one) || is_turned(one) || has_all(one); };
+    if (!std::all_of(groups.begin(), groups.end(), keeps_its_form)) return false;
+    const auto has_lists = [](const Stage& stage) { return !stage.lists.empty(); };
+    if (std::any_of(schedule_.stages.begin(), schedule_.stages.end(), has_lists)) return false;
+    if (turns_ && schedule_.blocks() == 1 && !has_equal_slices()) return false;
+    return every_loop([&](const Strand& strand, const Loop& loop) {
+      return same_for_images(loop.rounds, strand) &&
+             std::all_of(loop.tasks.begin(), loop.tasks.end(), [&](const Task& task) { return holds(task, strand); });
+    });
+  }
+
+  /// A range without a turning cut is the same for all images; of one that has one, all parts are equal.
+  [[nodiscard]] bool repeats(const Task& task, const Strand& strand) const {
     if (has_peer(task.kind) && !rotates(task.peer, strand)) return false;
     if (is_notify(task.kind)) return same_for_images(task.notify, strand);
+    const auto repeats_in = [&](const Range& range) {
+      const Cut* const turning = turning_cut(range);
+      return turning == nullptr || is_turned(range, *turning);
+    };
+    return repeats_in(task.source) && repeats_in(task.destination);
+  }
+
+  [[nodiscard]] bool carries_bytes(const Task& task, const Strand& strand) const {
     const Kind source = kind_of(task.source, strand);
     const Kind destination = kind_of(task.destination, strand);
     if (source == Kind::other || destination == Kind::other) return false;
@@ -267,6 +288,13 @@ std::optional<Rotation> Rotation::of(const Schedule& schedule) {
     if (reading.turns()) rotation.places_ = turning(schedule.elements);
     if (!rotation.fits(schedule)) return {};
     return rotation;
+  }
+  return {};
+}
+
+std::optional<Rank> period_in_time(const Schedule& schedule) {
+  for (const Rank period : possible_periods(schedule)) {
+    if (Reading(schedule, period).repeats()) return period;
   }
   return {};
 }

@@ -20,20 +20,20 @@ struct ShardedGraph {
 
   /// Its communication operators name families by their numbers. Operators of the whole graph, and the bias that one
   /// of them leaves to an operator of its own, have its number there as `original`; parameters have the same numbers.
-  models::Graph graph;
+  models::Graph graph{};
   Rank devices = 1;
-  std::vector<DeviceGroups> families;
+  std::vector<DeviceGroups> families{};
   /// Of each parameter of `graph`, in parameter order: how the devices hold it. The shape is that of the whole; the
   /// weight behind which queries, keys and values lie side by side is seen as three blocks.
-  std::vector<TensorLayout> parameters;
+  std::vector<TensorLayout> parameters{};
   /// Of each parameter: the family over which its gradient is summed (its mirror); no_family: each device has the only
   /// copy of its part. Gradients on copies are addends: their sum, not divided by anything, is that of the mean loss
   /// over all rows (models::LossPart::gradient_factor).
-  std::vector<std::uint32_t> mirrors;
+  std::vector<std::uint32_t> mirrors{};
   /// Of each value of `graph` (Graph::first_values), which part of which tensor a device has: of operators of the whole
   /// graph and of what is made of their results for others. Rows of sequences are seen as sequences × positions.
   /// None: what is on its way between two layouts. An operator that leaves addends has the layout of their sum.
-  std::vector<std::optional<TensorLayout>> values;
+  std::vector<std::optional<TensorLayout>> values{};
 
   /// Whether devices have parts of a parameter.
   [[nodiscard]] bool is_cut(std::uint32_t parameter) const {
@@ -44,6 +44,10 @@ struct ShardedGraph {
     if (mirrors.empty()) return devices;
     return mirrors[parameter] == no_family ? 1 : static_cast<Rank>(families[mirrors[parameter]].front().size());
   }
+  /// What a device reads of the batch of the whole network, if operators are cut: of its samples, with the axes of the
+  /// first operator's output, and of the labels, a row of each tensor of logits on one axis.
+  TensorLayout input{};
+  std::vector<TensorLayout> labels{};
 };
 
 }  // namespace hcclsim::hccl

@@ -8,12 +8,8 @@
 namespace hcclsim::hccl {
 
 ShardedGraph replicated(models::Graph network, Rank devices) {
-  return {.graph = std::move(network),
-          .devices = devices,
-          .families = {},
-          .parameters = {},
-          .mirrors = {},
-          .values = {}};
+  return {
+      .graph = std::move(network), .devices = devices, .families = {}, .parameters = {}, .mirrors = {}, .values = {}};
 }
 
 namespace {
@@ -28,6 +24,8 @@ std::uint32_t original_of(std::uint32_t number, std::uint32_t before) {
 ShardedGraph stage_of(const ShardedGraph& network, models::Graph graph) {
   ShardedGraph stage = replicated(std::move(graph), network.devices);
   stage.families = network.families;
+  stage.input = network.input;
+  stage.labels = network.labels;
   for (models::Parameter& parameter : stage.graph.parameters) {
     const std::uint32_t number = parameter.original;
     if (!network.parameters.empty()) stage.parameters.push_back(network.parameters[number]);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "base/error.hpp"
@@ -39,7 +38,7 @@ class CompressedReduction::Exchange : public HookExchange<float> {
       received.emplace_back(all[rank].size() * size_of(values.type));
     }
     carry_out(values, inputs(sent), outputs(received));
-    for (std::size_t rank = 0; rank < all.size(); ++rank) widen(values.type, received[rank], all[rank]);
+    for (std::size_t rank = 0; rank < all.size(); ++rank) device::widen(values.type, received[rank].data(), all[rank]);
   }
   void gather_places(std::span<const std::span<const std::uint32_t>> own,
                      std::span<const std::span<std::uint32_t>> all) override {
@@ -76,18 +75,7 @@ class CompressedReduction::Exchange : public HookExchange<float> {
 
   void narrow(DataType type, std::span<const float> values, std::vector<std::byte>& bytes) {
     bytes.resize(values.size() * size_of(type));
-    if (type == DataType::fp32) {
-      std::memcpy(bytes.data(), values.data(), values.size_bytes());
-    } else if (device::narrow(type, overflow_, values, bytes.data())) {
-      overflowed_ = true;
-    }
-  }
-  static void widen(DataType type, const std::vector<std::byte>& bytes, std::span<float> values) {
-    if (type == DataType::fp32) {
-      std::memcpy(values.data(), bytes.data(), values.size_bytes());
-    } else {
-      device::widen(type, bytes.data(), values);
-    }
+    if (device::narrow(type, overflow_, values, bytes.data())) overflowed_ = true;
   }
 
   void sum(const Flow& flow, std::span<const std::span<float>> of_ranks) {
@@ -100,7 +88,8 @@ class CompressedReduction::Exchange : public HookExchange<float> {
     std::vector<std::vector<std::byte>> wires(of_ranks.size());
     for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) narrow(flow.type, of_ranks[rank], wires[rank]);
     carry_out(flow, {}, outputs(wires));
-    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) widen(flow.type, wires[rank], of_ranks[rank]);
+    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
+      device::widen(flow.type, wires[rank].data(), of_ranks[rank]);
   }
 
   void carry_out(const Flow& flow, std::span<const std::byte* const> input, std::span<std::byte* const> output) {

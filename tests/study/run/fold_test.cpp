@@ -95,6 +95,23 @@ TEST(Fold, RanksByHand) {
   EXPECT_EQ(compare(shards, "an optimizer that is shared within servers"), 2U);
 }
 
+// 258 rows of a vocabulary make payloads that do not divide into equal slices of whole 128 bytes, unless they are
+// filled up. Parts that replicas share are equal by themselves, and so are their parts of a hierarchy.
+TEST(Fold, PaddedSegments) {
+  RunSpec spec = tiny_gpt(servers(6, 1), 6);
+  spec.model.vocabulary = 258;
+  spec.allreduce = hccl::Algorithm::ring;
+  EXPECT_EQ(compare(spec, "unequal slices"), 0U);
+  spec.pad_segments = true;
+  EXPECT_EQ(compare(spec, "equal ones"), 1U);
+
+  RunSpec shared = tiny_gpt(servers(4, 2), 8);
+  shared.model.vocabulary = 258;
+  shared.parallel.optimizer = hccl::parse_optimizer_parallel("zero2");
+  shared.optimizer = models::Optimizer::adam;
+  EXPECT_EQ(compare(shared, "a hierarchy of shared parameters"), 2U);
+}
+
 // Data workers, copies over links of each NPU or of a server, launches and checkpoints are those of the images.
 TEST(Fold, HostsThatDoTheSame) {
   for (const bool one_host_link : {false, true}) {
@@ -173,6 +190,8 @@ TEST(Fold, ChangesNoFigureOfRandomPlans) {
       spec.parallel.shape.chunks = 2;
     }
     if (random() % 3 == 0) spec.clip_norm = 1;
+    if (random() % 2 == 0) spec.pad_segments = true;
+    if (random() % 2 == 0) spec.model.vocabulary = 258;
     spec.rank = random() % 6;
     spec.launch = random() % 4 == 0 ? hccl::LaunchMode::op : hccl::LaunchMode::graph;
     const std::string what = fmt::format("{}: {} stages, {}, rank {}", i, stages, optimizer, spec.rank);

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -14,6 +17,7 @@
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/collective/staging.hpp"
 #include "hccl/schedule/difference.hpp"
+#include "hccl/schedule/walk.hpp"
 #include "tests/support/built.hpp"
 #include "tests/support/check_text.hpp"
 #include "tests/support/collective_algorithms.hpp"
@@ -278,6 +282,42 @@ TEST(CheckerSymmetry, ALargeRingWrittenOtherwiseIsTheSame) {
   // Another payload is turned in other steps.
   EXPECT_FALSE(rotate_alike(ring, ring_allreduce({16384, 16384 * 32}, true)));
   EXPECT_FALSE(rotate_alike(ring, built<Algorithm::halving_doubling>({16384, 16384 * 64}, true)));
+}
+
+/// What a rank does in time: kind, stage, bytes, distance of the peer, notify and unit of every task.
+std::vector<std::array<std::uint64_t, 6>> in_time(const Schedule& schedule, Rank rank) {
+  std::vector<std::array<std::uint64_t, 6>> tasks;
+  for_each_task(schedule, rank, [&](std::uint32_t stage, const QueueWalk& walk) {
+    const Task& task = *walk.task();
+    const bool notifies = is_notify(task.kind);
+    const Rank peer = has_peer(task.kind) ? walk.peer(schedule, rank) : rank;
+    tasks.push_back({static_cast<std::uint64_t>(task.kind), stage, notifies ? 0 : walk.bytes(schedule, rank),
+                     (peer + schedule.ranks - rank) % schedule.ranks, notifies ? walk.notify() : 0,
+                     static_cast<std::uint64_t>(task.by_core)});
+  });
+  return tasks;
+}
+
+// Every rank against the one that is said to do the same, task by task.
+TEST(CheckerSymmetry, PeriodInTime) {
+  std::size_t found = 0;
+  std::size_t without_rotation = 0;
+  for_each_schedule({4, 6, 8, 16}, [&](const Schedule& schedule, const std::string& name) {
+    const std::optional<Rank> period = period_in_time(schedule);
+    if (!period.has_value()) return;
+    ++found;
+    if (!Rotation::of(schedule)) ++without_rotation;
+    for (Rank rank = *period; rank < schedule.ranks; ++rank) {
+      ASSERT_EQ(in_time(schedule, rank), in_time(schedule, rank - *period)) << name << ", rank " << rank;
+    }
+  });
+  EXPECT_GT(found, 50U);
+  EXPECT_GT(without_rotation, 0U);
+  // Blocks in scratch memory first, slots later.
+  const Operation operation{.ranks = 32, .elements = 25, .collective = Collective::reduce_scatter};
+  const Schedule levels = hierarchical(operation, {{8, Algorithm::mesh}, {4, Algorithm::nhr}});
+  EXPECT_FALSE(Rotation::of(levels));
+  EXPECT_EQ(period_in_time(levels), 8U);
 }
 
 TEST(CheckerSymmetry, HierarchyOn16384Ranks) {
