@@ -48,7 +48,8 @@ class ScheduleShop {
   std::shared_ptr<const Schedule> make(const Communicator& group, const Operation& operation) {
     if (last_ranks_ != group.ranks) {
       last_ranks_ = group.ranks;
-      last_shape_ = operation.collective == Collective::send_recv ? Topology{.ranks = 2} : topology_of(group, cluster_);
+      const bool message = operation.collective == Collective::send_recv && operation.ranks == 2;
+      last_shape_ = message ? Topology{.ranks = 2} : topology_of(group, cluster_);
     }
     std::vector<Made>& alike = made_[operation.payload()];
     for (const Made& made : alike) {

@@ -61,6 +61,9 @@ std::vector<hccl::ShardedGraph> graphs_of_roles(const RunSpec& spec, const Exper
                                                 const models::Graph& graph) {
   std::vector<std::uint32_t> layers_of_parts;
   if (experiment.stages.has_value()) layers_of_parts = experiment.stages->layers_of_parts;
+  if (spec.parallel.operators.cuts()) {
+    bad_input("unsupported", "--numerics: operators that are cut over ranks are timed, not computed with real numbers");
+  }
   return cut_into_stages(hccl::replicated(graph, spec.parallel.devices(experiment.npus)), spec.parallel,
                          layers_of_parts);
 }

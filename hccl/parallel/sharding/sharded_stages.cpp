@@ -8,8 +8,7 @@
 namespace hcclsim::hccl {
 
 ShardedGraph replicated(models::Graph network, Rank devices) {
-  return {
-      .graph = std::move(network), .devices = devices, .families = {}, .parameters = {}, .mirrors = {}, .values = {}};
+  return {.graph = std::move(network), .devices = devices};
 }
 
 namespace {
