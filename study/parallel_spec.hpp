@@ -30,7 +30,12 @@ struct OperatorParallel {
   bool all_to_all = false;  ///< a cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)
   std::string strategy{};   ///< file of strategies of single operators, which count before all of these; empty: none
 
-  [[nodiscard]] bool cuts() const { return model > 1 || !strategy.empty(); }
+  std::uint32_t experts =
+      1;                   ///< devices with samples of their own that share the experts of a layer: a divisor of data
+  double expert_skew = 0;  ///< how unevenly dropless experts are used (hccl::ExpertSkew)
+  std::uint64_t expert_seed = 1;
+
+  [[nodiscard]] bool cuts() const { return model > 1 || experts > 1 || !strategy.empty(); }
 };
 
 struct ParallelSpec {
