@@ -81,10 +81,7 @@ class ScheduleShop {
 
 Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                     const device::Soc& soc, const TrainingOptions& options) {
-  ScheduleShop shop(cluster, soc, options);
-  const ScheduleMaker maker = [&shop](const Communicator& group, const Operation& operation) {
-    return shop.make(group, operation);
-  };
+  const ScheduleMaker maker = schedule_maker(cluster, soc, options);
   if (!options.stages.empty()) {
     Plan plan = parallel_plan(options.stages,
                               {.shape = options.shape,
@@ -312,6 +309,11 @@ Seconds pipeline_start(const TrainingOptions& options, Rank rank) {
     start = std::min(start, options.skew.start(other));
   }
   return start;
+}
+
+ScheduleMaker schedule_maker(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options) {
+  return [shop = std::make_shared<ScheduleShop>(cluster, soc, options)](
+             const Communicator& group, const Operation& operation) { return shop->make(group, operation); };
 }
 
 Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,

@@ -34,10 +34,6 @@ struct ShardedGraph {
   /// graph and of what is made of their results for others. Rows of sequences are seen as sequences × positions.
   /// None: what is on its way between two layouts. An operator that leaves addends has the layout of their sum.
   std::vector<std::optional<TensorLayout>> values{};
-  /// What a device reads of the batch of the whole network, if operators are cut: of its samples, with the axes of the
-  /// first operator's output, and of the labels, a row of each tensor of logits on one axis.
-  TensorLayout input{};
-  std::vector<TensorLayout> labels{};
 
   /// Whether devices have parts of a parameter.
   [[nodiscard]] bool is_cut(std::uint32_t parameter) const {

@@ -23,8 +23,6 @@ std::uint32_t original_of(std::uint32_t number, std::uint32_t before) {
 ShardedGraph stage_of(const ShardedGraph& network, models::Graph graph) {
   ShardedGraph stage = replicated(std::move(graph), network.devices);
   stage.families = network.families;
-  stage.input = network.input;
-  stage.labels = network.labels;
   for (models::Parameter& parameter : stage.graph.parameters) {
     const std::uint32_t number = parameter.original;
     if (!network.parameters.empty()) stage.parameters.push_back(network.parameters[number]);
