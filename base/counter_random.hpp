@@ -35,6 +35,7 @@ inline constexpr std::uint64_t checked_gradients = 10 * width;  ///< elements th
 inline constexpr std::uint64_t verified_data = 11 * width;      ///< of collectives; + rank, and beyond 2^40 more of it
 inline constexpr std::uint64_t table_rows = 12 * width;         ///< ids that are looked up; + attempt; index: place
 inline constexpr std::uint64_t classes_of_ids = 13 * width;     ///< how ids tell a class; + class; index: id
+inline constexpr std::uint64_t expert_order = 14 * width;       ///< which experts rows prefer; + layer; index: expert
 inline constexpr std::uint64_t npu_failures = 32 * width;       ///< + run of the job
 
 }  // namespace random_stream

@@ -1,6 +1,9 @@
 #include "models/graph.hpp"
 
 #include <array>
+#include <cmath>
+
+#include "base/error.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -23,9 +26,21 @@ Flops multiply_adds(const Graph& graph, const Operator& op) {
   return static_cast<Flops>(op.shape().elements()) * static_cast<Flops>(weights_per_output(graph, op));
 }
 
-/// Multiply-adds of one of attention's products: every score meets the features of one head.
+/// Mean of the multiply-adds of attention's two products, which meet every score with the features of one head: of its
+/// keys and of its values. The positions of a sequence are those of the whole group.
 Flops attention_multiply_adds(const Operator& op) {
-  return static_cast<Flops>(op.shape().elements()) * static_cast<Flops>(op.sequence);
+  const std::uint64_t features = std::uint64_t{value_width(op)} + key_width(op);
+  return static_cast<Flops>(attention_scores(op)) * static_cast<Flops>(features) / 2;
+}
+
+bool is_product(OperatorKind kind) {
+  return kind == OperatorKind::convolution || kind == OperatorKind::linear || kind == OperatorKind::expert_linear;
+}
+
+/// Elements of all heads that rotary positions turn.
+Flops turned_elements(const Operator& op) {
+  const std::uint64_t all = op.shape().elements();
+  return static_cast<Flops>(op.turned == 0 ? all : std::uint64_t{op.shape().batch()} * op.heads * op.turned);
 }
 
 /// Of all that an operator reads.
@@ -38,7 +53,7 @@ Flops inputs_elements(const Graph& graph, const Operator& op) {
 }  // namespace
 
 std::string_view name_of(OperatorKind kind) {
-  static constexpr std::array<std::string_view, 39> names{"input",
+  static constexpr std::array<std::string_view, 48> names{"input",
                                                           "convolution",
                                                           "batch_norm",
                                                           "relu",
@@ -46,6 +61,7 @@ std::string_view name_of(OperatorKind kind) {
                                                           "max_pool",
                                                           "average_pool",
                                                           "add",
+                                                          "bias",
                                                           "flatten",
                                                           "linear",
                                                           "dropout",
@@ -65,16 +81,24 @@ std::string_view name_of(OperatorKind kind) {
                                                           "join_rows",
                                                           "sum_rows",
                                                           "factorization",
+                                                          "join_heads",
+                                                          "route",
+                                                          "dispatch",
+                                                          "expert_linear",
+                                                          "combine",
                                                           "loss",
                                                           "binary_loss",
                                                           "split",
                                                           "concat",
                                                           "slice",
+                                                          "pad",
+                                                          "reshape",
                                                           "all_reduce",
                                                           "all_gather",
                                                           "reduce_scatter",
                                                           "all_to_all",
                                                           "broadcast",
+                                                          "neighbour_exchange",
                                                           "send",
                                                           "receive"};
   return names[static_cast<std::size_t>(kind)];
@@ -88,6 +112,20 @@ std::string_view name_of(InputKind kind) {
 std::uint64_t Graph::parameter_elements() const {
   std::uint64_t sum = 0;
   for (const Parameter& parameter : parameters) sum += parameter.elements;
+  return sum;
+}
+
+std::uint64_t Graph::active_parameter_elements() const {
+  std::uint64_t sum = 0;
+  for (const Parameter& parameter : parameters) {
+    const Operator& owner = operators[parameter.owner];
+    if (owner.kind == OperatorKind::expert_linear) {
+      const Operator& gates = route_of(*this, owner);
+      sum += parameter.elements / gates.shape().channels() * gates.top_k;
+    } else {
+      sum += parameter.elements;
+    }
+  }
   return sum;
 }
 
@@ -127,15 +165,34 @@ std::vector<std::uint32_t> Graph::consumer_counts() const {
 }
 
 std::uint64_t weights_per_output(const Graph& graph, const Operator& op) {
-  return graph.parameters[op.parameters.front()].elements / op.shape().channels();
+  const Parameter& weight = graph.parameters[op.parameters.front()];
+  return op.kind == OperatorKind::expert_linear ? weight.shape.back() : weight.elements / op.shape().channels();
+}
+
+const Operator& route_of(const Graph& graph, const Operator& op) {
+  const Operator* before = &op;
+  while (before->kind != OperatorKind::dispatch) {
+    if (before->inputs.empty()) internal_error("{} is not behind a dispatch", op.name);
+    before = &graph.operators[before->inputs.front().op];
+  }
+  return graph.operators[before->inputs.back().op];
+}
+
+std::uint32_t expert_capacity(std::uint64_t tokens, std::uint32_t experts, std::uint32_t top_k, double factor) {
+  const double even = static_cast<double>(tokens) * top_k / experts;
+  if (!(factor > 0 && factor * even < 0x1p24)) {
+    bad_input("model", "the capacity of experts must be above 0, and give less than {} rows to each, got {}",
+              1U << 24U, factor);
+  }
+  return static_cast<std::uint32_t>(std::ceil(factor * even));
 }
 
 std::uint64_t attention_scores(const Operator& op) {
-  return std::uint64_t{op.shape().batch()} * op.sequence * op.heads;
+  return std::uint64_t{op.shape().batch()} * op.sequence * op.group.ranks * op.heads;
 }
 
 Flops product_flops(const Graph& graph, const Operator& op, bool causal) {
-  if (op.kind == OperatorKind::convolution || op.kind == OperatorKind::linear) return 2 * multiply_adds(graph, op);
+  if (is_product(op.kind)) return 2 * multiply_adds(graph, op);
   if (op.kind == OperatorKind::attention) return (causal && op.causal ? 2 : 4) * attention_multiply_adds(op);
   return 0;
 }
@@ -152,6 +209,7 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
   switch (op.kind) {
     case OperatorKind::convolution:
     case OperatorKind::linear:
+    case OperatorKind::expert_linear:
       return 2 * multiply_adds(graph, op);
     case OperatorKind::batch_norm:
     case OperatorKind::layer_norm:
@@ -163,7 +221,11 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::swiglu:
       return 6 * outputs;
     case OperatorKind::rotary:
-      return 3 * outputs;
+      return 3 * turned_elements(op);
+    case OperatorKind::route:
+      return (5 + op.top_k) * outputs;
+    case OperatorKind::combine:
+      return 2 * static_cast<Flops>(graph.input_of(op).elements());
     case OperatorKind::attention:
       return 4 * attention_multiply_adds(op) + (op.drop_rate > 0 ? 7 : 6) * static_cast<Flops>(attention_scores(op));
     case OperatorKind::factorization:
@@ -183,6 +245,7 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::relu:
     case OperatorKind::relu6:
     case OperatorKind::add:
+    case OperatorKind::bias:
     case OperatorKind::dropout:
     case OperatorKind::token_embedding:
     case OperatorKind::position_embedding:
@@ -198,6 +261,7 @@ Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gr
   switch (op.kind) {
     case OperatorKind::convolution:
     case OperatorKind::linear:
+    case OperatorKind::expert_linear:
       return (input_needs_gradient ? 4 : 2) * multiply_adds(graph, op);
     case OperatorKind::batch_norm:
       return 11 * outputs;
@@ -215,6 +279,12 @@ Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gr
       return 8 * attention_multiply_adds(op) + (op.drop_rate > 0 ? 6 : 5) * static_cast<Flops>(attention_scores(op));
     case OperatorKind::factorization:
       return 2 * static_cast<Flops>(graph.input_of(op).elements());
+    case OperatorKind::route:
+      return 5 * outputs;
+    case OperatorKind::dispatch:
+      return outputs;
+    case OperatorKind::combine:
+      return 3 * static_cast<Flops>(graph.input_of(op).elements());
     case OperatorKind::sum_rows:
       return op.parameters.empty() ? 0 : outputs;
     case OperatorKind::max_pool:

@@ -28,6 +28,7 @@ enum class OperatorKind : std::uint8_t {
   max_pool,
   average_pool,  ///< adaptive: any input size to a given output size
   add,
+  bias,  ///< adds a number per channel or feature
   flatten,
   linear,
   dropout,
@@ -47,18 +48,27 @@ enum class OperatorKind : std::uint8_t {
   join_rows,       ///< the rows of every sequence side by side, as one row
   sum_rows,        ///< the sum of the rows of every sequence, and a bias if it has one
   factorization,   ///< half of (Σv)² − Σv² over the rows v of every sequence, summed over the features
+  join_heads,      ///< a row of one tensor behind the features of every head of another
+  route,           ///< gates of experts: softmax of logits per row, of which the greatest are kept and the others are 0
+  dispatch,        ///< copies rows to the experts whose gates are not 0: experts × capacity × features
+  expert_linear,   ///< a linear operator for each expert's rows
+  combine,         ///< per row, the sum of what its experts made of it, times their gates
   loss,            ///< mean softmax cross-entropy of logits against one label per row; of several, their sum
   binary_loss,     ///< mean cross-entropy of the sigmoid of one logit per row against a label of 0 or 1
   split,           ///< along an axis into equal parts, one output each
   concat,          ///< along an axis
   slice,           ///< along an axis, the part of this rank of the group
+  pad,             ///< zeros before and behind it, along an axis
+  reshape,         ///< the same numbers in axes of other sizes
   all_reduce,      ///< the sum over the group
   all_gather,      ///< what the group has, one behind the other along an axis, in the order of its ranks
   reduce_scatter,  ///< the sum over the group, of which each rank keeps its part along an axis
   all_to_all,      ///< part i along one axis goes to rank i; what comes is put together along another one
   broadcast,       ///< what the root of the group has
-  send,            ///< to one other rank
-  receive,         ///< from one other rank
+  /// Borders of what the neighbours in the group have are put before and behind it, along an axis; zeros at both ends.
+  neighbour_exchange,
+  send,     ///< to one other rank
+  receive,  ///< from one other rank
 };
 
 [[nodiscard]] std::string_view name_of(OperatorKind kind);
@@ -89,11 +99,28 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-/// With whom an operator communicates, or whose parts it cuts and joins.
+/// With whom an operator communicates, or whose parts it cuts and joins. Group rank r of n has the r-th of n parts.
 struct Group {
   std::uint32_t family = 0;  ///< number of the family of groups
   std::uint32_t ranks = 1;   ///< of each group
   std::uint32_t root = 0;    ///< of broadcast: rank of the group
+};
+
+/// Sizes along an axis that are put before and behind a tensor.
+struct Border {
+  std::uint32_t before = 0;
+  std::uint32_t behind = 0;
+  bool operator==(const Border&) const = default;
+};
+
+/// How a rank computes the loss of one tensor of logits.
+struct LossPart {
+  /// Whose parts of the classes make the whole. Maximum and sum of every row are those of the group; labels count all
+  /// classes.
+  Group classes{};
+  /// On the gradient of the mean over the rows of this rank: 1 / n if it has one of n parts of the rows, or is one of n
+  /// ranks with the same rows.
+  double gradient_factor = 1;
 };
 
 /// The other end of a message.
@@ -108,17 +135,35 @@ struct Operator {
   OperatorKind kind = OperatorKind::input;
   std::vector<Value> inputs;
   std::vector<Tensor> outputs;
-  Window window;               ///< convolution and max_pool
-  std::uint32_t groups = 1;    ///< convolution; = channels for a depthwise one
-  std::uint32_t sequence = 1;  ///< operators of sequences: rows of one sequence (of the input where rows are added up)
-  std::uint32_t heads = 1;     ///< attention, rotary: of the queries
-  std::uint32_t kv_heads = 1;  ///< attention: of keys and values; a divisor of heads, which share them in order
-  bool causal = false;         ///< attention: a position sees itself and those before it
-  float drop_rate = 0;         ///< dropout, attention (of its probabilities): fraction of elements set to zero
-  std::uint32_t axis = 0;      ///< split, concat, slice, all_gather, reduce_scatter, all_to_all (cut along it)
-  std::uint32_t joined_axis = 0;      ///< all_to_all: the parts that come are joined along it
-  Group group{};                      ///< of communication and slice
-  Peer peer{};                        ///< send, receive
+  Window window;                ///< convolution and max_pool
+  std::uint32_t groups = 1;     ///< convolution; = channels for a depthwise one
+  std::uint32_t sequence = 1;   ///< operators of sequences: rows of one sequence (of the input where rows are added up)
+  std::uint32_t heads = 1;      ///< attention, rotary: of the queries
+  std::uint32_t kv_heads = 1;   ///< attention: of keys and values; a divisor of heads, which share them in order
+  std::uint32_t key_width = 0;  ///< attention: features of a head of queries and keys; 0: as many as of values
+  std::uint32_t turned = 0;     ///< rotary: of every head, how many features are turned, the last ones; 0: all
+  bool causal = false;          ///< attention: a position sees itself and those before it
+  float drop_rate = 0;          ///< dropout, attention (of its probabilities): fraction of elements set to zero
+  std::uint32_t axis =
+      0;  ///< split, concat, slice, pad, all_gather, reduce_scatter, all_to_all (cut along it), exchange
+  std::uint32_t joined_axis = 0;  ///< all_to_all: the parts that come are joined along it
+  Border border{};                ///< pad, neighbour_exchange
+  /// Of communication and slice. Others know by it which part of a whole this rank has, if the group has several ranks:
+  ///  - token_embedding: of the rows of the table; tokens of other rows give zeros;
+  ///  - position_embedding, segment_embedding, rotary: of the positions of every sequence, `sequence` of which it has;
+  ///    the table is whole;
+  ///  - attention: of the positions. Keys and values of the group go round it as around a ring, so that the queries of
+  ///    this rank meet all of them;
+  ///  - batch_norm: of the samples and pixels of every channel. Statistics are those of the group.
+  Group group{};
+  std::vector<LossPart> loss_parts{};  ///< loss, binary_loss: of each input; empty: all are whole
+  Peer peer{};                         ///< send, receive
+  /// all_to_all: elements from each rank of the group to each other, rank by rank; empty: equal parts of what is cut.
+  std::vector<std::uint64_t> counts{};
+  std::uint32_t top_k = 1;            ///< route: gates of a row that are not 0
+  bool normalised = false;            ///< route: those add up to 1
+  float balance_weight = 0;           ///< route: of the loss that grows as its experts are used unevenly
+  bool dropless = false;              ///< dispatch: its capacity is no bound, but the rows that are expected
   std::uint32_t layer = no_layer;     ///< what pipelines are cut into, and what is recomputed as one
   std::uint32_t chunk = 0;            ///< of a rank that computes several parts of a network: the part it belongs to
   bool recompute = false;             ///< its outputs are not kept for the backward pass, which computes them again
@@ -134,7 +179,8 @@ struct Operator {
 
 struct Parameter {
   std::string name;  ///< "layer1.0.conv1.weight"
-  /// Convolution: out, in / groups, kernel, kernel; linear: out, in; table of an embedding: rows, features.
+  /// Convolution: out, in / groups, kernel, kernel; linear: out, in; of experts: experts, out, in; table of an
+  /// embedding: rows, features.
   std::vector<std::uint32_t> shape;
   std::uint64_t elements = 0;
   OperatorId owner = 0;                  ///< the first operator that has it
@@ -167,6 +213,8 @@ struct Graph {
   [[nodiscard]] const Shape& input_of(const Operator& op) const { return tensor(op.inputs.front()).shape; }
   [[nodiscard]] const Tensor& tensor(Value value) const { return operators[value.op].outputs[value.output]; }
   [[nodiscard]] std::uint64_t parameter_elements() const;
+  /// Of the parameters that a row meets: of experts, those that it is dispatched to.
+  [[nodiscard]] std::uint64_t active_parameter_elements() const;
   /// Whether back-propagation goes through each operator: it or one before it has parameters, or receives a tensor
   /// whose gradient its sender wants.
   [[nodiscard]] std::vector<bool> needs_gradient() const;
@@ -177,8 +225,23 @@ struct Graph {
   [[nodiscard]] std::vector<std::uint32_t> consumer_counts() const;
 };
 
-/// Weights behind one output element of a convolution or linear operator: input channels per group · window.
+/// Weights behind one output element of a convolution or linear operator, of experts too: input channels per group ·
+/// window.
 [[nodiscard]] std::uint64_t weights_per_output(const Graph& graph, const Operator& op);
+
+/// The gates that an operator on the rows of experts depends on: those of the dispatch before it.
+[[nodiscard]] const Operator& route_of(const Graph& graph, const Operator& op);
+
+/// Rows that each expert has place for: its even share of `tokens` · top_k rows times `factor`, rounded up. Throws
+/// Error(bad_input, "model") if the factor is not above 0.
+[[nodiscard]] std::uint32_t expert_capacity(std::uint64_t tokens, std::uint32_t experts, std::uint32_t top_k,
+                                            double factor);
+
+/// Features of a head of an attention's queries and keys, and of its values.
+[[nodiscard]] inline std::uint32_t value_width(const Operator& op) { return op.shape().channels() / op.heads; }
+[[nodiscard]] inline std::uint32_t key_width(const Operator& op) {
+  return op.key_width > 0 ? op.key_width : value_width(op);
+}
 
 /// Scores of an attention over all sequences and heads: one per pair of positions.
 [[nodiscard]] std::uint64_t attention_scores(const Operator& op);
@@ -188,15 +251,17 @@ struct Graph {
 /// that it reads, softmax cross-entropy 5 per logit, GELU 9 per element (tanh is one of them), other element-wise
 /// operators and embeddings 1; cutting, joining and communication none. Attention: its two products as 2 per
 /// multiply-add, the scores that a causal mask hides included, and 6 per score for the scaled softmax, 1 more with
-/// dropout. RMS norm 4 per element, SwiGLU 6, rotary positions 3; factorization 3 per element that it reads, the sum of
-/// rows 1; sigmoid cross-entropy 6 per logit.
+/// dropout. RMS norm 4 per element, SwiGLU 6, rotary positions 3 per element that is turned; factorization 3 per
+/// element that it reads, the sum of rows 1; sigmoid cross-entropy 6 per logit; gates 5 per logit and 1 more per
+/// choice, combining 2 per element of the experts' rows.
 [[nodiscard]] Flops forward_flops(const Graph& graph, const Operator& op);
 
 /// The same for the backward pass: twice the forward of a convolution or linear operator, once if its input needs no
 /// gradient; batch norm 11 per element, layer norm 15, GELU 17, max pooling 1 per output, average pooling 1 per
 /// element of the window, softmax and sigmoid cross-entropy 2 per logit, other element-wise operators and embeddings 1.
 /// Attention: four products and 5 per score, 1 more with dropout. RMS norm 9 per element, 3 without a gradient of its
-/// input, SwiGLU 12, rotary positions and tanh 3; factorization 2 per element that it read.
+/// input, SwiGLU 12, rotary positions and tanh 3; factorization 2 per element that it read; gates 5 per logit;
+/// combining 3 and dispatching 1 per element of the experts' rows.
 [[nodiscard]] Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gradient);
 
 /// 2 per multiply-add of the products of a convolution, linear operator or attention in the forward pass, however they

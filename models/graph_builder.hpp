@@ -28,6 +28,12 @@ struct AttentionOptions {
   float drop_rate = 0;  ///< of the probabilities
 };
 
+struct RouteOptions {
+  std::uint32_t top_k = 1;   ///< gates of a row that are kept
+  bool normalised = false;   ///< those are divided by their sum
+  float balance_weight = 0;  ///< of the loss of uneven use
+};
+
 /// Kind of the Error for an input image that is too small for the network's windows and strides.
 inline constexpr std::string_view small_input = "input-size";
 
@@ -92,15 +98,29 @@ class GraphBuilder {
   OperatorId class_token(std::string name, Value from);
   /// A row of channels for each pixel of an image.
   OperatorId patches(std::string name, Value from);
-  /// `from` has the features of `heads` heads of even size side by side.
-  OperatorId rotary(std::string name, Value from, std::uint32_t heads);
+  /// `from` has the features of `heads` heads of even size side by side, of each of which the last `turned` are turned;
+  /// 0: all.
+  OperatorId rotary(std::string name, Value from, std::uint32_t heads, std::uint32_t turned = 0);
+  /// Puts a row of `shared` behind the features of every head of a row of `from`.
+  OperatorId join_heads(std::string name, Value from, Value shared, std::uint32_t heads);
   /// `from` has the queries, keys and values side by side; the result has the features of the queries.
   OperatorId attention(std::string name, Value from, const AttentionOptions& options);
+  /// The result has the features of the values, of which a head may have others than of queries and keys.
   OperatorId attention(std::string name, Value queries, Value keys, Value values, const AttentionOptions& options);
   OperatorId select_rows(std::string name, Value from, std::uint32_t rows);
   OperatorId join_rows(std::string name, Value from);
   OperatorId sum_rows(std::string name, Value from, bool bias);
   OperatorId factorization(std::string name, Value from);
+
+  // Experts. What they work on is experts × capacity × features.
+  /// `logits`: one per row and expert. The gates have the same shape.
+  OperatorId route(std::string name, Value logits, const RouteOptions& options);
+  /// `capacity`: rows of each expert; later ones are dropped.
+  /// Unless it is dropless: then it is the rows that are expected.
+  OperatorId dispatch(std::string name, Value from, Value gates, std::uint32_t capacity, bool dropless = false);
+  /// `rows` as dispatch gives them; each expert has a weight of its own.
+  OperatorId expert_linear(std::string name, Value rows, std::uint32_t features);
+  OperatorId combine(std::string name, Value rows, Value gates);
 
   /// Cuts along an axis into equal parts, one output each.
   OperatorId split(std::string name, Value from, std::uint32_t axis, std::uint32_t parts);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t max_vocabulary = 1 << 24;
 constexpr std::uint32_t max_positions = 1 << 24;
+constexpr std::uint32_t max_features = 1 << 24;
 
 }  // namespace
 
@@ -130,13 +131,32 @@ OperatorId GraphBuilder::patches(std::string name, Value from) {
   return id;
 }
 
-OperatorId GraphBuilder::rotary(std::string name, Value from, std::uint32_t heads) {
+OperatorId GraphBuilder::rotary(std::string name, Value from, std::uint32_t heads, std::uint32_t turned) {
   const std::uint32_t features = shape(from).channels();
-  if (heads == 0 || features % (2 * heads) != 0) {
+  if (heads == 0 || features % heads != 0 || features / heads % 2 != 0) {
     bad_input("model", "{}: {} features are not {} heads of even size", name, features, heads);
+  }
+  if (turned % 2 != 0 || turned > features / heads) {
+    bad_input("model", "{}: {} features of a head of {} cannot be turned in pairs", name, turned, features / heads);
   }
   const std::uint32_t sequence = sequence_of(name, from);
   const OperatorId id = append_rows(std::move(name), OperatorKind::rotary, from, sequence, features);
+  graph_.operators[id].heads = heads;
+  graph_.operators[id].turned = turned;
+  return id;
+}
+
+OperatorId GraphBuilder::join_heads(std::string name, Value from, Value shared, std::uint32_t heads) {
+  const std::uint32_t sequence = sequence_of(name, from);
+  const std::uint32_t features = features_of(name, from);
+  const std::uint64_t joined = features + std::uint64_t{features_of(name, shared)} * heads;
+  if (heads == 0 || features % heads != 0 || joined > max_features || shape(from).batch() != shape(shared).batch()) {
+    bad_input("model", "{}: {} are not the rows of {} heads that {} can be joined to", name, to_string(shape(from)),
+              heads, to_string(shape(shared)));
+  }
+  const OperatorId id = append(std::move(name), OperatorKind::join_heads, {from, shared},
+                               {shape(from).batch(), static_cast<std::uint32_t>(joined)});
+  graph_.operators[id].sequence = sequence;
   graph_.operators[id].heads = heads;
   return id;
 }
@@ -175,12 +195,17 @@ OperatorId GraphBuilder::attention(std::string name, Value queries, Value keys, 
   const std::uint32_t kv_heads = options.kv_heads == 0 ? options.heads : options.kv_heads;
   const std::uint32_t features = shape(queries).channels();
   if (options.heads == 0 || options.heads % kv_heads != 0 || features % options.heads != 0 ||
-      shape(keys) != shape(values) || shape(keys).batch() != shape(queries).batch() ||
-      shape(keys).channels() != features / options.heads * kv_heads) {
+      shape(keys).batch() != shape(queries).batch() || shape(values).batch() != shape(queries).batch() ||
+      shape(keys).channels() != features / options.heads * kv_heads || shape(values).channels() % kv_heads != 0) {
     bad_input("model", "{}: queries of {} in {} heads do not meet keys of {} and values of {} in {} heads", name,
               to_string(shape(queries)), options.heads, to_string(shape(keys)), to_string(shape(values)), kv_heads);
   }
-  return append_attention(std::move(name), {queries, keys, values}, features, options);
+  const std::uint32_t width = features / options.heads;
+  const std::uint32_t value_width = shape(values).channels() / kv_heads;
+  const OperatorId id =
+      append_attention(std::move(name), {queries, keys, values}, options.heads * value_width, options);
+  if (width != value_width) graph_.operators[id].key_width = width;
+  return id;
 }
 
 OperatorId GraphBuilder::select_rows(std::string name, Value from, std::uint32_t rows) {

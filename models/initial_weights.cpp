@@ -21,7 +21,8 @@ Distribution distribution_of(const Graph& graph, std::uint32_t index) {
   const bool weight = index == owner.parameters.front();
   switch (owner.kind) {
     case OperatorKind::convolution:
-    case OperatorKind::linear: {
+    case OperatorKind::linear:
+    case OperatorKind::expert_linear: {
       const auto fan_in = static_cast<double>(weights_per_output(graph, owner));
       return {.spread = std::sqrt((weight ? 6 : 1) / fan_in)};
     }

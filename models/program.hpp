@@ -20,6 +20,7 @@ struct ParameterShare {
   std::uint64_t elements = 0;         ///< of the whole
   DataType used_as = DataType::fp32;  ///< type in which kernels read it
   std::uint32_t shards = 1;           ///< ranks that keep a part each
+  bool alone = false;                 ///< no other rank adds to its gradient
   bool borrowed = false;              ///< another stage owns it, and updates it
   bool gathered_each_use = false;     ///< by every pass that reads it, if it is gathered at all; else once per step
   bool sums_parts = false;            ///< each micro-batch reduces its gradient, and adds a part of it to a sum

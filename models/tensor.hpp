@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -21,8 +22,10 @@ class Shape {
   /// A scalar.
   Shape() = default;
   Shape(std::initializer_list<std::uint32_t> sizes) : sizes_(sizes) {}
+  explicit Shape(std::vector<std::uint32_t> sizes) : sizes_(std::move(sizes)) {}
 
   [[nodiscard]] std::size_t rank() const { return sizes_.size(); }
+  [[nodiscard]] const std::vector<std::uint32_t>& sizes() const { return sizes_; }
   /// 1 for an axis that the tensor does not have.
   [[nodiscard]] std::uint32_t size(std::size_t axis) const { return axis < sizes_.size() ? sizes_[axis] : 1; }
   void resize(std::size_t axis, std::uint32_t size) { sizes_.at(axis) = size; }

@@ -52,9 +52,9 @@ std::vector<Bytes> bytes_of_cuts(const models::Graph& network, const std::vector
 /// Tries cuts of a network.
 class Balancer {
  public:
-  Balancer(const models::Graph& network, const ParallelSpec& spec, Rank replicas, const device::Soc& soc,
+  Balancer(const hccl::ShardedGraph& network, const ParallelSpec& spec, const device::Soc& soc,
            const device::ProgramOptions& how, LinkTimes& links)
-      : network_(network), spec_(spec), replicas_(replicas), soc_(soc), how_(how), links_(links) {
+      : sharded_(network), network_(network.graph), spec_(spec), soc_(soc), how_(how), links_(links) {
     how_.sharding = {};
   }
 
@@ -112,33 +112,39 @@ class Balancer {
 
   Seconds step_of(const std::vector<std::uint32_t>& cut) {
     std::vector<hccl::StageProgram> programs;
-    for (const models::Graph& stage : cut_into_stages(network_, spec_, cut, replicas_)) {
+    for (const hccl::ShardedGraph& stage : cut_into_stages(sharded_, spec_, cut)) {
       std::vector<std::string> ignored;
-      programs.push_back(hccl::fuse_communication(make_program(stage, soc_, how_, ignored), {}));
+      programs.push_back(
+          hccl::fuse_communication(make_program(stage.graph, soc_, how_, ignored), {}, false, stage.mirrors));
+      programs.back().families = stage.families;
     }
     const auto unscheduled = [](const hccl::Communicator& /*group*/, const hccl::Operation& operation) {
       auto schedule = std::make_shared<hccl::Schedule>();
       static_cast<hccl::Operation&>(*schedule) = operation;
       return std::shared_ptr<const hccl::Schedule>(std::move(schedule));
     };
-    const Rank ranks = spec_.shape.stages * replicas_;
+    const Rank devices = sharded_.devices;
+    const Rank ranks = spec_.shape.stages * devices;
     const hccl::Plan plan = hccl::parallel_plan(programs, {.shape = spec_.shape, .ranks = ranks}, unscheduled);
     return walk(plan,
                 [&](const hccl::PlanTask& task, Rank rank) {
-                  const std::uint32_t stage = rank / replicas_;
+                  const std::uint32_t stage = rank / devices;
                   if (const auto* send = std::get_if<hccl::SendTask>(&task.work)) {
                     const auto peer = static_cast<Rank>(rank + send->offset);
-                    return links_.message(stage, peer / replicas_, plan.messages[send->message].bytes);
+                    return links_.message(stage, peer / devices, plan.messages[send->message].bytes);
                   }
                   const auto& call = std::get<hccl::CollectiveTask>(task.work);
-                  return links_.allreduce(stage, plan.collectives[call.collective].operation.payload());
+                  const hccl::PlannedCollective& collective = plan.collectives[call.collective];
+                  const std::vector<hccl::Communicator>& groups = plan.families[collective.family].groups;
+                  const double passes = collective.operation.collective == hccl::Collective::allreduce ? 2 : 1;
+                  return passes * links_.ring(groups, collective.operation.payload());
                 })
         .end;
   }
 
+  const hccl::ShardedGraph& sharded_;
   const models::Graph& network_;
   const ParallelSpec& spec_;
-  Rank replicas_;
   const device::Soc& soc_;
   device::ProgramOptions how_;
   LinkTimes& links_;
@@ -146,10 +152,10 @@ class Balancer {
 
 }  // namespace
 
-std::vector<std::uint32_t> balanced_layers(const models::Graph& network, const ParallelSpec& spec, Rank replicas,
+std::vector<std::uint32_t> balanced_layers(const hccl::ShardedGraph& network, const ParallelSpec& spec,
                                            const device::Soc& soc, const device::ProgramOptions& how,
                                            LinkTimes& links) {
-  return Balancer(network, spec, replicas, soc, how, links).best();
+  return Balancer(network, spec, soc, how, links).best();
 }
 
 }  // namespace hcclsim::study

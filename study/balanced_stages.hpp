@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "device/program.hpp"
-#include "models/graph.hpp"
+#include "hccl/parallel/sharding/sharded_graph.hpp"
 #include "study/link_times.hpp"
 #include "study/parallel_spec.hpp"
 
@@ -14,10 +14,10 @@ namespace hcclsim::study {
 /// Layers of each part such that the step is short. Cuts for which the slowest part is as fast as can be, with the time
 /// of its messages counted in several measures, and the even cut are tried: the Plan of each is walked with the times
 /// of its kernels, messages and reductions, each alone on its links, and the shortest step wins, the even cut among
-/// equals. `network` has the samples of a micro-batch; parameters count as whole. Throws Error(bad_input, "pipeline")
-/// if there are fewer layers than parts.
-[[nodiscard]] std::vector<std::uint32_t> balanced_layers(const models::Graph& network, const ParallelSpec& spec,
-                                                         Rank replicas, const device::Soc& soc,
-                                                         const device::ProgramOptions& how, LinkTimes& links);
+/// equals. `network` is what a device computes of a micro-batch; the replicas of parameters do not share them. Throws
+/// Error(bad_input, "pipeline") if there are fewer layers than parts.
+[[nodiscard]] std::vector<std::uint32_t> balanced_layers(const hccl::ShardedGraph& network, const ParallelSpec& spec,
+                                                         const device::Soc& soc, const device::ProgramOptions& how,
+                                                         LinkTimes& links);
 
 }  // namespace hcclsim::study

@@ -19,6 +19,7 @@
 #include "study/hbm_advice.hpp"
 #include "study/host_work.hpp"
 #include "study/link_times.hpp"
+#include "study/sharding.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -82,7 +83,7 @@ std::vector<std::string_view> variables_of(const RunSpec& spec) {
 
 device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus) {
   // In semi_auto_parallel and auto_parallel what follows a mirror divides, and a replica alone has no mirrors (R1.16).
-  const bool divides = !spec.is_graph_parallel() || npus / spec.parallel.shape.stages > 1;
+  const bool divides = !spec.is_graph_parallel() || spec.parallel.devices(npus) > 1;
   return {.precision = spec.precision,
           .optimizer = spec.optimizer,
           .gradient_type = spec.communication_type,
@@ -133,8 +134,9 @@ void require_no_operators(const RunSpec& spec, const std::string& gradients) {
 
 /// Of a step; where sizes do not go together the number that is asked for, so that the devices are judged first.
 std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
-  if (npus % spec.parallel.shape.stages != 0) return spec.parallel.micro_batches.value_or(1);
-  return spec.parallel.batch_sizes(spec.model.batch, npus / spec.parallel.shape.stages).micro_batches;
+  const ParallelSpec& parallel = spec.parallel;
+  if (npus % (parallel.shape.stages * parallel.operators.model) != 0) return parallel.micro_batches.value_or(1);
+  return parallel.batch_sizes(spec.model.batch, parallel.replicas(npus)).micro_batches;
 }
 
 }  // namespace
@@ -153,13 +155,12 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.skew = device::Skew(spec.skew, npus);
   training.faults = sim::FaultPlan::of(cluster, spec.faults, npus);
   check_compilation(spec, npus, micro_batches_of(spec, npus));
-  if (npus % spec.parallel.shape.stages != 0) {
-    bad_input("pipeline", "{} NPUs cannot be shared evenly by {} stages (--stages); accepted: {}", npus,
-              spec.parallel.shape.stages, fmt::join(hccl::divisors_of(npus), ", "));
-  }
-  batch = spec.parallel.batch_sizes(spec.model.batch, npus / spec.parallel.shape.stages);
+  spec.parallel.require_ranks(npus);
+  replicas = spec.parallel.replicas(npus);
+  batch = spec.parallel.batch_sizes(spec.model.batch, replicas);
   training.micro_batches = batch.micro_batches;
   compute_type = spec.precision.compute;
+  operators = spec.parallel.operators;
   sharing = name_of(spec.parallel.optimizer.kind);
   training.npus = npus;
   training.rank = spec.rank;
@@ -186,7 +187,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
     if (spec.compression.has_value()) {
       bad_input("unsupported",
                 "--compress is for data parallelism, whose gradients are reduced whole; leave out --stages, "
-                "--optimizer-parallel and --forward-only, or --compress");
+                "--model-parallel, --strategy, --optimizer-parallel and --forward-only, or --compress");
     }
     load_stages(spec);
     return;
@@ -325,12 +326,16 @@ void Experiment::split_gradients(const RunSpec& spec, const std::vector<hccl::Se
   }
 }
 
+std::uint32_t Experiment::samples_of_micro_batch(const RunSpec& spec) const {
+  return batch.micro_batch * (spec.parallel.operators.cuts() ? replicas : 1);
+}
+
 models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   models::ModelOptions options = spec.model;
-  options.batch = batch.micro_batch;
+  options.batch = samples_of_micro_batch(spec);
   models::Graph graph = models::make_model(options);
   layers = graph.layers;
-  check_dataset_cuts(spec, graph, npus / spec.parallel.shape.stages);
+  check_dataset_cuts(spec, graph, replicas);
   const bool forward_only = spec.parallel.forward_only;
   if (forward_only) graph = models::inference_graph(std::move(graph));
   const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
@@ -339,8 +344,7 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
     tokens_per_sample = graph.operators.front().shape().channels();
   }
   input = input_reading(spec, graph, batch, npus);
-  flops_per_sample =
-      (forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / batch.micro_batch;
+  flops_per_sample = (forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / graph.batch();
   return graph;
 }
 
@@ -358,9 +362,10 @@ void Experiment::load_stages(const RunSpec& spec) {
         "gradient_accumulation_shard has no effect: the step has one micro-batch and no pipeline, so no gradients are "
         "added up");
   }
-  LinkTimes links(cluster, npus / parallel.shape.stages);
-  stages = make_stages(graph, parallel, npus, soc, how, config.communicator_bytes(),
-                       spec.framework == Framework::mindspore, links, notes);
+  const hccl::ShardedGraph network = shard_network(graph, parallel, parallel.devices(npus), notes);
+  LinkTimes links(cluster, network.devices);
+  stages = make_stages(network, parallel, soc, how, config.communicator_bytes(), spec.framework == Framework::mindspore,
+                       links, notes);
   add_waiting_gradients(*stages, spec.hcom_parallel);
   recomputed_flops = stages->recomputed;
   const bool dealt = spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt;
@@ -379,7 +384,7 @@ void Experiment::load_stages(const RunSpec& spec) {
     }
     for (device::HbmAccount& account : stages->hbm) account.activations += training.result_bytes();
   }
-  const std::uint32_t stage = spec.rank / stages->replicas;
+  const std::uint32_t stage = spec.rank / stages->devices;
   program = stages->programs[stage].program;
   note_gradient_sync(spec, *program, notes);
   gradient_sizes = program->gradient_sizes();
@@ -390,7 +395,7 @@ void Experiment::load_stages(const RunSpec& spec) {
   check_memory(spec, stages->hbm);
   add_start_up(spec);
   add_host(spec);
-  if (stages->replicas > 1 && !spec.parallel.forward_only) {
+  if (training.replica_count() > 1 && !spec.parallel.forward_only) {
     note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                    topology_of(training.replicas(), cluster));
   }
@@ -398,7 +403,7 @@ void Experiment::load_stages(const RunSpec& spec) {
 
 void Experiment::check_memory(const RunSpec& spec, std::span<const device::HbmAccount> accounts) {
   const device::HbmAccount& fullest = *std::ranges::max_element(accounts, {}, &device::HbmAccount::peak);
-  const HbmSetting setting{.replicas = npus / spec.parallel.shape.stages,
+  const HbmSetting setting{.replicas = replicas,
                            .layers = layers,
                            .samples = batch.micro_batch,
                            .micro_batches = batch.micro_batches,
@@ -430,8 +435,10 @@ void Experiment::add_start_up(const RunSpec& spec) {
       if (kernel.launched == models::Launched::before_all) start_up[stage].copies.push_back(kernel);
     }
     if (!spec.parameter_broadcast) continue;
-    for (const models::ParameterShare& share : of_stage.parameters) {
-      if (share.shards == 1) start_up[stage].broadcast_elements += share.elements;
+    for (std::uint32_t number = 0; number < of_stage.parameters.size(); ++number) {
+      const models::ParameterShare& share = of_stage.parameters[number];
+      const bool cut = stages.has_value() && stages->graphs[stage].is_cut(number);
+      if (share.shards == 1 && !cut) start_up[stage].broadcast_elements += share.elements;
     }
   }
 }
@@ -458,7 +465,8 @@ models::Program Experiment::load_program(const RunSpec& spec) {
     return measured;
   }
   model = spec.model.name;
-  const models::Graph graph = cut_into_stages(network_of_micro_batch(spec), spec.parallel, {}, npus).front();
+  const models::Graph graph =
+      cut_into_stages(hccl::replicated(network_of_micro_batch(spec), npus), spec.parallel, {}).front().graph;
   if (spec.profiles.empty()) {
     if (!spec.profile_model.empty())
       bad_input("option", "--profile-model chooses a model of a file of --profile: give one");

@@ -33,6 +33,9 @@ struct Experiment : LoadedPlatform {
   /// The Plan of a step, which is not simulated.
   [[nodiscard]] hccl::Plan plan() { return plan_training(cluster, program, soc, training); }
 
+  /// Samples of the network that is cut into stages: of a micro-batch, of all replicas if its operators are cut.
+  [[nodiscard]] std::uint32_t samples_of_micro_batch(const RunSpec& spec) const;
+
   /// Whether times of kernels were measured, so that the cost model has no part in them.
   [[nodiscard]] bool measured_kernels() const { return profile.has_value() || has_measured_gradients; }
 
@@ -48,6 +51,7 @@ struct Experiment : LoadedPlatform {
   std::vector<Bytes> gradient_sizes;    ///< production order, as they are sent
   std::optional<Stages> stages;         ///< of ranks that differ in what they compute or keep
   BatchSizes batch{};                   ///< of a replica
+  Rank replicas = 1;                    ///< ranks, or groups of ranks that share operators, with samples of their own
   std::uint32_t layers = 0;             ///< of the network
   bool transformer = false;             ///< the network attends
   std::uint32_t tokens_per_sample = 0;  ///< of a transformer whose samples are tokens
@@ -55,6 +59,7 @@ struct Experiment : LoadedPlatform {
   Flops flops_per_sample = 0;           ///< of the products, forward and backward, nothing computed twice
   Flops recomputed_flops = 0;           ///< of the products that are, of a micro-batch on all stages
   DataType compute_type = DataType::fp16;  ///< of the products
+  OperatorParallel operators{};            ///< how operators are cut
   std::string sharing = "off";             ///< kind of optimizer parallelism
   std::string fusion;              ///< which tensors travel together, in words; empty: gradients are split as HCCL does
   std::string gradient_rule;       ///< MindSpore's rule for gradients, in words; empty: they are split as HCCL does

@@ -9,10 +9,10 @@
 namespace hcclsim::study {
 namespace {
 
-/// Numbers of each input that belong to the samples of a network: the samples themselves, and labels.
+/// Numbers of each input that belong to a sample of a network: the sample itself, and its labels.
 std::vector<std::uint64_t> elements_of_inputs(const RunSpec& spec, const models::Graph& network) {
-  std::vector<std::uint64_t> elements{network.operators.front().shape().elements()};
-  if (!spec.parallel.forward_only) elements.push_back(network.label_rows());
+  std::vector<std::uint64_t> elements{network.operators.front().shape().elements() / network.batch()};
+  if (!spec.parallel.forward_only) elements.push_back(network.label_rows() / network.batch());
   return elements;
 }
 
@@ -28,20 +28,21 @@ std::uint64_t slices_of(const RunSpec& spec, std::size_t input, Rank replicas) {
 
 InputReading input_reading(const RunSpec& spec, const models::Graph& network, const BatchSizes& batch, Rank npus) {
   constexpr Bytes bytes_of_number = 4;
-  const Rank replicas = npus / spec.parallel.shape.stages;
+  const Rank replicas = spec.parallel.replicas(npus);
+  const std::uint64_t samples = std::uint64_t{batch.micro_batch} * batch.micro_batches;
   InputReading reading{.by_strategy = spec.dataset_strategy_given, .whole = replicas > 1};
   const std::vector<std::uint64_t> elements = elements_of_inputs(spec, network);
   for (std::size_t input = 0; input < elements.size(); ++input) {
     const std::uint64_t slices = slices_of(spec, input, replicas);
     reading.whole = reading.whole && slices == 1;
-    const Bytes bytes = elements[input] * batch.micro_batches * replicas / slices * bytes_of_number;
+    const Bytes bytes = elements[input] * samples * replicas / slices * bytes_of_number;
     (input == 0 ? reading.sample_bytes : reading.label_bytes) += bytes;
   }
   reading.bytes = reading.sample_bytes + reading.label_bytes;
   // Cuts along other dimensions than the first one are of every sample.
   const bool cut = !spec.full_batch && spec.dataset_cuts.has_value();
   const std::uint64_t parts = cut ? spec.dataset_cuts->front().front() : slices_of(spec, 0, replicas);
-  reading.samples = std::uint64_t{batch.micro_batch} * batch.micro_batches * replicas / parts;
+  reading.samples = samples * replicas / parts;
   reading.all_ranks = reading.bytes * npus;
   return reading;
 }

@@ -1,19 +1,31 @@
 #include "study/link_times.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hcclsim::study {
 
 Seconds LinkTimes::message(std::uint32_t source, std::uint32_t destination, Bytes bytes) {
-  const Way& between = way(source, destination);
+  Flows flows;
+  for (Rank place = 0; place < devices_; ++place) {
+    flows.emplace_back(source * devices_ + place, destination * devices_ + place);
+  }
+  const Way& between = way(std::move(flows));
   return between.latency + static_cast<double>(bytes) * between.seconds_per_byte;
 }
 
-Seconds LinkTimes::allreduce(std::uint32_t stage, Bytes bytes) {
-  if (replicas_ == 1) return 0;
-  const Way& around = way(stage, stage);
-  const double steps = 2.0 * (replicas_ - 1);
-  return steps * (around.latency + static_cast<double>(bytes) / replicas_ * around.seconds_per_byte);
+Seconds LinkTimes::ring(const std::vector<hccl::Communicator>& groups, Bytes bytes) {
+  const std::size_t ranks = groups.front().ranks.size();
+  if (ranks == 1) return 0;
+  Flows flows;
+  for (const hccl::Communicator& group : groups) {
+    for (std::size_t member = 0; member < ranks; ++member) {
+      flows.emplace_back(group.ranks[member], group.ranks[(member + 1) % ranks]);
+    }
+  }
+  const Way& around = way(std::move(flows));
+  const auto steps = static_cast<double>(ranks - 1);
+  return steps * (around.latency + static_cast<double>(bytes) / static_cast<double>(ranks) * around.seconds_per_byte);
 }
 
 LinkTimes::Way LinkTimes::way_of(const Flows& flows) {
@@ -34,15 +46,9 @@ LinkTimes::Way LinkTimes::way_of(const Flows& flows) {
   return way;
 }
 
-const LinkTimes::Way& LinkTimes::way(std::uint32_t source, std::uint32_t destination) {
-  const auto [found, is_new] = ways_.try_emplace({source, destination});
-  if (!is_new) return found->second;
-  Flows flows;
-  for (Rank position = 0; position < replicas_; ++position) {
-    const Rank to = source == destination ? (position + 1) % replicas_ : position;
-    flows.emplace_back(source * replicas_ + position, destination * replicas_ + to);
-  }
-  found->second = way_of(flows);
+const LinkTimes::Way& LinkTimes::way(Flows flows) {
+  const auto [found, is_new] = ways_.try_emplace(std::move(flows));
+  if (is_new) found->second = way_of(found->first);
   return found->second;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "hccl/comm/communicator.hpp"
 #include "sim/cluster.hpp"
 
 /// About how long it takes to move bytes in and between the stages of a pipeline, with nothing else on the links: for
@@ -14,13 +15,14 @@ namespace hcclsim::study {
 
 class LinkTimes {
  public:
-  /// With `replicas` ranks per stage: rank r is in stage r / replicas.
-  LinkTimes(sim::Cluster& cluster, Rank replicas) : cluster_(cluster), replicas_(replicas) {}
+  /// With `devices` ranks per stage: rank r is in stage r / devices.
+  LinkTimes(sim::Cluster& cluster, Rank devices) : cluster_(cluster), devices_(devices) {}
 
   /// Of a message from every rank of a stage to the one with its position in another, all at once.
   [[nodiscard]] Seconds message(std::uint32_t source, std::uint32_t destination, Bytes bytes);
-  /// Of an allreduce of the ranks of a stage, in a ring.
-  [[nodiscard]] Seconds allreduce(std::uint32_t stage, Bytes bytes);
+  /// Until every rank of a group has passed its share of the bytes all around the group, in rings of all groups at
+  /// once: half of an allreduce.
+  [[nodiscard]] Seconds ring(const std::vector<hccl::Communicator>& groups, Bytes bytes);
 
  private:
   using Flows = std::vector<std::pair<Rank, Rank>>;
@@ -30,12 +32,12 @@ class LinkTimes {
   };
   /// Of flows that move at once.
   [[nodiscard]] Way way_of(const Flows& flows);
-  /// From the ranks of a stage to those of another; of a stage to itself: from each to the next.
-  const Way& way(std::uint32_t source, std::uint32_t destination);
+  /// Those that were asked for before are known.
+  const Way& way(Flows flows);
 
   sim::Cluster& cluster_;
-  Rank replicas_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Way> ways_;
+  Rank devices_;
+  std::map<Flows, Way> ways_;
 };
 
 }  // namespace hcclsim::study

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "hccl/parallel/fusion.hpp"
@@ -19,6 +20,19 @@ struct BatchSizes {
   std::uint32_t micro_batches = 1;
 };
 
+/// How operators are cut over the devices of a stage: rank = stage, then the part of the samples, then the part of the
+/// operators, which varies fastest.
+struct OperatorParallel {
+  std::uint32_t model = 1;              ///< devices that share the operators of a layer: its heads and its features
+  std::optional<std::uint32_t> data{};  ///< devices that have samples of their own, to be checked against the others
+  bool sequence = false;    ///< what the devices would compute alike between these operators, they share by rows
+  bool vocabulary = false;  ///< they share the table of tokens, the logits and the loss
+  bool all_to_all = false;  ///< a cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)
+  std::string strategy{};   ///< file of strategies of single operators, which count before all of these; empty: none
+
+  [[nodiscard]] bool cuts() const { return model > 1 || !strategy.empty(); }
+};
+
 struct ParallelSpec {
   hccl::PipelineShape shape{};  ///< but for its micro-batches, which follow from what is given of these:
   bool batch_given = false;     ///< RunSpec::model has the samples that a replica trains on in a step
@@ -28,6 +42,7 @@ struct ParallelSpec {
   std::optional<std::uint32_t> global_batch{};           ///< samples of all replicas in a step
   std::vector<std::uint32_t> stage_layers{};             ///< of each part of a pipeline; empty: the same number for all
   bool balanced = false;  ///< in place of these: so that the step is short (study/balanced_stages.hpp)
+  OperatorParallel operators{};
   hccl::OptimizerParallel optimizer{};
   std::optional<bool> accumulation_shard{};  ///< sums of gradients are kept in parts; none: off
   hccl::Recompute recompute{};
@@ -47,9 +62,16 @@ struct ParallelSpec {
   /// Error(bad_input) of kind "value-error" if parts are not equal, "option" if sizes contradict each other.
   [[nodiscard]] BatchSizes batch_sizes(std::uint32_t batch, Rank replicas) const;
 
+  /// Ranks that compute a stage.
+  [[nodiscard]] Rank devices(Rank npus) const { return npus / shape.stages; }
+  /// Devices of a stage, or groups of them that share operators, that have samples of their own.
+  [[nodiscard]] Rank replicas(Rank npus) const { return devices(npus) / operators.model; }
+  /// Throws Error(bad_input) of kind "pipeline" or "option" if so many NPUs cannot be spread like that.
+  void require_ranks(Rank npus) const;
+
   /// Whether ranks differ in what they compute or keep.
   [[nodiscard]] bool has_stages() const {
-    return shape.stages > 1 || optimizer.kind != hccl::OptimizerParallelKind::off || forward_only;
+    return shape.stages > 1 || optimizer.kind != hccl::OptimizerParallelKind::off || forward_only || operators.cuts();
   }
 };
 

@@ -13,6 +13,7 @@
 #include "hccl/parallel/fusion_index.hpp"
 #include "hccl/parallel/live_memory.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
+#include "hccl/parallel/sharding/kept_slices.hpp"
 #include "study/balanced_stages.hpp"
 
 namespace hcclsim::study {
@@ -32,12 +33,12 @@ void require_matched(const models::Graph& graph, const ParallelSpec& spec, const
             graph.title, name, fmt::join(kinds, ", "), did_you_mean(name, candidates));
 }
 
-std::vector<std::uint32_t> layers_of_parts(const models::Graph& graph, const ParallelSpec& spec, Rank replicas,
+std::vector<std::uint32_t> layers_of_parts(const hccl::ShardedGraph& network, const ParallelSpec& spec,
                                            const device::Soc& soc, const device::ProgramOptions& how,
                                            LinkTimes& links) {
   const std::uint32_t parts = spec.shape.stages * spec.shape.chunks;
-  if (spec.balanced) return balanced_layers(graph, spec, replicas, soc, how, links);
-  if (spec.stage_layers.empty()) return hccl::even_parts(graph.layers, spec.shape.stages, spec.shape.chunks);
+  if (spec.balanced) return balanced_layers(network, spec, soc, how, links);
+  if (spec.stage_layers.empty()) return hccl::even_parts(network.graph.layers, spec.shape.stages, spec.shape.chunks);
   if (spec.stage_layers.size() != parts) {
     bad_input("pipeline", "--stage-layers has {} numbers; {} stages of {} chunks need {}", spec.stage_layers.size(),
               spec.shape.stages, spec.shape.chunks, parts);
@@ -49,7 +50,7 @@ void refuse_partial_norms(const device::ProgramOptions& how) {
   if (how.optimizer != models::Optimizer::lars && how.optimizer != models::Optimizer::lamb) return;
   bad_input("unsupported",
             "{} needs the norm of every whole parameter, of which a rank has a part only; choose another optimizer, or "
-            "optimizer parallel off",
+            "optimizer parallel off and operators that are not cut",
             name_of(how.optimizer));
 }
 
@@ -112,12 +113,53 @@ Bytes most_gathered(const hccl::StageProgram& stage) {
   return most;
 }
 
-/// Communicators of a rank: messages, replicas, those that share parameters, and those with the same parts.
-std::uint32_t communicators_of(const Stages& stages, const ParallelSpec& spec) {
+/// Communicators of a rank of a stage: messages, groups that operators name, and of parameters those that have the same
+/// of them, those that share them, and those with the same parts.
+std::uint32_t communicators_of(const Stages& stages, const hccl::StageProgram& stage, const ParallelSpec& spec) {
   std::uint32_t count = spec.shape.stages > 1 ? 1 : 0;
-  if (stages.replicas > 1) ++count;
-  if (stages.shard_ranks > 1 && stages.shard_ranks < stages.replicas) count += 2;
+  const auto add = [&](Rank ranks, bool shared) {
+    if (ranks > 1) ++count;
+    if (shared && stages.shard_ranks > 1 && stages.shard_ranks < ranks) count += 2;
+  };
+  if (stage.families.empty()) {
+    add(stages.devices, true);
+    return count;
+  }
+  std::vector<bool> named(stage.families.size(), false);
+  for (const models::Kernel& kernel : stage.program->micro_batch()) {
+    const models::OperatorKind kind = kernel.communication.kind;
+    const bool message = kind == models::OperatorKind::send || kind == models::OperatorKind::receive;
+    if (kernel.kind == models::KernelClass::communication && !message) named[kernel.communication.group.family] = true;
+  }
+  std::vector<bool> sums(stage.families.size(), false);
+  for (const hccl::Reduction& reduction : stage.reductions) sums[reduction.copies] = true;
+  for (std::size_t family = 0; family < named.size(); ++family) {
+    if (named[family] || sums[family]) add(static_cast<Rank>(stage.families[family].front().size()), sums[family]);
+  }
   return count;
+}
+
+/// How the devices of a stage hold its parameters.
+std::vector<hccl::ParameterCopies> copies_of(const hccl::ShardedGraph& stage) {
+  std::vector<hccl::ParameterCopies> copies;
+  for (std::uint32_t number = 0; number < stage.mirrors.size(); ++number) {
+    copies.push_back({stage.copies(number), stage.parameters[number].shape.elements()});
+  }
+  return copies;
+}
+
+models::ShardingOptions sharding_of(const hccl::ShardedGraph& stage, const ParallelSpec& spec, std::uint32_t number,
+                                    Bytes element, std::vector<std::string>& notes) {
+  models::ShardingOptions sharding =
+      hccl::share_parameters(stage.graph, spec.optimizer, stage.devices, element, notes, copies_of(stage));
+  for (const std::uint32_t mirror : stage.mirrors) {
+    sharding.alone.push_back(mirror == hccl::ShardedGraph::no_family);
+  }
+  const std::uint32_t count = spec.shape.stages;
+  if (spec.parallel_optimizer_comm_recompute && count == 1 && sharding.kind == models::Sharding::weights) {
+    sharding.gathered_again = hccl::parameters_of_recomputed_layers(stage.graph, spec.recompute, number, count);
+  }
+  return sharding;
 }
 
 }  // namespace
@@ -148,7 +190,7 @@ void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::s
   if (spec.parallel_optimizer_comm_recompute && spec.shape.stages > 1) {
     notes.emplace_back("parallel_optimizer_comm_recompute is ignored in a pipeline, as MindSpore does");
   }
-  if (spec.recompute_slice_activation || !spec.mp_comm_recompute) {
+  if (!spec.operators.cuts() && (spec.recompute_slice_activation || !spec.mp_comm_recompute)) {
     notes.push_back(fmt::format("{} has no effect: no operator is cut over ranks, so that layers have no collectives",
                                 spec.mp_comm_recompute ? "recompute_slice_activation" : "mp_comm_recompute"));
   }
@@ -162,17 +204,17 @@ hccl::FusionRules asked_rules(const ParallelSpec& spec) {
   return rules;
 }
 
-std::vector<models::Graph> cut_into_stages(const models::Graph& graph, const ParallelSpec& spec,
-                                           std::span<const std::uint32_t> layers_of_parts, Rank replicas) {
+std::vector<hccl::ShardedGraph> cut_into_stages(const hccl::ShardedGraph& network, const ParallelSpec& spec,
+                                                std::span<const std::uint32_t> layers_of_parts) {
   const std::uint32_t count = spec.shape.stages;
-  std::vector<models::Graph> graphs{graph};
-  if (count > 1) graphs = hccl::stage_graphs(graph, layers_of_parts, count, replicas);
+  std::vector<hccl::ShardedGraph> stages = hccl::sharded_stages(network, layers_of_parts, count);
   std::vector<bool> matched;
   for (std::uint32_t number = 0; number < count; ++number) {
-    hccl::mark_recomputed(graphs[number], spec.recompute, number, count, matched);
+    hccl::mark_recomputed(stages[number].graph, spec.recompute, number, count, matched, spec.mp_comm_recompute);
+    if (spec.recompute_slice_activation) hccl::slice_kept_activations(stages[number]);
   }
-  require_matched(graph, spec, matched);
-  return graphs;
+  require_matched(network.graph, spec, matched);
+  return stages;
 }
 
 Flops recomputed_flops(const models::Graph& graph, const models::Program& program, bool causal) {
@@ -189,35 +231,28 @@ bool reduces_as_gathered(const ParallelSpec& spec, std::uint32_t micro_batches) 
   return spec.optimizer.kind == hccl::OptimizerParallelKind::on && spec.shape.stages == 1 && micro_batches == 1;
 }
 
-Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank npus, const device::Soc& soc,
+Stages make_stages(const hccl::ShardedGraph& network, const ParallelSpec& spec, const device::Soc& soc,
                    const device::ProgramOptions& how, Bytes communicator, bool by_parameter, LinkTimes& links,
                    std::vector<std::string>& notes) {
   hccl::require_shape(spec.shape);
   const std::uint32_t count = spec.shape.stages;
-  if (npus % count != 0) {
-    internal_error("{} NPUs cannot be shared evenly by {} stages", npus, count);
-  }
   Stages stages;
-  stages.replicas = npus / count;
-  stages.shard_ranks = hccl::shard_ranks(spec.optimizer, stages.replicas);
+  stages.devices = network.devices;
+  stages.shard_ranks = hccl::shard_ranks(spec.optimizer, stages.devices);
   if (spec.optimizer.kind == hccl::OptimizerParallelKind::on && spec.optimizer.shard == 1U) {
     notes.push_back(fmt::format("optimizer parallel: a shard size of 1 is ignored, as MindSpore does; it is {}",
                                 stages.shard_ranks));
   }
-  if (count > 1) stages.layers_of_parts = layers_of_parts(graph, spec, stages.replicas, soc, how, links);
-  const std::vector<models::Graph> graphs = cut_into_stages(graph, spec, stages.layers_of_parts, stages.replicas);
-  note_idle_ids(graph, spec, notes);
+  if (count > 1) stages.layers_of_parts = layers_of_parts(network, spec, soc, how, links);
+  stages.graphs = cut_into_stages(network, spec, stages.layers_of_parts);
+  note_idle_ids(network.graph, spec, notes);
   for (std::uint32_t number = 0; number < count; ++number) {
+    const hccl::ShardedGraph& part = stages.graphs[number];
     device::ProgramOptions options = how;
-    options.sharding =
-        hccl::share_parameters(graphs[number], spec.optimizer, stages.replicas, size_of(how.precision.weight), notes);
-    if (options.sharding.kind != models::Sharding::none) refuse_partial_norms(how);
-    if (spec.parallel_optimizer_comm_recompute && count == 1 && options.sharding.kind == models::Sharding::weights) {
-      options.sharding.gathered_again =
-          hccl::parameters_of_recomputed_layers(graphs[number], spec.recompute, number, count);
-    }
-    models::Program program = make_program(graphs[number], soc, options, notes);
-    stages.recomputed += recomputed_flops(graphs[number], program, spec.causal_flops);
+    options.sharding = sharding_of(part, spec, number, size_of(how.precision.weight), notes);
+    if (options.sharding.kind != models::Sharding::none || !part.mirrors.empty()) refuse_partial_norms(how);
+    models::Program program = make_program(part.graph, soc, options, notes);
+    stages.recomputed += recomputed_flops(part.graph, program, spec.causal_flops);
     if (by_parameter) order_updates_by_parameter(program);
     hccl::FusionRules fusion = rules_of_stage(program, number, spec, notes);
     const bool as_gathered =
@@ -227,11 +262,12 @@ Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank np
           "fusion of reduce-scatters has no effect: without --micro-batches and --stages they travel as the allgathers "
           "whose gradients they are");
     }
-    stages.programs.push_back(fuse_communication(std::move(program), fusion, as_gathered));
+    stages.programs.push_back(fuse_communication(std::move(program), fusion, as_gathered, part.mirrors));
+    stages.programs.back().families = part.families;
     if (as_gathered) fusion.reduce_scatter = fusion.allgather;
     stages.fusion = std::move(fusion);
     const hccl::StageProgram& stage = stages.programs.back();
-    device::HbmAccount hbm = device::hbm_account(*stage.program, communicator * communicators_of(stages, spec));
+    device::HbmAccount hbm = device::hbm_account(*stage.program, communicator * communicators_of(stages, stage, spec));
     hbm.gathered += most_gathered(stage);
     if (count > 1) hbm.activations = hccl::live_peak(*stage.program, cells_of_stage(spec.shape, number)).bytes;
     stages.hbm.push_back(hbm);

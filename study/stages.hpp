@@ -7,6 +7,7 @@
 #include "device/hbm.hpp"
 #include "device/program.hpp"
 #include "hccl/parallel/parallel_plan.hpp"
+#include "hccl/parallel/sharding/sharded_stages.hpp"
 #include "models/graph.hpp"
 #include "study/link_times.hpp"
 #include "study/parallel_spec.hpp"
@@ -15,13 +16,14 @@
 namespace hcclsim::study {
 
 struct Stages {
+  std::vector<hccl::ShardedGraph> graphs;  ///< that a device of each stage computes
   std::vector<hccl::StageProgram> programs;
   std::vector<device::HbmAccount> hbm;         ///< of an NPU of each stage
   hccl::FusionRules fusion;                    ///< by which their collectives are fused
   std::vector<std::uint32_t> layers_of_parts;  ///< of a pipeline
-  Rank replicas = 1;                           ///< of each stage
-  Rank shard_ranks = 1;                        ///< of them, those that share parameters
-  Flops recomputed = 0;                        ///< of products of a micro-batch that the backward pass computes again
+  Rank devices = 1;                            ///< of each stage
+  Rank shard_ranks = 1;                        ///< of them, those that share parameters, where so many have them
+  Flops recomputed = 0;  ///< of products of a micro-batch that the backward passes of a device of each compute again
 };
 
 /// Adds to the memory of each stage the gradients that wait until they are reduced, beside the backward pass or,
@@ -36,9 +38,10 @@ void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::s
 /// mode: one allreduce unless it is told otherwise, and a size cuts behind the gradient that goes beyond it.
 [[nodiscard]] hccl::FusionRules asked_rules(const ParallelSpec& spec);
 
-/// The graphs of the stages, with what is recomputed marked; of one stage the network itself.
-[[nodiscard]] std::vector<models::Graph> cut_into_stages(const models::Graph& graph, const ParallelSpec& spec,
-                                                         std::span<const std::uint32_t> layers_of_parts, Rank replicas);
+/// The stages, with what is recomputed marked; of one stage the network itself.
+[[nodiscard]] std::vector<hccl::ShardedGraph> cut_into_stages(const hccl::ShardedGraph& network,
+                                                              const ParallelSpec& spec,
+                                                              std::span<const std::uint32_t> layers_of_parts);
 
 /// Operations of the products of a graph that its program computes again; product_flops() has them.
 [[nodiscard]] Flops recomputed_flops(const models::Graph& graph, const models::Program& program, bool causal);
@@ -47,12 +50,12 @@ void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::s
 /// AllGather, unless sums of gradients come between them.
 [[nodiscard]] bool reduces_as_gathered(const ParallelSpec& spec, std::uint32_t micro_batches);
 
-/// `graph` is the network with the samples of one micro-batch, `communicator` the bytes of one communicator's buffers.
-/// `by_parameter`: updates come in the order of parameters, not of gradients. `links` are asked if stages are to be
-/// balanced. What the user should know is added to
-/// `notes`. Throws Error(bad_input) of the kinds "pipeline", "option", "unsupported".
-[[nodiscard]] Stages make_stages(const models::Graph& graph, const ParallelSpec& spec, Rank npus,
-                                 const device::Soc& soc, const device::ProgramOptions& how, Bytes communicator,
-                                 bool by_parameter, LinkTimes& links, std::vector<std::string>& notes);
+/// `network` is what a device of each stage would compute of one micro-batch if it were not cut into stages,
+/// `communicator` the bytes of one communicator's buffers. `by_parameter`: updates come in the order of parameters, not
+/// of gradients. `links` are asked if stages are to be balanced. What the user should know is added to `notes`. Throws
+/// Error(bad_input) of the kinds "pipeline", "option", "unsupported".
+[[nodiscard]] Stages make_stages(const hccl::ShardedGraph& network, const ParallelSpec& spec, const device::Soc& soc,
+                                 const device::ProgramOptions& how, Bytes communicator, bool by_parameter,
+                                 LinkTimes& links, std::vector<std::string>& notes);
 
 }  // namespace hcclsim::study

@@ -118,6 +118,7 @@ Json to_json(const Rows& rows) {
 }
 
 Json shape_of(const models::Shape& shape) {
+  if (shape.rank() == 3) return {shape.size(0), shape.size(1), shape.size(2)};
   if (shape.image() == 1) return {shape.batch(), shape.channels()};
   return {shape.batch(), shape.channels(), shape.height(), shape.width()};
 }
@@ -227,6 +228,7 @@ Json summary_json(const LoweredModel& model) {
             {"amp", to_string(model.precision)},
             {"optimizer", models::name_of(model.optimizer)},
             {"parameters", model.graph.parameter_elements()},
+            {"active_parameters", model.graph.active_parameter_elements()},
             {"parameter_tensors", model.graph.parameters.size()},
             {"gradient_bytes", model.gradient_bytes()},
             {"forward_flops", static_cast<std::uint64_t>(model.flops(Phase::forward))},
@@ -252,6 +254,8 @@ std::string summary_text(const LoweredModel& model) {
       fmt::format("Parameters  {} in {} tensors, gradients {:.2f} MB {}\n", with_thousands(graph.parameter_elements()),
                   graph.parameters.size(), static_cast<double>(model.gradient_bytes()) / 1e6,
                   hcclsim::name_of(model.program.gradients.front().dtype));
+  const std::uint64_t active = graph.active_parameter_elements();
+  if (active < graph.parameter_elements()) text += fmt::format("Active      {} for a token\n", with_thousands(active));
   text += fmt::format("GFLOP       forward {:.3f}, backward {:.3f}\n", model.flops(Phase::forward) / giga,
                       model.flops(Phase::backward) / giga);
   text += fmt::format("Kernels     {} = forward {}, backward {}, update {}\n", model.program.kernels.size(),

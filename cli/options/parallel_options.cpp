@@ -12,6 +12,29 @@ namespace {
 
 constexpr std::uint64_t most_stages = 4096;
 constexpr std::uint64_t most_micro_batches = 65536;
+constexpr std::uint64_t most_model_ranks = 16384;
+
+void add_operator_options(Command& command, study::OperatorParallel& operators) {
+  command
+      .add("--model-parallel,--tp", whole_number(operators.model, 1, most_model_ranks),
+           "Neighbouring ranks that share the operators of a transformer: attention by heads, linear operators by "
+           "features")
+      .with_default();
+  command.add("--data-parallel,--dp", whole_number(operators.data, 1, UINT32_MAX),
+              "Checks: ranks, or groups that share operators, with samples of their own = NPUs / stages / "
+              "--model-parallel");
+  command
+      .add("--sequence-parallel", on_off_or_python(operators.sequence),
+           "These ranks share by rows what they would compute alike: norms, dropouts and residual sums")
+      .with_default();
+  command
+      .add("--vocabulary-parallel", on_off_or_python(operators.vocabulary),
+           "These ranks share the table of tokens, the logits and the loss")
+      .with_default();
+  command.add("--strategy", read_file(operators.strategy),
+              "How single operators are cut, before the options above: TOML of patterns such as \"h.*.mlp.c_fc\" = "
+              "[[2, 1], [4, 1]], or MindSpore's checkpoint of strategies, JSON or ProtoBuf");
+}
 
 void finish_forward_only(const OptionOrigins& origins, study::RunSpec& spec) {
   constexpr std::array of_training{"optimizer-parallel",
@@ -65,9 +88,11 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
   const study::ParallelSpec& parallel = spec.parallel;
   constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "split-group",
                                            "group", "gradients",     "profile",      "explain"};
-  const char* const spread = parallel.forward_only       ? "--forward-only"
-                             : parallel.shape.stages > 1 ? "--stages"
-                                                         : "--optimizer-parallel";
+  const char* const spread = parallel.forward_only                  ? "--forward-only"
+                             : parallel.shape.stages > 1            ? "--stages"
+                             : parallel.operators.model > 1         ? "--model-parallel"
+                             : !parallel.operators.strategy.empty() ? "--strategy"
+                                                                    : "--optimizer-parallel";
   for (const char* const option : of_data_parallelism) {
     if (!parallel.has_stages() || !origins.given(option)) continue;
     bad_input("option", "{} does not go with {}", origins.name(option), spread);
@@ -82,7 +107,9 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
 void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options) {
   study::ParallelSpec& parallel = spec.parallel;
   command.begin_group("How the step is spread");
-  command.add("--stages", whole_number(parallel.shape.stages, 1, most_stages), "Stages of a pipeline").with_default();
+  command.add("--stages,--pp", whole_number(parallel.shape.stages, 1, most_stages), "Stages of a pipeline")
+      .with_default();
+  add_operator_options(command, parallel.operators);
   command.add("--micro-batches", whole_number(parallel.micro_batches, 1, most_micro_batches),
               "Parts of the batch that pass through the pipeline one behind the other [1]");
   command.add("--micro-batch-size", whole_number(parallel.micro_batch_size, 1, 65536),
@@ -203,8 +230,18 @@ void require_effect(const OptionOrigins& origins, const study::RunSpec& spec) {
     if (parallel.shape.stages > 1 || !origins.given(option)) continue;
     bad_input("option", "{} is of a pipeline: it needs --stages of 2 or more", origins.name(option));
   }
+  for (const char* const option : {"sequence-parallel", "vocabulary-parallel"}) {
+    if (parallel.operators.model > 1 || !origins.given(option)) continue;
+    bad_input("option", "{} is of ranks that share operators: it needs --model-parallel of 2 or more",
+              origins.name(option));
+  }
   using enum hccl::OptimizerParallelKind;
   const hccl::OptimizerParallelKind kind = parallel.optimizer.kind;
+  if (kind == dealt && parallel.operators.cuts()) {
+    bad_input("option",
+              "--optimizer-parallel dealt is of data parallelism: it goes neither with --model-parallel nor "
+              "with --strategy");
+  }
   const char* const shard = "gradient-accumulation-shard";
   if (!origins.given(shard)) return;
   const bool parts = parallel.accumulation_shard.value_or(false);

@@ -26,6 +26,11 @@ Seconds duration(const std::string& text) {
 
 /// Of what a step without servers has, and one with them has not.
 constexpr auto not_of_servers = std::to_array<const char*>({"stages",
+                                                            "model-parallel",
+                                                            "data-parallel",
+                                                            "sequence-parallel",
+                                                            "vocabulary-parallel",
+                                                            "strategy",
                                                             "micro-batches",
                                                             "micro-batch-size",
                                                             "global-batch",

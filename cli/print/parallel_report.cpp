@@ -165,6 +165,16 @@ std::string sharing_text(const study::ParallelResult& parallel) {
   return text;
 }
 
+/// ", operators shared by 4 ranks, norms and sums by rows".
+std::string operators_text(const study::OperatorParallel& operators) {
+  std::string text;
+  if (operators.model > 1) text += fmt::format(", operators shared by {} ranks", operators.model);
+  if (operators.sequence) text += ", sequence parallel";
+  if (operators.vocabulary) text += ", vocabulary parallel";
+  if (!operators.strategy.empty()) text += ", strategies of " + operators.strategy;
+  return text;
+}
+
 }  // namespace
 
 std::string parallel_head(const RunReport& report) {
@@ -180,6 +190,7 @@ std::string parallel_head(const RunReport& report) {
   } else {
     text += fmt::format("{} replicas", parallel.data);
   }
+  text += operators_text(parallel.operators);
   if (parallel.sharing != "off") text += ", " + sharing_text(parallel);
   const std::uint64_t samples = std::uint64_t{parallel.micro_batch} * shape.micro_batches;
   if (shape.forward_only) {
@@ -202,7 +213,7 @@ std::string parallel_text(const RunReport& report) {
     text += fmt::format("With links that take no time: {} ms\n", milliseconds(parallel.ideal));
   }
   text += memory_line(report);
-  const std::uint32_t stage = parallel.shape.stages > 1 ? report.rank / parallel.data : 0;
+  const std::uint32_t stage = report.rank / parallel.stages.front().ranks;
   text += traffic_table(parallel, stage);
   if (report.explain_memory) text += peak_table(report);
   return text;
@@ -245,7 +256,7 @@ Json throughput_json(const study::Throughput& throughput) {
 void add_parallel_json(Json& json, const RunReport& report) {
   const study::ParallelResult& parallel = *report.parallel;
   json["parallel"] = {{"data", parallel.data},
-                      {"model", 1},
+                      {"model", parallel.operators.model},
                       {"stages", parallel.shape.stages},
                       {"micro_batches", parallel.shape.micro_batches},
                       {"micro_batch_size", parallel.micro_batch},
@@ -255,6 +266,9 @@ void add_parallel_json(Json& json, const RunReport& report) {
                       {"optimizer_parallel", parallel.sharing},
                       {"shard_ranks", parallel.shard},
                       {"ideal_step_s", parallel.ideal}};
+  if (parallel.operators.sequence) json["parallel"]["sequence_parallel"] = true;
+  if (parallel.operators.vocabulary) json["parallel"]["vocabulary_parallel"] = true;
+  if (!parallel.operators.strategy.empty()) json["parallel"]["strategy"] = parallel.operators.strategy;
   if (parallel.shape.forward_only) json["parallel"]["forward_only"] = true;
   if (report.input.has_value()) {
     json["parallel"]["input_bytes_per_rank"] = report.input->bytes;

@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "device/numerics/loops/rounding.hpp"
 #include "device/numerics/parameter_slot.hpp"
+#include "device/numerics/tensor_part.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "models/data/batch.hpp"
 #include "models/graph.hpp"
@@ -28,6 +29,9 @@
 /// AVX-512. With `round` everything is computed in fp32, on any processor, and rounded wherever a device would store it
 /// as fp16 or bf16: the input, every operator's output, and every gradient, also those of parameters.
 ///
+/// A network may have collectives in it: it is what one rank of several computes. Its passes stop before each of them;
+/// the caller moves the numbers between the ranks' workspaces, and each of them goes on with the next part of its pass.
+///
 /// Everything runs on the calling thread alone and always gives the same bits on the same processor.
 namespace hcclsim::device {
 
@@ -47,6 +51,27 @@ struct ComputationOptions {
 /// Whether this processor computes in bf16.
 [[nodiscard]] bool bf16_supported();
 
+/// A part of a forward or backward pass through one chunk of a network of which a rank has several (Operator::chunk):
+/// up to the first collective, from there to the next one, …
+struct Pass {
+  bool backward = false;
+  std::uint32_t chunk = 0;
+  std::uint32_t part = 0;
+};
+
+/// A collective between two parts of a pass: that of the operator, or its dual for the gradient. Blocks of a rank, as
+/// a Schedule sees them, follow each other.
+struct Exchange {
+  models::OperatorId op = 0;
+  bool gradient = false;
+  std::uint32_t number = 0;  ///< of those that the operator has in this direction
+  // Elements: fp32, in Workspace::sent() and received().
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+
+  bool operator==(const Exchange&) const = default;
+};
+
 class Computation {
  public:
   /// Prepares everything, which takes tens of milliseconds for a network like ResNet50. `production_order`: all
@@ -63,6 +88,11 @@ class Computation {
 
   /// Whether samples or labels of a batch go into it; a stage of a pipeline may have neither.
   [[nodiscard]] bool reads_batch() const;
+
+  /// Chunks, each with passes of its own.
+  [[nodiscard]] std::uint32_t chunks() const;
+  /// Of all parts of the pass: number i is between parts i and i + 1.
+  [[nodiscard]] std::span<const Exchange> exchanges(Pass pass) const;
 
   /// What a Workspace allocates.
   [[nodiscard]] Bytes workspace_bytes() const;
@@ -107,18 +137,17 @@ struct StepInput {
   float loss_scale = 1;            ///< the gradients are those of loss · loss_scale
   std::uint64_t dropout_seed = 0;  ///< of the step
   std::uint64_t first_sample = 0;  ///< of the batch among all samples of the step, which dropout goes by
+  /// Of each operator that draws random numbers, which part of its output in the whole network this is; empty: all.
+  std::span<const TensorPart> parts{};
+  /// Of each family of groups that operators name: the rank's place in its group.
+  std::span<const std::uint32_t> places{};
 };
 
 struct StepOutput {
-  double loss = 0;            ///< mean over the rows of the logits, not scaled
+  /// Mean over the rows of the logits, not scaled, and what experts add to it that are used unevenly.
+  double loss = 0;
   std::uint32_t correct = 0;  ///< rows whose largest logit is that of the label
   bool overflow = false;      ///< rounding met a number beyond the largest finite one
-};
-
-/// Forward or backward through one chunk of a network of which a rank has several (Operator::chunk).
-struct Pass {
-  bool backward = false;
-  std::uint32_t chunk = 0;
 };
 
 /// Runs replicas on one thread, one at a time.
@@ -129,7 +158,8 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
   ~Workspace();
 
-  /// Forward and backward pass; writes all of `gradients` (flat). The batch must have the batch size of the graph.
+  /// Forward and backward pass of a network without collectives; writes all of `gradients` (flat). The batch must have
+  /// the batch size of the graph.
   StepOutput step(const Weights& weights, const models::Batch& batch, const StepInput& input,
                   std::span<float> gradients);
   /// One pass of a step; each goes through its forward passes in ascending order of the chunks and its backward passes
@@ -140,7 +170,10 @@ class Workspace {
   /// What a send has sent in the forward pass or a receive is to receive, row-major in the type of activations; in the
   /// backward pass the gradient, which goes the other way. To be filled before the pass that reads it.
   [[nodiscard]] std::span<std::byte> message(models::OperatorId op);
-  /// Forward pass alone.
+  // Between two parts of a pass: what goes into the collective, and what has come out of it.
+  [[nodiscard]] std::span<float> sent();
+  [[nodiscard]] std::span<float> received();
+  /// Forward pass alone, of a network without collectives.
   StepOutput forward(const Weights& weights, const models::Batch& batch, const StepInput& input);
 
  private:

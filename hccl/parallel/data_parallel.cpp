@@ -1,5 +1,6 @@
 #include "hccl/parallel/data_parallel.hpp"
 
+#include <numeric>
 #include <utility>
 
 namespace hcclsim::hccl {
@@ -13,6 +14,8 @@ Plan data_parallel_plan(const std::shared_ptr<const models::Program>& program, c
   Plan plan;
   plan.role_of.assign(options.ranks, 0);
   plan.families = options.families;
+  std::vector<std::uint32_t> families(options.families.size());
+  std::iota(families.begin(), families.end(), 0U);
   for (const ReplicaGroups& replicas : options.replicas) {
     const auto family = static_cast<std::uint32_t>(plan.families.size());
     RoleOptions role{.micro_batches = options.micro_batches,
@@ -20,8 +23,8 @@ Plan data_parallel_plan(const std::shared_ptr<const models::Program>& program, c
                      .overlap = options.hcom_parallel,
                      .pad_segments = options.pad_segments,
                      .update_stream = options.update_stream,
-                     .operator_families = static_cast<std::uint32_t>(options.families.size()),
-                     .replicas = family,
+                     .copies = {{.all = family, .shards = family}},
+                     .families = families,
                      .everyone = family};
     for (const Segment& segment : replicas.segments) role.reductions.push_back({.segment = segment});
     plan.families.push_back(replicas.family);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -13,11 +14,6 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kind_names{"off", "dealt", "on", "zero1", "zero2", "zero3"};
 constexpr Bytes default_threshold = Bytes{64} << 10U;
-
-bool keeps_whole(const OptimizerParallel& options, const models::Parameter& parameter, Bytes element) {
-  const Bytes threshold = options.threshold.value_or(default_threshold);
-  return parameter.elements * element < threshold;
-}
 
 models::Sharding sharding_of(OptimizerParallelKind kind) {
   switch (kind) {
@@ -87,7 +83,8 @@ Rank shard_ranks(const OptimizerParallel& options, Rank replicas) {
 }
 
 models::ShardingOptions share_parameters(const models::Graph& graph, const OptimizerParallel& options, Rank replicas,
-                                         Bytes element, std::vector<std::string>& notes) {
+                                         Bytes element, std::vector<std::string>& notes,
+                                         std::span<const ParameterCopies> copies) {
   models::ShardingOptions sharding{.kind = sharding_of(options.kind), .accumulation = options.accumulation_shard};
   const Rank parts = shard_ranks(options, replicas);
   if (options.kind < OptimizerParallelKind::on || replicas == 1 || parts == 1) return {};
@@ -96,28 +93,34 @@ models::ShardingOptions share_parameters(const models::Graph& graph, const Optim
     if (op.kind != models::OperatorKind::receive) continue;
     for (const std::uint32_t parameter : op.parameters) borrowed[parameter] = true;
   }
-  const bool fits = replicas % std::min(options.wanted_ranks(replicas), replicas) == 0;
+  const bool by_axis = options.kind == OptimizerParallelKind::on;
+  const Bytes threshold = options.threshold.value_or(by_axis ? default_threshold : 0);
+  const Rank wanted = options.wanted_ranks(replicas);
   std::uint32_t uneven = 0;
+  std::set<Rank> unfit;  // numbers of copies that the shard size does not divide
   for (std::uint32_t index = 0; index < graph.parameters.size(); ++index) {
     const models::Parameter& parameter = graph.parameters[index];
-    bool shared = !borrowed[index];
-    if (shared && options.kind == OptimizerParallelKind::on) {
-      shared = fits && !keeps_whole(options, parameter, element);
-      if (shared && parameter.shape.front() % parts != 0) {
-        shared = false;
-        ++uneven;
-      }
-    } else if (shared) {
-      shared = parameter.elements * element >= options.threshold.value_or(0);
+    const ParameterCopies held =
+        copies.empty() ? ParameterCopies{.ranks = replicas, .elements = parameter.elements} : copies[index];
+    const Rank own = std::min(wanted, held.ranks);
+    const bool fits = held.ranks % own == 0;
+    if (!fits) unfit.insert(held.ranks);
+    const bool large = held.elements * element >= threshold;
+    bool shared = !borrowed[index] && fits && large;
+    if (shared && by_axis && parameter.shape.front() % own != 0) {
+      shared = false;
+      ++uneven;
     }
-    sharding.shards.push_back(shared ? parts : 1);
-    sharding.parts_at_owner.push_back(borrowed[index] && parameter.elements * element >= options.threshold.value_or(0));
+    sharding.shards.push_back(shared ? own : 1);
+    sharding.parts_at_owner.push_back(borrowed[index] && held.elements * element >= options.threshold.value_or(0));
   }
-  if (!fits) {
-    notes.push_back(fmt::format(
-        "optimizer parallel: a shard size of {} does not divide the {} replicas of a stage: no parameter is shared",
-        *options.shard, replicas));
-  } else if (uneven > 0) {
+  for (const Rank ranks : unfit) {
+    const std::string where = copies.empty() ? "the {} replicas of a stage: no parameter is shared"
+                                             : "{} ranks: parameters that so many have are not shared";
+    notes.push_back(fmt::format("optimizer parallel: a shard size of {} does not divide {}", *options.shard,
+                                fmt::format(fmt::runtime(where), ranks)));
+  }
+  if (unfit.empty() && uneven > 0) {
     notes.push_back(fmt::format(
         "{}: optimizer parallel leaves {} of {} parameters whole, as {} parts do not divide their first axis",
         graph.title, uneven, graph.parameters.size(), parts));

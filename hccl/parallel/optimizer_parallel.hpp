@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@
 /// MindSpore's data_parallel mode
 /// ("dealt") parameters stay whole: rank r updates those whose number has the remainder r, and sends them to all
 /// others.
+///
+/// Where operators are cut over the devices of a stage, a parameter is shared by those that have the same part of it,
+/// which may be fewer than the devices; a threshold looks at the whole parameter, the first axis is that of the part.
 namespace hcclsim::hccl {
 
 enum class OptimizerParallelKind : std::uint8_t { off, dealt, on, zero1, zero2, zero3 };
@@ -41,10 +45,18 @@ struct OptimizerParallel {
 /// Throws Error(bad_input, "option"), also for what a kind cannot have: "off" and "dealt" both, ZeRO a shard of 1.
 [[nodiscard]] OptimizerParallel parse_optimizer_parallel(std::string_view text);
 
-/// The parts of each parameter of a graph that `replicas` ranks compute. `element` is the size in which parameters are
-/// kept. Parameters that stay whole though they could be shared are counted in `notes`.
+/// How a parameter is held where operators are cut.
+struct ParameterCopies {
+  Rank ranks = 1;              ///< that have the same part
+  std::uint64_t elements = 0;  ///< of the whole
+};
+
+/// The parts of each parameter of a graph that `replicas` ranks compute; `copies`: of each parameter, empty: all of
+/// them have all of it. `element` is the size in which parameters are kept. Parameters that stay whole though they
+/// could be shared are counted in `notes`.
 [[nodiscard]] models::ShardingOptions share_parameters(const models::Graph& graph, const OptimizerParallel& options,
-                                                       Rank replicas, Bytes element, std::vector<std::string>& notes);
+                                                       Rank replicas, Bytes element, std::vector<std::string>& notes,
+                                                       std::span<const ParameterCopies> copies = {});
 
 /// Ranks of a group that shares parameters. Throws Error(bad_input, "option") if the shard size of ZeRO does not divide
 /// the replicas, or is larger than they are.

@@ -7,15 +7,20 @@
 #include "hccl/parallel/fusion.hpp"
 #include "hccl/parallel/pipeline/schedule.hpp"
 #include "hccl/parallel/role_builder.hpp"
+#include "hccl/parallel/sharding/sharded_graph.hpp"
 
-/// The Plan of a step whose ranks compute stages of a network, share parameters, or add up gradients of several
-/// micro-batches. With D ranks per stage, rank r computes stage r / D on its own part of the batch; the D ranks of a
-/// stage are its replicas. There is a role per stage.
+/// The Plan of a step whose ranks compute stages of a network, share parameters or operators, or add up gradients of
+/// several micro-batches. With D ranks per stage, rank r is device r mod D of stage r / D. The devices of a stage do
+/// the same, each on its part of the batch and of the operators. There is a role per stage.
+///
+/// The families of a stage are groups of its devices. Communication operators name them, and so does each parameter:
+/// the ranks of a group have the same of it, and sum up its gradient. Of a network whose operators are whole there is
+/// one group, the replicas of the stage.
 ///
 /// Gradients are reduced once per step, when the last micro-batch has contributed, beside what is left of its backward
 /// pass; where sums of gradients are kept in parts, once per micro-batch. Of parameters that replicas share, gradients
 /// are reduced and scattered over the ranks that share them, and then, once per step, summed over the ranks that have
-/// the same part.
+/// the same part. What travels together is of one family; a gradient that one rank alone contributes to is not reduced.
 /// Weights are gathered at the beginning of the step in the order in which the forward pass uses them, which may begin
 /// meanwhile; with ZeRO 3 for every use, one collective ahead.
 namespace hcclsim::hccl {
@@ -25,12 +30,13 @@ struct StageProgram {
   std::shared_ptr<const models::Program> program;
   std::vector<Reduction> reductions;
   std::vector<WeightGather> gathers{};
+  std::vector<DeviceGroups> families{};  ///< that the program, reductions and gathers name; none: all replicas
 };
 
 struct ParallelOptions {
   PipelineShape shape{};
   Rank ranks = 1;             ///< a multiple of the stages
-  Rank shard_ranks = 1;       ///< that share parameters: a divisor of the ranks of a stage; 1: nothing is shared
+  Rank shard_ranks = 1;       ///< that share a parameter if so many have it, else all that do; 1: nothing is shared
   bool overlap = true;        ///< reductions beside the backward pass
   bool pad_segments = false;  ///< allreduces are filled up with zeros until all ranks have equal parts
   bool update_stream = false;
@@ -45,12 +51,17 @@ struct ParallelOptions {
 [[nodiscard]] Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOptions& options,
                                  const ScheduleMaker& make_schedule);
 
+/// Of each parameter of a stage, the family whose groups have the same of it; ShardedGraph::no_family: one rank alone
+/// has it.
+using FamilyOfParameters = std::vector<std::uint32_t>;
+
 /// Decides which gradients and which weights of a stage travel together, and numbers the gradients so that those of a
-/// collective follow each other, in the order in which they are complete. Gradients that are reduced with each
-/// micro-batch travel together only if they are of one chunk. `as_gathered`: gradients of shared parameters
+/// collective follow each other, in the order in which they are complete, and those that are not reduced come last.
+/// Gradients that are reduced with each micro-batch travel together only if they are of one chunk. `mirrors`: empty:
+/// all parameters are of family 0. `as_gathered`: gradients of shared parameters
 /// travel together if their weights do, as MindSpore's ReduceScatter has the fusion id of the AllGather whose gradient
 /// it is, unless gradients of micro-batches are added up first.
 [[nodiscard]] StageProgram fuse_communication(models::Program program, const FusionRules& fusion,
-                                              bool as_gathered = false);
+                                              bool as_gathered = false, const FamilyOfParameters& mirrors = {});
 
 }  // namespace hcclsim::hccl

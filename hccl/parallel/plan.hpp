@@ -110,21 +110,23 @@ struct TaskPart {
   auto operator<=>(const TaskPart&) const = default;
 };
 
-/// Streams of every role, by their numbers; a role that does not use one has no tasks in it. Messages between stages
-/// and gathers of weights have their own, so that they do not wait for reductions.
+/// Streams of every role, by their numbers; a role that does not use one has no tasks in it. Messages between stages,
+/// gathers of weights and collectives of operators have their own, so that they do not wait for reductions.
 namespace role_stream {
 inline constexpr std::uint32_t compute = 0;
 inline constexpr std::uint32_t communication = 1;
 inline constexpr std::uint32_t update = 2;
 inline constexpr std::uint32_t messages = 3;
 inline constexpr std::uint32_t gathers = 4;
-inline constexpr std::uint32_t compression = 5;  ///< of the first segment; those of the others follow
+inline constexpr std::uint32_t operators = 5;
+inline constexpr std::uint32_t compression = 6;  ///< of the first segment; those of the others follow
 }  // namespace role_stream
 
 /// Weights of which every rank has a part, put together by one collective. They are of one type.
 struct WeightGather {
   std::vector<std::uint32_t> parameters;  ///< of the program
   bool each_use = false;                  ///< for every pass that reads one of them; else once per step
+  std::uint32_t copies = 0;               ///< family of the stage whose groups share them (StageProgram::families)
 };
 
 /// Tasks in the order in which they are enqueued: a task comes after those it waits for.

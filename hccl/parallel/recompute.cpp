@@ -25,12 +25,19 @@ bool is_named(const Operator& op, std::string_view name) {
   return models::name_of(op.kind) == name || op.name == name || op.name.ends_with("." + std::string(name));
 }
 
-/// Whether everybody who reads the operator's results is in its layer.
-std::vector<bool> stays_in_layer(const models::Graph& graph) {
+/// Whether ranks that an operator is cut over talk to each other in it.
+bool is_collective(const Operator& op) {
+  using enum models::OperatorKind;
+  return models::communicates(op.kind) && op.kind != send && op.kind != receive;
+}
+
+/// Whether everybody who reads the operator's results is in its layer, and could be repeated with it.
+std::vector<bool> stays_in_layer(const models::Graph& graph, bool collectives) {
   std::vector<bool> stays(graph.operators.size(), true);
   for (const Operator& op : graph.operators) {
     for (const models::Value input : op.inputs) {
-      if (op.layer != graph.operators[input.op].layer || !can_be_repeated(op)) stays[input.op] = false;
+      const bool repeats = can_be_repeated(op) || (collectives && is_collective(op));
+      if (op.layer != graph.operators[input.op].layer || !repeats) stays[input.op] = false;
     }
   }
   return stays;
@@ -110,7 +117,7 @@ std::vector<bool> parameters_of_recomputed_layers(const models::Graph& graph, co
 }
 
 void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint32_t stage, std::uint32_t stages,
-                     std::vector<bool>& matched) {
+                     std::vector<bool>& matched, bool collectives) {
   matched.resize(recompute.operators.size(), false);
   if (recompute.kind == RecomputeKind::none) return;
   if (recompute.kind == RecomputeKind::operators) {
@@ -125,10 +132,11 @@ void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint
   }
   const std::optional<std::uint32_t> last = last_recomputed_layer(graph, recompute, stage, stages);
   if (!last.has_value()) return;
-  const std::vector<bool> stays = stays_in_layer(graph);
+  const std::vector<bool> stays = stays_in_layer(graph, collectives);
   for (std::size_t id = 0; id < graph.operators.size(); ++id) {
     Operator& op = graph.operators[id];
-    op.recompute = op.layer <= *last && can_be_repeated(op) && stays[id];
+    const bool repeats = can_be_repeated(op) || (collectives && is_collective(op));
+    op.recompute = op.layer <= *last && repeats && stays[id];
   }
 }
 

@@ -32,9 +32,10 @@ struct Recompute {
 [[nodiscard]] std::vector<bool> parameters_of_recomputed_layers(const models::Graph& graph, const Recompute& recompute,
                                                                 std::uint32_t stage, std::uint32_t stages);
 
-/// Marks the operators of a stage. Throws Error(bad_input, "option") if there are numbers of layers for other stages
+/// Marks the operators of a stage; `collectives`: those inside of layers that are recomputed as a whole too, else their
+/// outputs are kept. Throws Error(bad_input, "option") if there are numbers of layers for other stages
 /// than there are; `matched` is set for each of the operators that the graph has.
 void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint32_t stage, std::uint32_t stages,
-                     std::vector<bool>& matched);
+                     std::vector<bool>& matched, bool collectives = true);
 
 }  // namespace hcclsim::hccl

@@ -28,8 +28,9 @@ RoleBuilder::RoleBuilder(std::shared_ptr<const models::Program> program, RoleOpt
       gathered_(options_.gathers.size(), none) {
   role_.program = std::move(program);
   role_.stage = options_.stage;
-  role_.streams = {StreamKind::compute, StreamKind::communication, StreamKind::update, StreamKind::communication,
-                   StreamKind::communication};
+  role_.streams.assign(role_stream::compression, StreamKind::communication);
+  role_.streams[role_stream::compute] = StreamKind::compute;
+  role_.streams[role_stream::update] = StreamKind::update;
   for (const Reduction& reduction : options_.reductions) role_.segments.push_back(reduction.segment);
   role_.gathers = options_.gathers;
 }
@@ -187,12 +188,13 @@ std::uint32_t RoleBuilder::start_gather(std::uint32_t number, Tasks after) {
   if (gather_collectives_.empty()) gather_collectives_.assign(options_.gathers.size(), none);
   const std::vector<std::uint32_t>& parameters = options_.gathers[number].parameters;
   if (gather_collectives_[number] == none) {
-    Operation operation{.ranks = group_size(options_.shards),
+    const std::uint32_t family = options_.copies[options_.gathers[number].copies].shards;
+    Operation operation{.ranks = group_size(family),
                         .type = program_.parameters[parameters.front()].used_as,
                         .collective = Collective::allgather,
                         .in_place = false};
     for (const std::uint32_t parameter : parameters) operation.elements += program_.parameters[parameter].shard();
-    gather_collectives_[number] = add_collective(options_.shards, operation, fmt::format("allgather{}", number + 1));
+    gather_collectives_[number] = add_collective(family, operation, fmt::format("allgather{}", number + 1));
   }
   open_ = none;
   gathered_[number] = add({.work = CollectiveTask{gather_collectives_[number]},
@@ -247,10 +249,11 @@ void RoleBuilder::start_reduction(std::size_t number) {
   }
   const Reduction& reduction = options_.reductions[number];
   const auto segment = static_cast<std::uint32_t>(number);
-  const bool mirrored = reduction.scattered && options_.mirrors.has_value();
+  const Copies& copies = options_.copies[reduction.copies];
+  const bool mirrored = reduction.scattered && copies.mirrors.has_value();
   const bool complete = !reduction.each_micro_batch || micro_batch_ + 1 == options_.micro_batches;
   if (reduction_collectives_[number] == none) {
-    const std::uint32_t family = reduction.scattered ? options_.shards : options_.replicas;
+    const std::uint32_t family = reduction.scattered ? copies.shards : copies.all;
     Operation operation{.ranks = group_size(family), .type = program_.gradients[reduction.segment.first].dtype};
     for (std::uint32_t g = reduction.segment.first; g <= reduction.segment.last; ++g) {
       const models::Gradient& gradient = program_.gradients[g];
@@ -262,10 +265,10 @@ void RoleBuilder::start_reduction(std::size_t number) {
     }
     if (mirrored) {
       Operation mirror = operation;
-      mirror.ranks = group_size(*options_.mirrors);
+      mirror.ranks = group_size(*copies.mirrors);
       if (options_.pad_segments) mirror.elements = padded_elements(mirror.elements, mirror.ranks);
       mirror_collectives_[number] =
-          add_collective(*options_.mirrors, mirror, fmt::format("mirror{}", number + 1), segment);
+          add_collective(*copies.mirrors, mirror, fmt::format("mirror{}", number + 1), segment);
     }
     if (reduction.scattered) {
       operation.collective = Collective::reduce_scatter;
@@ -302,6 +305,15 @@ std::uint32_t RoleBuilder::start_scalar(std::string_view name, std::uint32_t aft
               .after = {after}});
 }
 
+/// What a gradient is complete with: its reduction, or the last one if they come in series behind the backward pass.
+/// One that nobody else contributes to is in the stream that has computed it, if updates are in the same.
+RoleBuilder::Tasks RoleBuilder::complete_gradient(std::uint32_t gradient) const {
+  const std::uint32_t reduction = reduction_of_[gradient];
+  if (!options_.overlap && last_reduction_ != none) return {last_reduction_};
+  if (reduction != none) return {reduced_[reduction]};
+  return options_.update_stream ? Tasks{last_compute_} : Tasks{};
+}
+
 /// Checks of all gradients, then what updates wait for beside their reductions; updates.
 void RoleBuilder::add_once_per_step() {
   const std::uint32_t stream = options_.update_stream ? role_stream::update : role_stream::compute;
@@ -313,9 +325,7 @@ void RoleBuilder::add_once_per_step() {
     if (program_.overflow_flag && !checks && !flag.has_value())
       flag = start_scalar(overflow_flag_name, task_of_[k - 1]);
     Tasks after;
-    if (kernel.gradient != models::no_gradient) {
-      after.push_back(options_.overlap ? reduced_[reduction_of_[kernel.gradient]] : last_reduction_);
-    }
+    if (kernel.gradient != models::no_gradient) after = complete_gradient(kernel.gradient);
     if (clips && options_.partial_norm) after.push_back(start_scalar("global_norm", task_of_[k - 1]));
     if (kernel.phase == Phase::update && flag.has_value()) after.push_back(*flag);
     // The clip's factor is in the stream of the updates: it is before them without a dependency.

@@ -23,6 +23,14 @@ struct Reduction {
   Segment segment;
   bool scattered = false;  ///< each rank keeps its part of every gradient
   bool each_micro_batch = false;
+  std::uint32_t copies = 0;  ///< whose gradients are summed: number in RoleOptions::copies
+};
+
+/// Ranks that have the same of a parameter, and so sum up its gradient. Families of groups: numbers in the Plan.
+struct Copies {
+  std::uint32_t all = 0;
+  std::uint32_t shards = 0;                ///< of them, those that keep a part each
+  std::optional<std::uint32_t> mirrors{};  ///< those that keep the same part, if there are several
 };
 
 /// A collective behind everything else of a step.
@@ -41,16 +49,14 @@ struct RoleOptions {
   std::vector<Reduction> reductions;    ///< in the order in which they are enqueued
   std::vector<WeightGather> gathers{};  ///< likewise
   std::vector<ClosingCollective> closing{};
-  bool overlap = false;        ///< reductions beside the backward pass, not behind it
-  bool pad_segments = false;   ///< reductions are filled up with zeros until all ranks have equal parts
-  bool update_stream = false;  ///< checks and updates in a stream of their own
-  bool partial_norm = false;   ///< other ranks have gradients that the norm needs too
+  bool overlap = false;          ///< reductions beside the backward pass, not behind it
+  bool pad_segments = false;     ///< reductions are filled up with zeros until all ranks have equal parts
+  bool update_stream = false;    ///< checks and updates in a stream of their own
+  bool partial_norm = false;     ///< other ranks have gradients that the norm needs too
+  std::vector<Copies> copies{};  ///< that reductions and gathers name by number
   // Families of groups: numbers in the Plan.
-  std::uint32_t operator_families = 0;     ///< that the program's communication operators name: the first ones
-  std::uint32_t replicas = 0;              ///< ranks that compute the same with other samples
-  std::uint32_t shards = 0;                ///< ranks that have a part each of weights or gradients
-  std::optional<std::uint32_t> mirrors{};  ///< ranks that have the same part, if there are several
-  std::uint32_t everyone = 0;              ///< ranks that one overflow, or one norm, concerns
+  std::vector<std::uint32_t> families{};  ///< that communication operators of the program name by number
+  std::uint32_t everyone = 0;             ///< ranks that one overflow, or one norm, concerns
 };
 
 class RoleBuilder {
@@ -96,6 +102,7 @@ class RoleBuilder {
   /// Those that can start behind kernel k; behind the whole step for `none`.
   void start_reductions(std::uint32_t k);
   void start_reduction(std::size_t number);
+  [[nodiscard]] Tasks complete_gradient(std::uint32_t gradient) const;
   /// A reduction of one number over all ranks that one overflow or norm concerns.
   std::uint32_t start_scalar(std::string_view name, std::uint32_t after);
   std::uint32_t add_collective(std::uint32_t family, const Operation& operation, std::string name,
@@ -120,7 +127,7 @@ class RoleBuilder {
   std::vector<std::vector<std::uint32_t>> waits_for_;  // of kernels: communication of their pass whose output they read
   std::vector<std::vector<FirstUse>> uses_;            // of passes, in the order of kernels
   std::vector<std::uint32_t> ready_;                   // of reductions: the kernel with which it can start
-  std::vector<std::uint32_t> reduction_of_;            // of gradients
+  std::vector<std::uint32_t> reduction_of_;            // of gradients; none: nobody else contributes
 
   // Numbers in the Plan, of what several tasks take part in.
   std::vector<std::uint32_t> reduction_collectives_;

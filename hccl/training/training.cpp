@@ -48,7 +48,8 @@ class ScheduleShop {
   std::shared_ptr<const Schedule> make(const Communicator& group, const Operation& operation) {
     if (last_ranks_ != group.ranks) {
       last_ranks_ = group.ranks;
-      last_shape_ = operation.collective == Collective::send_recv ? Topology{.ranks = 2} : topology_of(group, cluster_);
+      const bool message = operation.collective == Collective::send_recv && operation.ranks == 2;
+      last_shape_ = message ? Topology{.ranks = 2} : topology_of(group, cluster_);
     }
     std::vector<Made>& alike = made_[operation.payload()];
     for (const Made& made : alike) {
@@ -80,10 +81,7 @@ class ScheduleShop {
 
 Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                     const device::Soc& soc, const TrainingOptions& options) {
-  ScheduleShop shop(cluster, soc, options);
-  const ScheduleMaker maker = [&shop](const Communicator& group, const Operation& operation) {
-    return shop.make(group, operation);
-  };
+  const ScheduleMaker maker = schedule_maker(cluster, soc, options);
   if (!options.stages.empty()) {
     Plan plan = parallel_plan(options.stages,
                               {.shape = options.shape,
@@ -253,6 +251,26 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
   }
 }
 
+/// Of the groups of devices among which the stage of the rank reduces gradients, the rank's one for most of them; null:
+/// all devices of the stage.
+const std::vector<Rank>* most_reduced(const TrainingOptions& options) {
+  if (options.stages.empty()) return nullptr;
+  const StageProgram& stage = options.stages[options.rank / options.stage_ranks()];
+  if (stage.families.empty()) return nullptr;
+  std::vector<std::uint64_t> elements(stage.families.size(), 0);
+  for (const Reduction& reduction : stage.reductions) {
+    for (std::uint32_t g = reduction.segment.first; g <= reduction.segment.last; ++g) {
+      elements[reduction.copies] += stage.program->gradients[g].elements;
+    }
+  }
+  const auto most = static_cast<std::size_t>(std::ranges::max_element(elements) - elements.begin());
+  const Rank device = options.rank % options.stage_ranks();
+  const auto group = std::ranges::find_if(stage.families[most], [device](const std::vector<Rank>& ranks) {
+    return std::ranges::find(ranks, device) != ranks.end();
+  });
+  return group == stage.families[most].end() ? nullptr : &*group;
+}
+
 }  // namespace
 
 Communicator TrainingOptions::replicas() const {
@@ -261,8 +279,10 @@ Communicator TrainingOptions::replicas() const {
       return group.ranks;
     }
   }
-  Communicator stage = world_communicator(replica_count());
-  for (Rank& member : stage.ranks) member += rank / replica_count() * replica_count();
+  Communicator stage = world_communicator(stage_ranks());
+  const Rank first = rank / stage_ranks() * stage_ranks();
+  if (const std::vector<Rank>* copies = most_reduced(*this)) stage.ranks = *copies;
+  for (Rank& member : stage.ranks) member += first;
   return stage;
 }
 
@@ -272,8 +292,7 @@ Bytes TrainingOptions::result_bytes() const {
 }
 
 Rank TrainingOptions::replica_count() const {
-  if (!stages.empty()) return npus / shape.stages;
-  return groups.empty() ? npus : static_cast<Rank>(replicas().ranks.size());
+  return stages.empty() && groups.empty() ? npus : static_cast<Rank>(replicas().ranks.size());
 }
 
 CollectiveRequest TrainingOptions::allreduce_request(std::uint64_t elements, DataType type) const {
@@ -290,6 +309,11 @@ Seconds pipeline_start(const TrainingOptions& options, Rank rank) {
     start = std::min(start, options.skew.start(other));
   }
   return start;
+}
+
+ScheduleMaker schedule_maker(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options) {
+  return [shop = std::make_shared<ScheduleShop>(cluster, soc, options)](
+             const Communicator& group, const Operation& operation) { return shop->make(group, operation); };
 }
 
 Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,

@@ -89,7 +89,9 @@ struct TrainingOptions {
   /// network gives, the others zeros. 0 if there are no others.
   [[nodiscard]] Bytes result_bytes() const;
   [[nodiscard]] bool has_update_stream() const { return hcom_parallel && update_stream; }
-  /// The ranks with which `rank` reduces its gradients.
+  /// Ranks that compute a stage.
+  [[nodiscard]] Rank stage_ranks() const { return npus / shape.stages; }
+  /// The ranks with which `rank` reduces its gradients; where several groups of its stage do, most of them.
   [[nodiscard]] Communicator replicas() const;
   /// How many there are of them.
   [[nodiscard]] Rank replica_count() const;
@@ -119,6 +121,10 @@ struct TimedStep {
 /// The Plan that is carried out, without a simulation.
 [[nodiscard]] Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                                  const device::Soc& soc, const TrainingOptions& options);
+
+/// Schedules as that Plan has them; what is passed must outlive the maker.
+[[nodiscard]] ScheduleMaker schedule_maker(sim::Cluster& cluster, const device::Soc& soc,
+                                           const TrainingOptions& options);
 
 /// One simulation; SimGrid allows one per process (base/child_process.hpp).
 [[nodiscard]] TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,

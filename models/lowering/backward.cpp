@@ -42,6 +42,7 @@ class BackwardPass {
   void run() {
     for (const OperatorId id : backward_order(graph_)) {
       if (!state_.needs_gradient[id]) continue;
+      repeat_collectives(graph_.operators[id].layer);
       remake_for(graph_.operators[id], id);
       writer_.enter(id, graph_.operators[id].chunk);
       differentiate(id);
@@ -58,14 +59,20 @@ class BackwardPass {
       case binary_loss:
         return;
       case flatten:
+      case reshape:
       case join_rows:
         state_.contribute_unchanged(op.inputs.front(), dy);
         return;
       case add:
         for (const Value operand : op.inputs) state_.contribute_unchanged(operand, dy);
         return;
+      case bias:
+        differentiate_bias(op, 0, dy);
+        state_.contribute_unchanged(op.inputs.front(), dy);
+        return;
       case convolution:
       case linear:
+      case expert_linear:
         differentiate_cube(op, dy);
         return;
       case batch_norm:
@@ -99,6 +106,15 @@ class BackwardPass {
       case factorization:
         launch_vector(id, dy, static_cast<std::uint64_t>(backward_flops(graph_, op, true)));
         return;
+      case route:
+        differentiate_route(state_, id, dy);
+        return;
+      case dispatch:
+        differentiate_dispatch(state_, id, dy);
+        return;
+      case combine:
+        differentiate_combine(state_, op, dy);
+        return;
       case sum_rows:
         if (!op.parameters.empty()) differentiate_bias(op, 0, dy);
         launch_vector(id, dy, 0);
@@ -119,7 +135,9 @@ class BackwardPass {
         launch_vector(id, dy, 0);
         return;
       case attention:
-        if (state_.options.fused_attention) {
+        if (op.group.ranks > 1) {
+          if (inputs_need_gradient(op)) differentiate_ring_attention(state_, id, dy);
+        } else if (state_.options.fused_attention) {
           differentiate_fused_attention(id, dy);
         } else {
           differentiate_attention(id, dy);
@@ -128,15 +146,18 @@ class BackwardPass {
       case broadcast:
         state_.contribute_unchanged(op.inputs.front(), dy);
         return;
+      case join_heads:
       case split:
       case concat:
       case slice:
+      case pad:
         differentiate_copy(id);
         return;
       case all_reduce:
       case all_gather:
       case reduce_scatter:
       case all_to_all:
+      case neighbour_exchange:
       case send:
       case receive:
         differentiate_communication(id, dy);
@@ -149,6 +170,7 @@ class BackwardPass {
     switch (kind) {
       case convolution:
       case linear:
+      case expert_linear:
       case batch_norm:
       case layer_norm:
       case rms_norm:
@@ -156,6 +178,7 @@ class BackwardPass {
       case attention:
       case gelu:
       case factorization:
+      case combine:
         return true;
       default:
         return false;
@@ -163,7 +186,7 @@ class BackwardPass {
   }
   [[nodiscard]] static bool reads_own(OperatorKind kind) {
     return kind == relu || kind == relu6 || kind == max_pool || kind == tanh || kind == attention ||
-           kind == batch_norm || kind == layer_norm || kind == rms_norm;
+           kind == batch_norm || kind == layer_norm || kind == rms_norm || kind == route;
   }
 
   /// Computes again what the gradient of an operator reads and the forward pass did not keep.
@@ -171,7 +194,19 @@ class BackwardPass {
     if (reads_inputs(op.kind)) {
       for (const Value input : op.inputs) remake(input.op);
     }
+    if (op.kind == dispatch) remake(op.inputs[1].op);
     if (reads_own(op.kind)) remake(id);
+  }
+
+  /// A layer that is computed again repeats all of its collectives, as MindSpore's mp_comm_recompute has it, also those
+  /// whose results the backward pass does not read.
+  void repeat_collectives(std::uint32_t layer) {
+    if (layer == no_layer || layer == repeated_layer_) return;
+    repeated_layer_ = layer;
+    for (OperatorId id = 0; id < graph_.operators.size(); ++id) {
+      const Operator& op = graph_.operators[id];
+      if (op.layer == layer && op.recompute && communicates(op.kind)) remake(id);
+    }
   }
 
   void remake(OperatorId id) {
@@ -218,10 +253,17 @@ class BackwardPass {
     writer_.read(x);
     writer_.read(state_.statistics[id]);
     gradients_.write(op.parameters);
+    const std::uint64_t sums = 2 * std::uint64_t{op.shape().channels()};
+    const bool in_group = op.group.ranks > 1;
+    const TensorId own = in_group ? writer_.write(sums * size_of(DataType::fp32)) : no_tensor;
     gradients_.finish({op.parameters[1], op.parameters[0]});
     if (!state_.needs_gradient[from.op]) return;
 
+    const TensorId of_group = in_group ? state_.launch_internal(op, "sum_gradients", Phase::backward,
+                                                                {.group = op.group, .elements = sums, .input = own})
+                                       : no_tensor;
     launch(op, "apply_gradient", state_.master);
+    if (in_group) writer_.read(of_group);
     writer_.vector_work(batch ? batch_norm_work::apply_gradient : layer_norm_work::apply_gradient,
                         op.shape().elements());
     writer_.read(dy);
@@ -258,14 +300,7 @@ class BackwardPass {
     writer_.vector_work(12, elements);
     for (const Value operand : op.inputs) writer_.read(state_.value_of(operand));
     writer_.read(dy);
-    // Both are written by this kernel before one of them is added to what is there.
-    std::array<TensorId, 2> written{};
-    for (std::size_t i = 0; i < written.size(); ++i) {
-      written.at(i) = state_.needs_gradient[op.inputs[i].op] ? writer_.write(state_.bytes_of(op.inputs[i])) : no_tensor;
-    }
-    for (std::size_t i = 0; i < written.size(); ++i) {
-      if (written.at(i) != no_tensor) state_.contribute_unchanged(op.inputs[i], written.at(i));
-    }
+    state_.contribute_each(op);
   }
 
   /// The whole table is written: rows without a token (or position) get zeros.
@@ -285,9 +320,7 @@ class BackwardPass {
 
     /// The kernel last launched writes the gradient of queries (0), keys (1) or values (2).
     void write(std::uint32_t part) {
-      const std::uint64_t width = op_.shape().channels() / op_.heads;
-      const Bytes bytes =
-          op_.shape().batch() * width * (part == 0 ? op_.heads : op_.kv_heads) * size_of(state_.activation);
+      const Bytes bytes = qkv_elements(op_, part) * size_of(state_.activation);
       TensorId& tensor = tensors_.at(op_.inputs.size() == 1 ? 0 : part);
       if (tensor == no_tensor) {
         tensor = state_.writer.write(bytes);
@@ -317,12 +350,12 @@ class BackwardPass {
     if (!inputs_need_gradient(op)) return;
     QkvGradients gradients(state_, op);
 
-    state_.launch_product(op, "value_gradient", Phase::backward, attention_context_work(op));
+    state_.launch_product(op, "value_gradient", Phase::backward, attention_context_work(op, value_width(op)));
     writer_.read(state_.dropped[id]);
     writer_.read(dy);
     gradients.write(2);
 
-    state_.launch_product(op, "probability_gradient", Phase::backward, attention_scores_work(op));
+    state_.launch_product(op, "probability_gradient", Phase::backward, attention_scores_work(op, value_width(op)));
     writer_.read(dy);
     state_.read_qkv(op, 2);
     TensorId probability_gradient = writer_.write(state_.score_bytes(op));
@@ -342,7 +375,7 @@ class BackwardPass {
 
     for (const std::uint32_t part : {0U, 1U}) {
       state_.launch_product(op, part == 0 ? "query_gradient" : "key_gradient", Phase::backward,
-                            attention_context_work(op));
+                            attention_context_work(op, key_width(op)));
       writer_.read(score_gradient);
       state_.read_qkv(op, 1 - part);
       gradients.write(part);
@@ -355,7 +388,10 @@ class BackwardPass {
     const Operator& op = graph_.operators[id];
     if (!inputs_need_gradient(op)) return;
     QkvGradients gradients(state_, op);
-    state_.launch_product(op, "fused_gradient", Phase::backward, fused_scores_work(op, 2), fused_context_work(op, 3));
+    const std::uint32_t keys = key_width(op);
+    const std::uint32_t values = value_width(op);
+    state_.launch_product(op, "fused_gradient", Phase::backward, fused_scores_work(op, {keys, values}),
+                          fused_context_work(op, {values, keys, keys}));
     state_.work_on_fused_scores(op, attention_work::softmax + attention_work::softmax_gradient);
     for (std::uint32_t part = 0; part < 3; ++part) state_.read_qkv(op, part);
     writer_.read(state_.value_of(id));
@@ -397,22 +433,20 @@ class BackwardPass {
     state_.contribute(from);
   }
 
-  /// One kernel reads the gradients of all outputs and writes those of the inputs; around a slice it writes zeros.
+  /// One kernel reads the gradients of all outputs and writes those of the inputs; around a slice it writes zeros, what
+  /// it padded it leaves out.
   void differentiate_copy(OperatorId id) {
     const Operator& op = graph_.operators[id];
+    if (op.kind == slice && is_kept_slice(graph_, id)) {
+      state_.contribute_unchanged(op.inputs.front(), state_.gradient_of(id));
+      return;
+    }
     writer_.launch(op.name, "gradient", Phase::backward, KernelClass::vector, state_.activation);
     for (std::uint32_t output = 0; output < op.outputs.size(); ++output) {
       const TensorId dy = state_.gradient_of({id, output});
       if (dy != no_tensor) writer_.read(dy);  // none: nobody uses this output
     }
-    // All are written by this kernel before one of them is added to what is there.
-    std::vector<TensorId> written;
-    for (const Value operand : op.inputs) {
-      written.push_back(state_.needs_gradient[operand.op] ? writer_.write(state_.bytes_of(operand)) : no_tensor);
-    }
-    for (std::size_t i = 0; i < written.size(); ++i) {
-      if (written[i] != no_tensor) state_.contribute_unchanged(op.inputs[i], written[i]);
-    }
+    state_.contribute_each(op);
   }
 
   /// Launches the dual of the operator (module comment of lower.hpp).
@@ -420,6 +454,10 @@ class BackwardPass {
     const Operator& op = graph_.operators[id];
     if (!op.parameters.empty()) {
       gradients_.exchange(op, dual_of(op.kind));
+      return;
+    }
+    if (restores_slice(graph_, id)) {
+      state_.contribute_unchanged(op.inputs.front(), dy);
       return;
     }
     const bool sends = op.kind == receive;
@@ -436,6 +474,7 @@ class BackwardPass {
   const Graph& graph_;
   ProgramWriter& writer_;
   ParameterGradients gradients_;
+  std::uint32_t repeated_layer_ = no_layer;
   std::vector<bool> remade_;  ///< operators that have been computed again
 };
 

@@ -34,10 +34,19 @@ Groups merged_groups(const Graph& graph, const Operator& op) {
   return {.count = (op.groups + merged - 1) / merged, .in = padded(merged * in), .out = merged * out};
 }
 
+/// Rounded up.
+std::uint32_t mean_of(std::initializer_list<std::uint32_t> widths) {
+  const auto count = static_cast<std::uint32_t>(widths.size());
+  return (std::accumulate(widths.begin(), widths.end(), 0U) + count - 1) / count;
+}
+
 }  // namespace
 
 CubeWork forward_work(const Graph& graph, const Operator& op) {
   const Shape& in = graph.input_of(op);
+  if (op.kind == OperatorKind::expert_linear) {
+    return {.m = in.size(1), .n = op.shape().size(2), .k = in.size(2), .groups = in.size(0)};
+  }
   if (op.kind == OperatorKind::linear) return {.m = in.batch(), .n = op.shape().channels(), .k = in.channels()};
   const Groups groups = merged_groups(graph, op);
   return {.m = rows(op.shape()), .n = groups.out, .k = groups.in * op.window.area(), .groups = groups.count};
@@ -45,6 +54,9 @@ CubeWork forward_work(const Graph& graph, const Operator& op) {
 
 CubeWork data_gradient_work(const Graph& graph, const Operator& op) {
   const Shape& in = graph.input_of(op);
+  if (op.kind == OperatorKind::expert_linear) {
+    return {.m = in.size(1), .n = in.size(2), .k = op.shape().size(2), .groups = in.size(0)};
+  }
   if (op.kind == OperatorKind::linear) return {.m = in.batch(), .n = in.channels(), .k = op.shape().channels()};
   const Groups groups = merged_groups(graph, op);
   const bool pixels_of_output = op.window.kernel == 1;
@@ -56,6 +68,9 @@ CubeWork data_gradient_work(const Graph& graph, const Operator& op) {
 
 CubeWork weight_gradient_work(const Graph& graph, const Operator& op) {
   const Shape& in = graph.input_of(op);
+  if (op.kind == OperatorKind::expert_linear) {
+    return {.m = op.shape().size(2), .n = in.size(2), .k = in.size(1), .groups = in.size(0), .split_k = true};
+  }
   if (op.kind == OperatorKind::linear) {
     return {.m = op.shape().channels(), .n = in.channels(), .k = in.batch(), .split_k = true};
   }
@@ -67,35 +82,35 @@ CubeWork weight_gradient_work(const Graph& graph, const Operator& op) {
           .split_k = true};
 }
 
-CubeWork attention_scores_work(const Operator& op) {
+CubeWork attention_scores_work(const Operator& op, std::uint32_t width) {
   return {.m = op.sequence,
           .n = op.sequence,
-          .k = op.shape().channels() / op.heads,
+          .k = width,
           .groups = std::uint64_t{op.shape().batch()} / op.sequence * op.heads};
 }
 
-CubeWork attention_context_work(const Operator& op) {
-  const CubeWork scores = attention_scores_work(op);
+CubeWork attention_context_work(const Operator& op, std::uint32_t width) {
+  const CubeWork scores = attention_scores_work(op, width);
   return {.m = scores.m, .n = scores.k, .k = scores.n, .groups = scores.groups};
 }
 
-CubeWork fused_scores_work(const Operator& op, std::uint32_t products) {
-  CubeWork work = attention_scores_work(op);
+CubeWork fused_scores_work(const Operator& op, std::initializer_list<std::uint32_t> widths) {
+  CubeWork work = attention_scores_work(op, mean_of(widths));
   if (op.causal) work.n = (work.n + 1) / 2;
-  work.groups *= products;
+  work.groups *= widths.size();
   work.sums_out = true;
   return work;
 }
 
-CubeWork fused_context_work(const Operator& op, std::uint32_t products) {
-  CubeWork work = attention_context_work(op);
+CubeWork fused_context_work(const Operator& op, std::initializer_list<std::uint32_t> widths) {
+  CubeWork work = attention_context_work(op, mean_of(widths));
   if (op.causal) work.k = (work.k + 1) / 2;
-  work.groups *= products;
+  work.groups *= widths.size();
   return work;
 }
 
 std::uint64_t computed_scores(const Operator& op) {
-  const CubeWork work = fused_scores_work(op, 1);
+  const CubeWork work = fused_scores_work(op, {key_width(op)});
   return work.m * work.n * work.groups;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <initializer_list>
+
 #include "models/graph.hpp"
 #include "models/lowering/kernel.hpp"
 
@@ -23,16 +25,16 @@ namespace hcclsim::models {
 [[nodiscard]] CubeWork weight_gradient_work(const Graph& graph, const Operator& op);
 
 /// The products of attention, one group per sequence and head, with or without a causal mask.
-/// Scores (queries times keys) and the gradient of the probabilities: every position with every other over the features
-/// of a head.
-[[nodiscard]] CubeWork attention_scores_work(const Operator& op);
-/// The context (probabilities times values) and the gradients of queries, keys and values: the features of a head for
-/// every position, over all positions.
-[[nodiscard]] CubeWork attention_context_work(const Operator& op);
-/// The same `products` times in one kernel, which computes nothing of what a causal mask hides. Scores go from the cube
-/// to the vector unit through L2, in fp32.
-[[nodiscard]] CubeWork fused_scores_work(const Operator& op, std::uint32_t products);
-[[nodiscard]] CubeWork fused_context_work(const Operator& op, std::uint32_t products);
+/// Scores (queries times keys) and the gradient of the probabilities: every position with every other over the `width`
+/// features of a head of keys or values.
+[[nodiscard]] CubeWork attention_scores_work(const Operator& op, std::uint32_t width);
+/// The context (probabilities times values) and the gradients of queries, keys and values: `width` features of a head
+/// for every position, over all positions.
+[[nodiscard]] CubeWork attention_context_work(const Operator& op, std::uint32_t width);
+/// Several of them in one kernel, which computes nothing of what a causal mask hides; of different widths the mean,
+/// rounded up. Scores go from the cube to the vector unit through L2, in fp32.
+[[nodiscard]] CubeWork fused_scores_work(const Operator& op, std::initializer_list<std::uint32_t> widths);
+[[nodiscard]] CubeWork fused_context_work(const Operator& op, std::initializer_list<std::uint32_t> widths);
 /// The scores that such a kernel computes.
 [[nodiscard]] std::uint64_t computed_scores(const Operator& op);
 

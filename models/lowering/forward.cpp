@@ -44,7 +44,7 @@ class ForwardPass {
     if (op.kind != add && !is_relu(op.kind)) return;
     for (const Value input : op.inputs) {
       const OperatorKind kind = graph_.operators[state_.head[input.op]].kind;
-      const bool takes_more = is_cube(kind) || kind == batch_norm || kind == add;
+      const bool takes_more = is_cube(kind) || kind == batch_norm || kind == add || kind == bias;
       if (takes_more && state_.consumers_of(input) == 1) {
         state_.next[input.op] = id;
         state_.head[id] = state_.head[input.op];
@@ -61,6 +61,7 @@ class ForwardPass {
         state_.value_of(head) = writer_.input(state_.bytes_of(head));
         return;
       case flatten:
+      case reshape:
         state_.value_of(head) = state_.value_of(op.inputs.front());
         return;
       case average_pool:
@@ -74,6 +75,7 @@ class ForwardPass {
         break;
       case convolution:
       case linear:
+      case expert_linear:
         launch_cube(head);
         break;
       case batch_norm:
@@ -106,7 +108,19 @@ class ForwardPass {
       case select_rows:
       case sum_rows:
       case factorization:
+      case dispatch:
+      case combine:
         launch_vector(head, "forward");
+        break;
+      case route:
+        launch_vector(head, "forward");
+        if (!state_.options.forward_only) {
+          state_.statistics[head] = writer_.write(op.shape().elements() * size_of(DataType::fp32));
+        }
+        break;
+      case bias:
+        launch_vector(head, "forward");
+        writer_.read_bytes(state_.vector_parameter_bytes(op));
         break;
       case swiglu:
         launch_swiglu(head);
@@ -125,15 +139,21 @@ class ForwardPass {
         writer_.read_bytes(table_rows_bytes(op));
         break;
       case attention:
+        if (op.group.ranks > 1) {
+          lower_ring_attention(state_, head, phase_);
+          return;
+        }
         if (state_.options.fused_attention) {
           launch_fused_attention(head);
         } else {
           launch_attention(head);
         }
         break;
+      case join_heads:
       case split:
       case concat:
       case slice:
+      case pad:
         launch_copy(head);
         return;
       case all_reduce:
@@ -141,6 +161,7 @@ class ForwardPass {
       case reduce_scatter:
       case all_to_all:
       case broadcast:
+      case neighbour_exchange:
       case send:
       case receive:
         launch_communication(head);
@@ -219,6 +240,15 @@ class ForwardPass {
     state_.statistics[id] = writer_.write(2 * op.shape().channels() * size_of(DataType::fp32));
   }
 
+  /// Of a batch norm over a group: the sums of all its ranks in the place of those of this one.
+  void sum_statistics(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    if (op.group.ranks == 1) return;
+    const std::uint64_t sums = 2 * std::uint64_t{op.shape().channels()};
+    state_.statistics[id] = state_.launch_internal(
+        op, "sum_statistics", phase_, {.group = op.group, .elements = sums, .input = state_.statistics[id]});
+  }
+
   void launch_batch_norm(OperatorId id) {
     const Operator& op = graph_.operators[id];
     const TensorId x = state_.value_of(op.inputs.front());
@@ -228,6 +258,7 @@ class ForwardPass {
       writer_.read(x);
       reduce(id);
     }
+    if (trained) sum_statistics(id);
     writer_.launch(op.name, "update", phase_, KernelClass::vector, state_.master);
     writer_.vector_work(batch_norm_work::update, op.shape().elements());
     writer_.read(x);
@@ -285,7 +316,7 @@ class ForwardPass {
   /// Scores, softmax and context; the caller writes the context.
   void launch_attention(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    state_.launch_product(op, "scores", phase_, attention_scores_work(op));
+    state_.launch_product(op, "scores", phase_, attention_scores_work(op, key_width(op)));
     state_.read_qkv(op, 0);
     state_.read_qkv(op, 1);
     const TensorId scores = writer_.write(state_.score_bytes(op));
@@ -303,7 +334,7 @@ class ForwardPass {
       state_.dropped[id] = writer_.write(state_.score_bytes(op));
     }
 
-    state_.launch_product(op, "context", phase_, attention_context_work(op));
+    state_.launch_product(op, "context", phase_, attention_context_work(op, value_width(op)));
     writer_.read(state_.dropped[id]);
     state_.read_qkv(op, 2);
   }
@@ -317,7 +348,8 @@ class ForwardPass {
       writer_.read_bytes(attention_work::seed_bytes);
       state_.mask[id] = writer_.write(bytes_of_bits(attention_scores(op)));
     }
-    state_.launch_product(op, "fused", phase_, fused_scores_work(op, 1), fused_context_work(op, 1));
+    state_.launch_product(op, "fused", phase_, fused_scores_work(op, {key_width(op)}),
+                          fused_context_work(op, {value_width(op)}));
     state_.work_on_fused_scores(op, attention_work::softmax);
     for (std::uint32_t part = 0; part < 3; ++part) state_.read_qkv(op, part);
     if (op.drop_rate > 0) writer_.read(state_.mask[id]);
@@ -347,6 +379,10 @@ class ForwardPass {
           state_.options.forward_only ? Launched::before_all : Launched::with_first;
       return;
     }
+    if (!repeats() && restores_slice(graph_, id)) {
+      state_.value_of(id) = state_.value_of(graph_.operators[op.inputs.front().op].inputs.front());
+      return;
+    }
     const Value sent = op.kind == receive ? Value(id) : op.inputs.front();
     CommunicationWork& work = state_.launch_communication(op, "forward", phase_, op.kind, sent);
     if (op.kind != receive) writer_.read(work.input = state_.value_of(sent));
@@ -356,16 +392,43 @@ class ForwardPass {
   /// For each tensor of logits one kernel reads it and its labels and writes the loss and the gradient of the logits.
   void launch_loss(OperatorId id) {
     const Operator& op = graph_.operators[id];
-    for (const Value logits : op.inputs) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const Value logits = op.inputs[i];
       const Shape& shape = graph_.tensor(logits).shape;
+      const Group classes = op.loss_parts.empty() ? Group{} : op.loss_parts[i].classes;
       const std::string what = op.inputs.size() == 1 ? "forward" : graph_.operators[logits.op].name;
+      const TensorId sums = classes.ranks > 1 ? sum_rows_of_group(op, what, logits, classes) : no_tensor;
       writer_.launch(op.name, what, phase_, KernelClass::vector, DataType::fp32);
-      writer_.vector_work(op.kind == binary_loss ? 8 : 7, shape.elements());
+      const std::uint64_t done = sums == no_tensor ? 0 : loss_work::maximum + loss_work::sums;
+      writer_.vector_work((op.kind == binary_loss ? 8 : 7) - done, shape.elements());
       writer_.read(state_.value_of(logits));
+      if (sums != no_tensor) writer_.read(sums);
       writer_.read_bytes(shape.batch() * size_of(DataType::int32));
       writer_.write_bytes(size_of(DataType::fp32));
       state_.contribute(logits);
     }
+  }
+
+  /// Classes are cut over a group. Of every row first the maximum is found, then the sum of the exponentials and the
+  /// logit of the label, which one rank has; both over the group. Returns these sums.
+  TensorId sum_rows_of_group(const Operator& op, const std::string& what, Value logits, const Group& classes) {
+    const Shape& shape = graph_.tensor(logits).shape;
+    const std::uint64_t rows = shape.batch();
+    writer_.launch(op.name, what + "_maximum", phase_, KernelClass::vector, DataType::fp32);
+    writer_.vector_work(loss_work::maximum, shape.elements());
+    writer_.read(state_.value_of(logits));
+    const TensorId own = writer_.write(rows * size_of(DataType::fp32));
+    const TensorId maximum =
+        state_.launch_internal(op, what + "_maximum_of_group", phase_,
+                               {.group = classes, .reduction = ReduceOp::max, .elements = rows, .input = own});
+    writer_.launch(op.name, what + "_sums", phase_, KernelClass::vector, DataType::fp32);
+    writer_.vector_work(loss_work::sums, shape.elements());
+    writer_.read(state_.value_of(logits));
+    writer_.read(maximum);
+    writer_.read_bytes(rows * size_of(DataType::int32));
+    const TensorId sums = writer_.write(2 * rows * size_of(DataType::fp32));
+    return state_.launch_internal(op, what + "_sums_of_group", phase_,
+                                  {.group = classes, .elements = 2 * rows, .input = sums});
   }
 
   LoweringState& state_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "base/units.hpp"
 #include "models/graph.hpp"
@@ -34,15 +35,27 @@ inline constexpr TensorId no_tensor = std::numeric_limits<TensorId>::max();
 inline constexpr OperatorId no_operator = std::numeric_limits<OperatorId>::max();
 inline constexpr std::uint32_t no_gradient = std::numeric_limits<std::uint32_t>::max();
 
+/// Elements that a rank sends to the next and to the previous rank of its group; each gets from either side what that
+/// neighbour sends its way. The last rank is next to the first one only around a ring.
+struct NeighbourElements {
+  std::uint64_t to_next = 0;
+  std::uint64_t to_previous = 0;
+  bool ring = false;
+};
+
 /// What a kernel of class communication does: its operator is that of the graph, or in the backward pass its dual.
 struct CommunicationWork {
   OperatorKind kind = OperatorKind::all_reduce;
   Group group{};
   Peer peer{};
   DataType dtype = DataType::fp32;
-  std::uint64_t elements = 0;   ///< of the rank's input; of a receive: of what comes
-  TensorId input = no_tensor;   ///< none: a receive
-  TensorId output = no_tensor;  ///< none: a send
+  ReduceOp reduction = ReduceOp::sum;  ///< of all_reduce, reduce_scatter
+  NeighbourElements neighbours{};      ///< of neighbour_exchange
+  std::uint64_t elements = 0;          ///< of the rank's input; of a receive: of what comes
+  TensorId input = no_tensor;          ///< none: a receive
+  TensorId output = no_tensor;         ///< none: a send
+  /// all_to_all: elements from each rank to each other, rank by rank; empty: equal parts of `elements`.
+  std::vector<std::uint64_t> counts{};
 };
 
 /// Of the micro-batches of a step, those with which a kernel is launched.

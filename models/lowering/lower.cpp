@@ -14,6 +14,13 @@ namespace {
 
 constexpr std::array<std::string_view, 2> fusion_names{"full", "none"};
 
+/// Of a matrix of `size` rows, or of none.
+std::vector<std::uint64_t> transposed(const std::vector<std::uint64_t>& matrix, std::uint32_t size) {
+  std::vector<std::uint64_t> result(matrix.size());
+  for (std::size_t i = 0; i < matrix.size(); ++i) result[i % size * size + i / size] = matrix[i];
+  return result;
+}
+
 }  // namespace
 
 std::string_view name_of(Fusion fusion) { return fusion_names[static_cast<std::size_t>(fusion)]; }
@@ -74,10 +81,14 @@ Bytes LoweringState::vector_parameter_bytes(const Operator& op) const {
   return bytes;
 }
 
+std::uint64_t qkv_elements(const Operator& op, std::uint32_t part) {
+  const std::uint64_t width = part == 2 ? value_width(op) : key_width(op);
+  return op.shape().batch() * width * (part == 0 ? op.heads : op.kv_heads);
+}
+
 void LoweringState::read_qkv(const Operator& op, std::uint32_t part) {
-  const Bytes features = std::uint64_t{op.shape().channels()} / op.heads * (part == 0 ? op.heads : op.kv_heads);
   const TensorId from = value_of(op.inputs[op.inputs.size() == 1 ? 0 : part]);
-  writer.read_part(from, op.shape().batch() * features * size_of(activation));
+  writer.read_part(from, qkv_elements(op, part) * size_of(activation));
 }
 
 void LoweringState::launch_product(const Operator& op, std::string_view what, Phase phase, const CubeWork& work,
@@ -100,6 +111,7 @@ void LoweringState::work_on_fused_scores(const Operator& op, std::uint64_t opera
 
 LoweringState::GradientTypes LoweringState::gradient_types(std::uint32_t parameter) const {
   const DataType produced = options.precision.gradient;
+  if (options.sharding.is_alone(parameter)) return {produced, produced};
   if (!options.sync.has_value()) return {produced, options.communication.value_or(produced)};
   const bool sums = options.accumulate && !sums_parts(parameter);
   const bool as_used = options.sync->as_used && used_as(parameter) != master && !sums && !shared[parameter];
@@ -135,8 +147,26 @@ CommunicationWork& LoweringState::launch_communication(const Operator& op, std::
   const std::uint64_t elements = graph.tensor(v).shape.elements();
   Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, dtype);
   kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = dtype, .elements = elements};
-  if (phase == Phase::backward) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
+  const bool back = phase == Phase::backward && !writer.repeats();
+  kernel.communication.counts = back ? transposed(op.counts, op.group.ranks) : op.counts;
+  if (kind == OperatorKind::neighbour_exchange) {
+    const Shape& own = graph.input_of(op);
+    const std::uint64_t across = own.elements() / own.size(op.axis);
+    const std::uint64_t before = op.border.before * across;
+    const std::uint64_t behind = op.border.behind * across;
+    kernel.communication.neighbours = {.to_next = back ? behind : before, .to_previous = back ? before : behind};
+  }
+  if (back) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
   return kernel.communication;
+}
+
+TensorId LoweringState::launch_internal(const Operator& op, std::string_view what, Phase phase,
+                                        CommunicationWork work) {
+  Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, work.dtype);
+  writer.read(work.input);
+  work.output = writer.write(work.elements * size_of(work.dtype));
+  kernel.communication = work;
+  return work.output;
 }
 
 void LoweringState::contribute(Value to) {
@@ -172,6 +202,16 @@ void LoweringState::contribute(Value to) {
   }
 }
 
+void LoweringState::contribute_each(const Operator& op) {
+  std::vector<TensorId> written;
+  for (const Value operand : op.inputs) {
+    written.push_back(needs_gradient[operand.op] ? writer.write(bytes_of(operand)) : no_tensor);
+  }
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i] != no_tensor) contribute_unchanged(op.inputs[i], written[i]);
+  }
+}
+
 void LoweringState::contribute_unchanged(Value to, TensorId tensor) {
   if (!needs_gradient[to.op]) return;
   --pending_contributions[number_of(to)];
@@ -194,6 +234,22 @@ void LoweringState::launch_accumulation(Value to, TensorId share) {
   gradient_of(to) = writer.write(activation_bytes(shape));
 }
 
+bool restores_slice(const Graph& graph, OperatorId gather) {
+  const Operator& op = graph.operators[gather];
+  if (op.kind != OperatorKind::all_gather || !op.recompute) return false;
+  const Operator& before = graph.operators[op.inputs.front().op];
+  return before.kind == OperatorKind::slice && before.axis == op.axis && before.group.family == op.group.family;
+}
+
+bool is_kept_slice(const Graph& graph, OperatorId slice) {
+  for (OperatorId reader = slice + 1; reader < graph.operators.size(); ++reader) {
+    const Operator& op = graph.operators[reader];
+    const bool reads = op.kind == OperatorKind::all_gather && op.inputs.front().op == slice;
+    if (reads && restores_slice(graph, reader)) return true;
+  }
+  return false;
+}
+
 bool is_identity(const Graph& graph, const Operator& op) {
   if (op.kind == OperatorKind::dropout) return op.drop_rate == 0;
   return op.kind == OperatorKind::average_pool && graph.input_of(op) == op.shape();
@@ -209,6 +265,7 @@ void describe_parameters(LoweringState& state) {
                                                  .elements = parameter.elements,
                                                  .used_as = state.used_as(index),
                                                  .shards = state.options.sharding.shards_of(index),
+                                                 .alone = state.options.sharding.is_alone(index),
                                                  .borrowed = state.received[index],
                                                  .gathered_each_use = state.options.sharding.gathers_each_use(index),
                                                  .sums_parts = state.sums_parts(index)});

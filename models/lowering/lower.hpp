@@ -21,12 +21,15 @@
 /// mask saves neither work nor memory, and the heads are read in place. Fused attention (a choice) is one kernel in
 /// either pass: its scores never reach HBM, what a causal mask hides is not computed, and the backward pass computes
 /// the scores again. A softmax with dropout is followed by a kernel that drops; fused, by one that makes the mask.
+/// Gates are one kernel, which keeps its softmax for the backward pass; dispatching copies rows to their experts, the
+/// linear operators of all experts are one grouped product, and combining is one kernel in either pass.
 /// Batch and layer norm's backward is a reduction (gives the gradients of beta and gamma) and an application;
 /// convolution and linear have bias, weight and data gradients; the network's input gets no gradient. Communication is
 /// a kernel by itself. Its backward pass is its dual: all_reduce and all_reduce, all_gather and reduce_scatter,
 /// all_to_all and all_to_all back, send and receive; the gradient of a broadcast is handed on, that of a slice padded
-/// with zeros, splitting and joining undo each other. Operators whose outputs are not kept are launched again in the
-/// backward pass before their results are first needed there, in phase backward; random masks are kept.
+/// with zeros, splitting and joining undo each other, borders that came from neighbours go back to them. Batch norm,
+/// loss and attention over a group communicate between their kernels. Operators whose outputs are not kept are launched
+/// again in the backward pass before their results are first needed there, in phase backward; random masks are kept.
 namespace hcclsim::models {
 
 enum class Fusion : std::uint8_t { full, none };

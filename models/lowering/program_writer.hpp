@@ -32,6 +32,7 @@ class ProgramWriter {
   }
   /// Whether kernels that are launched from now on repeat those of the forward pass.
   void repeat(bool repeats) { repeats_ = repeats; }
+  [[nodiscard]] bool repeats() const { return repeats_; }
   /// The kernel reads a parameter.
   void use(std::uint32_t parameter) { program_.uses.push_back({parameter, kernel_index()}); }
   /// The kernel last launched, and its index.

@@ -22,12 +22,16 @@ struct ShardingOptions {
   std::vector<bool> parts_at_owner{};
   /// The sum of the gradients of micro-batches is kept in parts: every micro-batch reduces its own.
   bool accumulation = false;
+  /// Parameters of which this rank has the only copy, so that their gradients are complete as it computes them; empty:
+  /// none.
+  std::vector<bool> alone{};
   /// Parameters that are gathered anew for every pass that reads them; empty: none, but for weights_each_use all.
   std::vector<bool> gathered_again{};
 
   [[nodiscard]] std::uint32_t shards_of(std::uint32_t parameter) const {
     return shards.empty() ? 1 : shards[parameter];
   }
+  [[nodiscard]] bool is_alone(std::uint32_t parameter) const { return !alone.empty() && alone[parameter]; }
   [[nodiscard]] bool gathers_each_use(std::uint32_t parameter) const {
     return kind == Sharding::weights_each_use || (!gathered_again.empty() && gathered_again[parameter]);
   }

@@ -41,6 +41,12 @@ inline constexpr Bytes seed_bytes = 16;  // two numbers of 64 bits that a mask i
 inline constexpr std::uint64_t kept_per_row = 16;
 }  // namespace attention_work
 
+/// Element operations per logit of a loss over a group, of the seven that a loss has.
+namespace loss_work {
+inline constexpr std::uint64_t maximum = 1;
+inline constexpr std::uint64_t sums = 3;  // difference, exponential, sum
+}  // namespace loss_work
+
 struct LoweringState {
   LoweringState(const Graph& the_graph, const LoweringOptions& the_options);
 
@@ -58,8 +64,9 @@ struct LoweringState {
   std::vector<TensorId> gradient;                    ///< as far as its consumers have contributed
   std::vector<std::uint32_t> pending_contributions;  ///< consumers that have not contributed yet
   // Per operator:
-  std::vector<TensorId> mask;           ///< bits that the backward pass needs: ReLU, dropout, max_pool
-  std::vector<TensorId> statistics;     ///< mean and variance, fp32; batch norm: per channel, layer norm: per row
+  std::vector<TensorId> mask;  ///< bits that the backward pass needs: ReLU, dropout, max_pool
+  /// Mean and variance, fp32; batch norm: per channel, layer norm: per row. Of gates the whole softmax.
+  std::vector<TensorId> statistics;
   std::vector<TensorId> probabilities;  ///< attention: per sequence, head and pair of positions
   std::vector<TensorId> dropped;        ///< attention with dropout: the probabilities behind it
   // Which operators run in one kernel; no_operator where there is none. Per operator:
@@ -130,6 +137,10 @@ struct LoweringState {
   CommunicationWork& launch_communication(const Operator& op, std::string_view what, Phase phase, OperatorKind kind,
                                           Value v);
 
+  /// Launches communication inside an operator, an all_reduce of fp32 numbers unless `work` says otherwise. Returns
+  /// what comes, which is as large as what is sent.
+  TensorId launch_internal(const Operator& op, std::string_view what, Phase phase, CommunicationWork work);
+
   /// Launches communication of a parameter of `op`, or of its gradient, between the stages that have it.
   Kernel& launch_parameter(const Operator& op, std::string_view what, Phase phase, OperatorKind kind);
 
@@ -137,6 +148,8 @@ struct LoweringState {
   /// contributions and, if it is the last one and `to` a ReLU, applies the mask: then the gradient of the ReLU's input
   /// is what is written. Without fusion an addition is a kernel of its own.
   void contribute(Value to);
+  /// The kernel last launched writes the gradient of every input before one of them is added to what is there.
+  void contribute_each(const Operator& op);
   /// Hands the finished gradient `tensor` on to `to` without a kernel, unless it must be added.
   void contribute_unchanged(Value to, TensorId tensor);
 
@@ -148,19 +161,39 @@ struct LoweringState {
   return kind == OperatorKind::relu || kind == OperatorKind::relu6;
 }
 [[nodiscard]] constexpr bool is_cube(OperatorKind kind) {
-  return kind == OperatorKind::convolution || kind == OperatorKind::linear;
+  return kind == OperatorKind::convolution || kind == OperatorKind::linear || kind == OperatorKind::expert_linear;
 }
 [[nodiscard]] constexpr KernelClass kernel_class(OperatorKind kind) {
   if (kind == OperatorKind::convolution) return KernelClass::convolution;
-  return kind == OperatorKind::linear ? KernelClass::matmul : KernelClass::vector;
+  return is_cube(kind) ? KernelClass::matmul : KernelClass::vector;
 }
 [[nodiscard]] constexpr Bytes bytes_of_bits(std::uint64_t bits) { return (bits + 7) / 8; }
+
+/// Elements of part 0, 1 or 2 of attention's inputs: queries, keys, values.
+[[nodiscard]] std::uint64_t qkv_elements(const Operator& op, std::uint32_t part);
 
 /// Whether no kernel is launched: average pooling that keeps every pixel, dropout of nothing.
 [[nodiscard]] bool is_identity(const Graph& graph, const Operator& op);
 
+/// Whether an allgather puts together what its ranks have sliced only to keep less for the backward pass, which repeats
+/// it. In the forward pass the two undo each other, and so they do to the gradient.
+[[nodiscard]] bool restores_slice(const Graph& graph, OperatorId gather);
+/// Whether a slice is what such an allgather reads.
+[[nodiscard]] bool is_kept_slice(const Graph& graph, OperatorId slice);
+
 /// Writes the kernels of the forward pass, the loss (which also writes the gradient of the logits) included.
 void lower_forward(LoweringState& state);
+/// Writes the kernels of an attention whose keys and values go round a group (ring_attention.cpp).
+void lower_ring_attention(LoweringState& state, OperatorId id, Phase phase);
+/// Writes those of its gradients; `dy` is that of its output.
+void differentiate_ring_attention(LoweringState& state, OperatorId id, TensorId dy);
+/// Write the kernels of the gradients around experts (experts.cpp); `dy` is that of the output.
+/// Of logits: from the gates, which have a gradient as far as they are kept, and the whole softmax.
+void differentiate_route(LoweringState& state, OperatorId id, TensorId dy);
+/// Of the rows: adds up what the experts give back of each. Where a row goes has no gradient.
+void differentiate_dispatch(LoweringState& state, OperatorId id, TensorId dy);
+/// Of the experts' rows and of the gates, in one kernel.
+void differentiate_combine(LoweringState& state, const Operator& op, TensorId dy);
 /// Repeats the kernel of `head` … `tail` in the backward pass.
 void lower_again(LoweringState& state, OperatorId head, OperatorId tail);
 /// Writes the kernels of the backward pass and the gradients of the parameters.

@@ -77,9 +77,10 @@ void add_updates(Program& program, const UpdateOptions& options) {
     const std::uint64_t elements = updated_elements(program, g);
     std::vector<Kernel> kernels;
     if (!checks) add_cast_back(kernels, Phase::update, gradient, elements);
+    const bool alone = !program.parameters.empty() && program.parameters[gradient.parameter].alone;
     for (const auto& [name, wanted] : {std::pair{"mean", options.mean}, std::pair{"mean_again", options.mean_again}}) {
       const Bytes bytes = elements * size_of(gradient.reduced_type());
-      if (wanted) {
+      if (wanted && !alone) {
         kernels.push_back(vector_kernel(name, Phase::update, gradient.reduced_type(), elements, bytes, bytes));
       }
     }

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "models/graph.hpp"
+#include "models/graph_builder.hpp"
 
 /// Builders behind make_model(); one file per family.
 namespace hcclsim::models::zoo {
@@ -62,6 +62,32 @@ struct Transformer {
 [[nodiscard]] Graph bert(std::string title, const Transformer& sizes);
 /// LLaMA-2: RMS norm, rotary positions, SwiGLU, no biases; groups of heads share keys and values.
 [[nodiscard]] Graph llama(std::string title, const Transformer& sizes);
+
+/// Sizes of the experts of a layer, in place of its second half.
+struct Experts {
+  std::uint32_t count = 0;
+  std::uint32_t shared = 0;        ///< further ones that every row goes to, as one
+  std::uint32_t dense_layers = 0;  ///< the first layers, which have none
+  std::uint32_t feed_forward = 0;  ///< features inside an expert
+  RouteOptions route{};
+  double capacity = 1;    ///< rows of an expert, as a multiple of its even share
+  bool dropless = false;  ///< that many are expected, and none are dropped
+};
+
+/// Features of a head of latent attention.
+struct LatentAttention {
+  std::uint32_t rank = 0;         ///< of the row that keys and values are made of
+  std::uint32_t width = 0;        ///< of queries and keys without positions
+  std::uint32_t turned = 0;       ///< of queries and keys, turned by positions
+  std::uint32_t value_width = 0;  ///< of values
+};
+
+/// Mixtral: as LLaMA-2, with experts.
+[[nodiscard]] Graph mixtral(std::string title, const Transformer& sizes, const Experts& experts);
+/// DeepSeek-V2 (without a low rank of the queries, as the Lite one): latent attention, experts behind dense layers,
+/// and shared experts beside them.
+[[nodiscard]] Graph deepseek(std::string title, const Transformer& sizes, const LatentAttention& latent,
+                             const Experts& experts);
 
 /// Click-through prediction from categorical fields, each looked up in one large table; sizes as MindSpore's models
 /// have them for Criteo's data: 39 fields, 80 features each, layers of 1024, 512, 256 and 128.

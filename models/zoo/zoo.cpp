@@ -53,7 +53,8 @@ Graph of_categories(const ModelInfo& info, const ModelOptions& options) {
 
 /// As published: Dosovitskiy et al. 2020 (ViT), Devlin et al. 2018 (BERT), Radford et al. 2019 and Brown et al. 2020
 /// (GPT-2, GPT-3; 13B with 5120 features, as 40 heads of 128 give), Zeng et al. 2021 (PanGu-α), Touvron et al. 2023
-/// (LLaMA-2). Dropout is that of their pre-training.
+/// (LLaMA-2), Jiang et al. 2024 (Mixtral), DeepSeek-AI 2024 (DeepSeek-V2-Lite). Dropout and the weights of the losses
+/// of uneven use are those of their pre-training.
 namespace sizes {
 constexpr float dropout = 0.1F;
 constexpr zoo::Transformer vit_b16{
@@ -107,6 +108,23 @@ constexpr zoo::Transformer llama2(std::uint32_t layers, std::uint32_t hidden, st
 constexpr zoo::Transformer llama2_7b = llama2(32, 4096, 32, 32, 11008);
 constexpr zoo::Transformer llama2_13b = llama2(40, 5120, 40, 40, 13824);
 constexpr zoo::Transformer llama2_70b = llama2(80, 8192, 64, 8, 28672);
+constexpr zoo::Transformer mixtral_8x7b = llama2(32, 4096, 32, 8, 14336);
+constexpr zoo::Experts mixtral_experts{
+    .count = 8, .feed_forward = 14336, .route = {.top_k = 2, .normalised = true, .balance_weight = 0.02F}};
+constexpr zoo::Transformer deepseek_v2_lite{.layers = 27,
+                                            .hidden = 2048,
+                                            .heads = 16,
+                                            .kv_heads = 16,
+                                            .feed_forward = 10944,
+                                            .vocabulary = 102400,
+                                            .sequence = 4096};
+constexpr zoo::LatentAttention deepseek_attention{.rank = 512, .width = 128, .turned = 64, .value_width = 128};
+constexpr zoo::Experts deepseek_experts{
+    .count = 64, .shared = 2, .dense_layers = 1, .feed_forward = 1408, .route = {.top_k = 6, .balance_weight = 0.001F}};
+constexpr zoo::Transformer tiny_moe{
+    .layers = 1, .hidden = 32, .heads = 4, .kv_heads = 4, .feed_forward = 32, .vocabulary = 32, .sequence = 16};
+constexpr zoo::Experts tiny_experts{
+    .count = 8, .feed_forward = 32, .route = {.top_k = 2, .normalised = true, .balance_weight = 0.01F}};
 }  // namespace sizes
 
 /// The sizes of the paper with what the user wants otherwise.
@@ -146,6 +164,33 @@ Graph of_tokens(const ModelInfo& info, const ModelOptions& options) {
   return build(std::string(info.title), transformer_of(info, options, published));
 }
 
+/// The experts of the paper with what the user wants otherwise; those inside a layer keep their ratio to it.
+zoo::Experts experts_of(const ModelInfo& info, const ModelOptions& options, std::uint32_t published_hidden,
+                        zoo::Experts experts) {
+  const std::uint64_t hidden = options.hidden.value_or(published_hidden);
+  experts.feed_forward =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(experts.feed_forward * hidden / published_hidden, ~0U));
+  experts.capacity = options.dropless ? 1 : options.capacity.value_or(info.capacity);
+  experts.dropless = options.dropless;
+  return experts;
+}
+
+Graph of_mixtral(const ModelInfo& info, const ModelOptions& options) {
+  return zoo::mixtral(std::string(info.title), transformer_of(info, options, sizes::mixtral_8x7b),
+                      experts_of(info, options, sizes::mixtral_8x7b.hidden, sizes::mixtral_experts));
+}
+
+Graph of_deepseek(const ModelInfo& info, const ModelOptions& options) {
+  return zoo::deepseek(std::string(info.title), transformer_of(info, options, sizes::deepseek_v2_lite),
+                       sizes::deepseek_attention,
+                       experts_of(info, options, sizes::deepseek_v2_lite.hidden, sizes::deepseek_experts));
+}
+
+Graph of_tiny_moe(const ModelInfo& info, const ModelOptions& options) {
+  return zoo::mixtral(std::string(info.title), transformer_of(info, options, sizes::tiny_moe),
+                      experts_of(info, options, sizes::tiny_moe.hidden, sizes::tiny_experts));
+}
+
 Graph of_patches(const ModelInfo& info, const ModelOptions& options) {
   return zoo::vit_b16(std::string(info.title), image_network(info, options),
                       transformer_of(info, options, sizes::vit_b16));
@@ -158,7 +203,7 @@ struct Network {
 
 constexpr auto tokens = NetworkKind::tokens;
 constexpr auto categories = NetworkKind::categories;
-constexpr std::array<Network, 25> networks{{
+constexpr std::array<Network, 28> networks{{
     {{"resnet50", "ResNet50 v1.5", "bottleneck residual network, stride on the 3x3 convolution"},
      of_images<resnet_of<50>>},
     {{"resnet18", "ResNet18", "residual network of two 3x3 convolutions per block"}, of_images<resnet_of<18>>},
@@ -186,6 +231,12 @@ constexpr std::array<Network, 25> networks{{
     {{"llama2-13b", "LLaMA-2 13B", "40 layers of 5120, 4096 tokens", tokens}, of_tokens<zoo::llama, sizes::llama2_13b>},
     {{"llama2-70b", "LLaMA-2 70B", "80 layers of 8192, 8 heads of keys and values, 4096 tokens", tokens},
      of_tokens<zoo::llama, sizes::llama2_70b>},
+    {{"mixtral-8x7b", "Mixtral 8x7B", "32 layers of 4096, 2 of 8 experts for every token, 4096 tokens", tokens, 0, 0,
+      1},
+     of_mixtral},
+    {{"deepseek-v2-lite", "DeepSeek-V2-Lite",
+      "27 layers of 2048, latent attention, 6 of 64 experts and 2 shared, 4096 tokens", tokens, 0, 0, 1},
+     of_deepseek},
     {{"wide-deep", "Wide & Deep", "39 categories, table of 200,000 x 80, linear model and perceptron", categories},
      of_categories<zoo::wide_deep, 200000>},
     {{"deepfm", "DeepFM", "39 categories, table of 184,965 x 80, factorization machine and perceptron", categories},
@@ -197,6 +248,9 @@ constexpr std::array<Network, 25> networks{{
      of_images<zoo::small_resnet>},
     {{"tinygpt", "Tiny GPT", "one block, 16 tokens out of 32, 64 features, 4 heads", NetworkKind::tiny, 0, 32},
      of_tiny_gpt},
+    {{"tinymoe", "Tiny MoE", "one layer, 16 tokens out of 32, 32 features, 2 of 8 experts", NetworkKind::tiny, 0, 32,
+      4},
+     of_tiny_moe},
 }};
 constexpr ModelInfo perceptron{
     "mlp:784,512,512,10", "MLP", "multi-layer perceptron: features of input, hidden layers, output",
@@ -275,12 +329,23 @@ void require_options_fit(const ModelInfo& info, const ModelOptions& options) {
   }
 }
 
+void require_capacity_fits(const ModelInfo& info, const ModelOptions& options) {
+  if (!options.capacity.has_value() && !options.dropless) return;
+  if (info.capacity == 0) {
+    bad_input("model", "a capacity of experts does not go with {}, which has none", info.name);
+  }
+  if (options.capacity.has_value() && options.dropless) {
+    bad_input("model", "{}: experts have a capacity or are dropless; give one of them", info.name);
+  }
+}
+
 Graph make_mlp(const ModelOptions& options) {
   if (options.input || options.classes) {
     bad_input("model", "'{}' gives input and output sizes itself; --input and --classes do not go with it",
               options.name);
   }
   require_options_fit(perceptron, options);
+  require_capacity_fits(perceptron, options);
   return zoo::mlp(parse_widths(options.name), options.batch, options.fc_bias);
 }
 
@@ -314,6 +379,7 @@ Graph make_model(const ModelOptions& options) {
               network->info.name, network->info.classes);
   }
   require_options_fit(network->info, options);
+  require_capacity_fits(network->info, options);
   try {
     return network->make(network->info, options);
   } catch (const Error& error) {

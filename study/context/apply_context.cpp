@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "study/context/apply_fusion.hpp"
 #include "study/context/compile_checks.hpp"
+#include "study/strategy/operator_strategies.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -43,6 +44,7 @@ struct Applier {
     apply_mode();
     apply_dataset();
     apply_pipeline();
+    apply_operators();
     apply_optimizer();
     apply_fusion(context, given, spec);
     apply_communication();
@@ -101,7 +103,7 @@ struct Applier {
       notes.emplace_back(
           "hybrid_parallel: the run has no collectives of the user's own; gradients are reduced as in data_parallel");
     }
-    if (mode == "auto_parallel") {
+    if (mode == "auto_parallel" && !spec.parallel.operators.cuts()) {
       notes.emplace_back("auto_parallel: without operator strategies every operator is batch parallel");
     }
   }
@@ -188,6 +190,14 @@ struct Applier {
     shape.schedule = hccl::PipelineSchedule::one_f_one_b_interleave;
     notes.push_back(fmt::format("pipeline_segments {}: a stage's parts are computed in the order of {}", segments,
                                 name_of(shape.schedule)));
+  }
+
+  void apply_operators() {
+    OperatorParallel& operators = spec.parallel.operators;
+    operators.all_to_all = context.flag("enable_alltoall");
+    if (!operators.cuts() || graph_parallel()) return;
+    bad_input("runtime-error", "{}: operators are cut in semi_auto_parallel and auto_parallel, parallel_mode is {}",
+              operators.model > 1 ? "--model-parallel" : "--strategy", mode);
   }
 
   /// What shares the parameters, by the name under which it was asked for; null: nothing does.
@@ -321,6 +331,10 @@ struct Applier {
                            .save = both.find("save_file")->text,
                            .groups = context.text("group_ckpt_save_file"),
                            .only_trainable = both.find("only_trainable_params")->boolean};
+    std::string& strategy = spec.parallel.operators.strategy;
+    if (strategy.empty() && !spec.strategy_files.load.empty() && cuts_operators(spec.strategy_files.load)) {
+      strategy = spec.strategy_files.load;
+    }
   }
 
   /// Whether an option was set to something else than its default.
@@ -335,7 +349,7 @@ struct Applier {
       const auto option = std::ranges::find(context_options(), key, &ContextOption::key);
       if (!option->acts_in.has(mode)) {
         notes.push_back(fmt::format("{} has no effect in {}", key, mode));
-      } else if (key == "enable_alltoall") {
+      } else if (key == "enable_alltoall" && !spec.parallel.operators.cuts()) {
         notes.emplace_back("enable_alltoall has no effect: operators that are batch parallel redistribute nothing");
       } else if (key == "communi_parallel_mode") {
         notes.push_back(

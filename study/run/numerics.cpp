@@ -14,10 +14,12 @@
 
 #include "base/error.hpp"
 #include "device/numerics/loss_scale.hpp"
+#include "hccl/parallel/sharding/sharded_stages.hpp"
 #include "hccl/training/numerics/checkpoint.hpp"
 #include "hccl/training/numerics/gradient_check.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 #include "study/run/numeric_shape.hpp"
+#include "study/sharding.hpp"
 #include "study/stages.hpp"
 
 namespace hcclsim::study {
@@ -55,16 +57,14 @@ void require_same_parameters(const models::Graph& whole, const models::Graph& st
   }
 }
 
-Rank replicas_of(const Experiment& experiment) {
-  return experiment.stages.has_value() ? experiment.stages->replicas : experiment.npus;
-}
-
 /// What each role of the Plan computes of a network.
-std::vector<models::Graph> graphs_of_roles(const RunSpec& spec, const Experiment& experiment,
-                                           const models::Graph& graph) {
+std::vector<hccl::ShardedGraph> graphs_of_roles(const RunSpec& spec, const Experiment& experiment,
+                                                const models::Graph& graph) {
   std::vector<std::uint32_t> layers_of_parts;
   if (experiment.stages.has_value()) layers_of_parts = experiment.stages->layers_of_parts;
-  return cut_into_stages(graph, spec.parallel, layers_of_parts, replicas_of(experiment));
+  std::vector<std::string> notes;  // the timed run has given them
+  const hccl::ShardedGraph network = shard_network(graph, spec.parallel, spec.parallel.devices(experiment.npus), notes);
+  return cut_into_stages(network, spec.parallel, layers_of_parts);
 }
 
 hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& experiment, const models::Graph& graph) {
@@ -84,9 +84,11 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
   out.computation.round = numerics.round;
   out.computation.overflow = overflow_of(numerics.overflow, experiment.soc);
   out.computation.label_smoothing = static_cast<float>(numerics.label_smoothing);
-  out.data = numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{replicas_of(experiment)} *
-                                                                     experiment.batch.micro_batches * graph.batch())
-                                   : numerics.data;
+  const Rank readers = spec.parallel.operators.cuts() ? 1 : experiment.replicas;  // of whole batches
+  out.data = numerics.data.empty()
+                 ? fmt::format("synthetic:{}", std::uint64_t{readers} * experiment.batch.micro_batches * graph.batch())
+                 : numerics.data;
+  out.make_schedule = hccl::schedule_maker(experiment.cluster, experiment.soc, experiment.training);
   out.shuffle = numerics.shuffle;
   out.seed = numerics.seed;
   out.own_weights = spec.parameter_broadcast && numerics.load.empty();
@@ -119,12 +121,12 @@ std::vector<GradientSampleLine> gradient_samples(hccl::Trainer& trainer) {
 /// not.
 std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experiment& experiment, const hccl::Plan& plan,
                                             std::string& too_large) {
-  const models::Graph wanted = numeric_graph(spec, experiment.batch, replicas_of(experiment));
-  const std::vector<models::Graph> roles = graphs_of_roles(spec, experiment, wanted);
+  const models::Graph wanted = numeric_graph(spec, experiment.batch, experiment.replicas);
+  const std::vector<hccl::ShardedGraph> roles = graphs_of_roles(spec, experiment, wanted);
   for (std::size_t role = 0; role < roles.size(); ++role) {
-    require_same_parameters(wanted, roles[role], *plan.roles[role].program);
+    require_same_parameters(wanted, roles[role].graph, *plan.roles[role].program);
   }
-  std::vector<models::Graph> graphs = smaller_graphs(spec, wanted);
+  std::vector<models::Graph> graphs = smaller_graphs(spec, wanted, experiment.replicas);
   graphs.insert(graphs.begin(), wanted);
   for (const models::Graph& graph : graphs) {
     const hccl::TrainerOptions how = trainer_options(spec, experiment, graph);

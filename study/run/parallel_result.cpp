@@ -1,5 +1,7 @@
 #include "study/run/parallel_result.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -85,10 +87,6 @@ Bytes sent_bytes(const hccl::Operation& operation) {
   }
 }
 
-Rank npus_of_stage(const hccl::TrainingOptions& training) {
-  return training.npus / std::max(training.shape.stages, std::uint32_t{1});
-}
-
 /// Of a rank of each stage.
 std::vector<Traffic> traffic_of(const hccl::Plan& plan, const std::vector<Rank>& ranks) {
   std::map<std::tuple<std::uint32_t, std::string, Rank>, std::pair<std::uint64_t, Bytes>> sums;
@@ -103,7 +101,9 @@ std::vector<Traffic> traffic_of(const hccl::Plan& plan, const std::vector<Rank>&
     for (const hccl::PlanTask& task : role.tasks) {
       if (const auto* collective = std::get_if<hccl::CollectiveTask>(&task.work)) {
         const hccl::Operation& operation = plan.collectives[collective->collective].operation;
-        add(std::string(name_of(operation.collective)), operation, sent_bytes(operation));
+        const bool of_operator = task.kernel != hccl::Purpose::none;
+        add(fmt::format("{}{}", of_operator ? "operator " : "", name_of(operation.collective)), operation,
+            sent_bytes(operation));
       } else if (const auto* send = std::get_if<hccl::SendTask>(&task.work)) {
         const hccl::PlannedMessage& message = plan.messages[send->message];
         add("send", *message.schedule, message.bytes);
@@ -126,7 +126,7 @@ const StageFigures& ParallelResult::most_loaded() const {
 
 Rank printed_rank(const hccl::TrainingOptions& training, std::uint32_t stage) {
   if (training.shape.stages == 1) return training.rank;
-  return stage * training.replica_count() + training.rank % training.replica_count();
+  return stage * training.stage_ranks() + training.rank % training.stage_ranks();
 }
 
 ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedStep& step) {
@@ -136,7 +136,8 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
   shape.micro_batches = experiment.batch.micro_batches;
   ParallelResult result{.plain = !staged && shape.micro_batches == 1,
                         .shape = shape,
-                        .data = training.replica_count(),
+                        .data = experiment.replicas,
+                        .operators = experiment.operators,
                         .shard = staged ? experiment.stages->shard_ranks : 1,
                         .sharing = experiment.sharing,
                         .fusion = experiment.fusion,
@@ -156,7 +157,7 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
   result.ideal = ideal.step;
   const auto last = static_cast<std::int32_t>(training.iterations) - 1;
   const hccl::MessageStarts messages(step.plan, step.trace);
-  const Rank ranks_of_stage = npus_of_stage(training);
+  const Rank ranks_of_stage = training.stage_ranks();
   std::vector<Rank> ranks;
   for (std::uint32_t number = 0; number < shape.stages; ++number) {
     const Rank rank = ranks.emplace_back(printed_rank(training, number));
@@ -183,7 +184,7 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
   }
   result.traffic =
       traffic_of(plan_of_step(step.plan, static_cast<std::uint32_t>(step.iteration_ends.size() - 1)), ranks);
-  const std::uint32_t stage = training.rank / result.data;
+  const std::uint32_t stage = training.rank / ranks_of_stage;
   result.peak_tensors =
       tensors_at_peak(*experiment.program, shape.stages > 1 ? cells_of_stage(shape, stage) : std::vector<hccl::Cell>{});
   if (const Bytes results = training.result_bytes(); results > 0) {
@@ -198,15 +199,16 @@ std::optional<Throughput> throughput(const Experiment& experiment, Seconds step)
   if (!experiment.transformer || experiment.flops_per_sample <= 0) return std::nullopt;
   Throughput result{.peak_type = experiment.compute_type};
   const hccl::TrainingOptions& training = experiment.training;
-  const auto replicas = static_cast<double>(npus_of_stage(training));  // those of all groups
   const double samples =
-      static_cast<double>(std::uint64_t{experiment.batch.micro_batch} * experiment.batch.micro_batches) * replicas;
+      static_cast<double>(std::uint64_t{experiment.batch.micro_batch} * experiment.batch.micro_batches) *
+      experiment.replicas;
   result.peak = peak_flops(experiment.soc, result.peak_type);
   const double most = result.peak * training.npus * step;
   result.samples_per_second = samples / step;
   result.tokens_per_second = result.samples_per_second * experiment.tokens_per_sample;
   result.mfu = samples * experiment.flops_per_sample / most;
-  result.hfu = result.mfu + experiment.recomputed_flops * experiment.batch.micro_batches * replicas / most;
+  result.hfu =
+      result.mfu + experiment.recomputed_flops * experiment.batch.micro_batches * training.stage_ranks() / most;
   return result;
 }
 

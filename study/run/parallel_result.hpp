@@ -10,6 +10,7 @@
 #include "hccl/parallel/live_memory.hpp"
 #include "hccl/parallel/pipeline/schedule.hpp"
 #include "hccl/training/training.hpp"
+#include "study/parallel_spec.hpp"
 
 /// What a run tells of stages and replicas, and of the work that the NPUs have done.
 namespace hcclsim::study {
@@ -49,7 +50,7 @@ struct StageFigures {
 /// Communication of one kind by a rank in a step.
 struct Traffic {
   std::uint32_t stage = 0;
-  std::string kind;  ///< "allreduce", "send", …
+  std::string kind;  ///< "allreduce", "send", …; "operator allreduce" of operators that are cut
   Rank group_size = 0;
   std::uint64_t count = 0;
   Bytes bytes = 0;  ///< that the rank sends if nothing is sent twice: a ring's
@@ -70,6 +71,7 @@ struct ParallelResult {
   bool plain = false;
   hccl::PipelineShape shape;
   Rank data = 1;                 ///< replicas
+  OperatorParallel operators{};  ///< of each of them
   Rank shard = 1;                ///< ranks that share parameters
   std::string sharing;           ///< "off", "on", "zero1", …
   std::uint32_t parameters = 0;  ///< of all stages

@@ -40,8 +40,9 @@ RankPhases rank_phases(const hccl::StepView& view) {
   return phases;
 }
 
-std::vector<RunResult::Replicas> replicas_of(const hccl::TrainingOptions& training) {
-  if (!training.stages.empty()) return {{training.replica_count(), training.rank}};
+std::vector<RunResult::Replicas> replicas_of(const Experiment& experiment) {
+  const hccl::TrainingOptions& training = experiment.training;
+  if (!training.stages.empty()) return {{experiment.replicas, training.rank}};
   if (training.groups.empty()) return {{training.npus, training.rank}};
   std::vector<RunResult::Replicas> replicas;
   for (const hccl::ReplicaGroup& group : training.groups) {
@@ -83,7 +84,7 @@ FaultResult fault_result(const hccl::TrainingOptions& training, const hccl::Time
 std::optional<StartUpResult> start_up_of(const Experiment& experiment) {
   StartUpResult result;
   for (const hccl::StartUp& stage : experiment.start_up) {
-    if (experiment.training.replica_count() > 1) result.broadcast += stage.broadcast_elements * sizeof(float);
+    if (experiment.training.stage_ranks() > 1) result.broadcast += stage.broadcast_elements * sizeof(float);
     for (const models::Kernel& copy : stage.copies) {
       const models::CommunicationWork& work = copy.communication;
       if (work.kind == models::OperatorKind::send) result.copied += work.elements * size_of(work.dtype);
@@ -211,7 +212,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.rank_table = experiment.rank_table;
   result.npu = experiment.soc.name;
   result.npus = experiment.npus;
-  result.replicas = replicas_of(training);
+  result.replicas = replicas_of(experiment);
   result.network = name_of(training.network);
   result.program = experiment.program;
   result.micro_batches = experiment.batch.micro_batches;

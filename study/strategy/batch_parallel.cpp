@@ -58,9 +58,6 @@ std::vector<std::uint32_t> cut_samples(const models::Shape& shape, Rank devices)
   return cuts;
 }
 
-/// Whether MindSpore's primitive takes its parameters before what comes from other operators.
-bool takes_parameters_first(std::string_view primitive) { return primitive == "Gather" || primitive == "Concat"; }
-
 /// What MindSpore's optimizers put before the name of a parameter to name its states.
 std::vector<std::string_view> states_of(models::Optimizer optimizer) {
   using enum models::Optimizer;
@@ -92,15 +89,44 @@ ParameterLayout whole_layout(std::string name, const std::vector<std::uint32_t>&
           .tensor_shape = {shape.begin(), shape.end()}};
 }
 
+/// Of a parameter that is cut, on a device. Blocks that lie one behind the other in it are one axis.
+ParameterLayout cut_layout(const hccl::ShardedGraph& stage, std::uint32_t index) {
+  const hccl::TensorLayout& layout = stage.parameters[index];
+  const models::Parameter& parameter = stage.graph.parameters[index];
+  ParameterLayout result = whole_layout(parameter.name, parameter.shape, stage.devices);
+  result.dev_matrix = layout.devices.sizes;
+  const std::size_t blocks = layout.map.size() - parameter.shape.size();
+  for (std::size_t axis = 0; axis < layout.map.size(); ++axis) {
+    if (layout.map[axis].empty()) continue;
+    std::int32_t& cut = result.tensor_map[axis < blocks ? 0 : axis - blocks];
+    if (layout.map[axis].size() > 1 || cut != -1) {
+      bad_input("unsupported",
+                "{}: an axis that is cut along several axes of the devices has no form in a file of strategies",
+                parameter.name);
+    }
+    cut = static_cast<std::int32_t>(layout.map[axis].front());
+  }
+  return result;
+}
+
+/// Distance of the devices that share a parameter.
+std::int32_t shard_step(const BatchParallel& of, std::uint32_t index) {
+  if (of.sharded == nullptr || of.sharded->mirrors[index] == hccl::ShardedGraph::no_family) return 1;
+  const std::vector<Rank>& copies = of.sharded->families[of.sharded->mirrors[index]].front();
+  return static_cast<std::int32_t>(copies[1] - copies[0]);
+}
+
 /// Of a parameter and its copies.
 void add_layouts(const BatchParallel& of, std::uint32_t index, std::vector<ParameterLayout>& layouts) {
   const models::Parameter& parameter = of.graph.parameters[index];
   const models::ParameterShare* const share = of.program == nullptr ? nullptr : &of.program->parameters[index];
   const auto add = [&](std::string name, bool shared) {
-    ParameterLayout& layout = layouts.emplace_back(whole_layout(std::move(name), parameter.shape, of.devices));
+    ParameterLayout& layout = layouts.emplace_back(of.sharded == nullptr ? whole_layout("", parameter.shape, of.devices)
+                                                                         : cut_layout(*of.sharded, index));
+    layout.name = std::move(name);
     if (!shared) return;
-    layout.shard_step = 1;
-    layout.shard_size = static_cast<std::int32_t>(of.shard_ranks);
+    layout.shard_step = shard_step(of, index);
+    layout.shard_size = static_cast<std::int32_t>(of.sharded == nullptr ? of.shard_ranks : share->shards);
   };
   const bool shared = share != nullptr && share->shards > 1;
   add(parameter.name, shared);
@@ -123,7 +149,7 @@ void add_moving_statistics(const BatchParallel& of, const models::Operator& op, 
 
 /// The strategy of an operator under its first parameter; the bias of a product is an operator of its own.
 NodeStrategy strategy_of(const BatchParallel& of, const models::Operator& op, bool product) {
-  const std::string_view primitive = primitive_of(op.kind);
+  std::string name = node_name(of.graph, op);
   std::vector<std::vector<std::uint32_t>> parameters;
   const std::size_t own = product ? 1 : op.parameters.size();
   for (std::size_t i = 0; i < own; ++i) {
@@ -134,13 +160,22 @@ NodeStrategy strategy_of(const BatchParallel& of, const models::Operator& op, bo
   for (const models::Value input : op.inputs) {
     inputs.push_back(cut_samples(of.graph.tensor(input).shape, of.devices));
   }
-  const auto place = takes_parameters_first(primitive) ? inputs.begin() : inputs.end();
+  const auto place = takes_parameters_first(name) ? inputs.begin() : inputs.end();
   inputs.insert(place, parameters.begin(), parameters.end());
-  return {fmt::format("{}_{}", primitive, of.graph.parameters[op.parameters.front()].name), of.stage,
-          std::move(inputs)};
+  return {std::move(name), of.stage, std::move(inputs)};
 }
 
 }  // namespace
+
+std::string node_name(const models::Graph& graph, const models::Operator& op) {
+  return fmt::format("{}_{}", primitive_of(op.kind), graph.parameters[op.parameters.front()].name);
+}
+
+std::string bias_name(const models::Graph& graph, const models::Operator& op) {
+  return fmt::format("BiasAdd_{}", graph.parameters[op.parameters[1]].name);
+}
+
+bool takes_parameters_first(std::string_view key) { return key.starts_with("Gather_") || key.starts_with("Concat_"); }
 
 StrategyMap batch_parallel_strategies(const BatchParallel& of) {
   StrategyMap strategies;
@@ -158,18 +193,20 @@ StrategyMap batch_parallel_strategies(const BatchParallel& of) {
     const bool product = op.kind == OperatorKind::convolution || op.kind == OperatorKind::linear;
     add(strategy_of(of, op, product));
     if (!product || op.parameters.size() == 1) continue;
-    add({fmt::format("BiasAdd_{}", of.graph.parameters[op.parameters[1]].name),
-         of.stage,
-         {cut_samples(op.shape(), of.devices), uncut(1)}});
+    add({bias_name(of.graph, op), of.stage, {cut_samples(op.shape(), of.devices), uncut(1)}});
   }
-  for (std::uint32_t index = 0; index < of.graph.parameters.size(); ++index) {
-    add_layouts(of, index, strategies.parameters);
-  }
+  strategies.parameters = layouts_of(of);
+  return strategies;
+}
+
+std::vector<ParameterLayout> layouts_of(const BatchParallel& of) {
+  std::vector<ParameterLayout> layouts;
+  for (std::uint32_t index = 0; index < of.graph.parameters.size(); ++index) add_layouts(of, index, layouts);
   for (const models::Operator& op : of.graph.operators) {
     if (of.only_trainable || op.kind != OperatorKind::batch_norm) continue;
-    add_moving_statistics(of, op, strategies.parameters);
+    add_moving_statistics(of, op, layouts);
   }
-  return strategies;
+  return layouts;
 }
 
 void require_batch_parallel(const StrategyMap& loaded, const BatchParallel& of, const std::string& path,
@@ -192,7 +229,7 @@ void require_batch_parallel(const StrategyMap& loaded, const BatchParallel& of, 
     }
     if (node.inputs == expected) continue;
     bad_input("unsupported",
-              "{}: {} is cut as {}; without operator strategies, which are not there yet, it is batch parallel: {}",
+              "{}: {} is cut as {}; on these devices samples alone would be cut as {}; give the file to --strategy",
               path, node.name, fmt::join(node.inputs, ", "), fmt::join(expected, ", "));
   }
   if (foreign > 0) {

@@ -48,7 +48,7 @@ class FusionTuner {
     if (run.parallel.forward_only) {
       bad_input("option", "--forward-only: no gradients are reduced, and nothing is to be fused");
     }
-    if (collectives_of(*experiment_.stages) == 0 || experiment_.stages->replicas == 1) {
+    if (collectives_of(*experiment_.stages) == 0 || experiment_.stages->devices == 1) {
       bad_input("option", "a stage has one replica: there are no gradients to reduce, and nothing is to be fused");
     }
   }
@@ -166,7 +166,7 @@ class FusionTuner {
                         .npu = experiment_.soc.name,
                         .npus = experiment_.npus,
                         .shape = experiment_.training.shape,
-                        .replicas = experiment_.stages->replicas,
+                        .replicas = experiment_.replicas,
                         .sharing = experiment_.sharing,
                         .trials = trials_,
                         .given = *std::ranges::find(trials_, given_, &FusionTrial::rules),

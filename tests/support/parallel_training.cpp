@@ -3,6 +3,7 @@
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/staging.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
+#include "hccl/parallel/sharding/sharded_stages.hpp"
 #include "hccl/parallel/start_up.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
@@ -72,7 +73,9 @@ std::unique_ptr<hccl::Trainer> make_trainer(const ParallelSetup& setup) {
   models::Graph whole = models::make_model(setup.model);
   std::vector<models::Graph> stages = stages_of(setup, whole);
   const hccl::Plan plan = plan_of(setup, stages);
-  return std::make_unique<hccl::Trainer>(std::move(whole), std::move(stages), plan, setup.options);
+  std::vector<hccl::ShardedGraph> roles;
+  for (models::Graph& stage : stages) roles.push_back(hccl::replicated(std::move(stage), setup.replicas));
+  return std::make_unique<hccl::Trainer>(std::move(whole), std::move(roles), plan, setup.options);
 }
 
 hccl::Plan start_up_of(const ParallelSetup& setup) {

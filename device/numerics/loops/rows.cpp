@@ -58,16 +58,18 @@ void swiglu_gradient(std::span<const float> gate, std::span<const float> up, std
 
 void rotate_positions(const HeadsInRows& form, int direction, std::span<const float> in, std::span<float> out) {
   constexpr double base = 10000;
-  const std::size_t half = form.width / 2;
+  const std::size_t half = form.turned / 2;
+  const std::size_t still = form.width - form.turned;
   const std::size_t row = form.heads * form.width;
+  if (still > 0) std::ranges::copy(in, out.begin());
   for (std::size_t r = 0; r < in.size() / row; ++r) {
-    const auto position = static_cast<double>(r % form.sequence) * direction;
+    const auto position = static_cast<double>(form.first + r % form.sequence) * direction;
     for (std::size_t i = 0; i < half; ++i) {
-      const double angle = position * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(form.width));
+      const double angle = position * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(form.turned));
       const auto cosine = static_cast<float>(std::cos(angle));
       const auto sine = static_cast<float>(std::sin(angle));
       for (std::size_t head = 0; head < form.heads; ++head) {
-        const std::size_t one = r * row + head * form.width + i;
+        const std::size_t one = r * row + head * form.width + still + i;
         const std::size_t other = one + half;
         const float x = in[one];
         const float y = in[other];
@@ -75,6 +77,26 @@ void rotate_positions(const HeadsInRows& form, int direction, std::span<const fl
         out[other] = y * cosine + x * sine;
       }
     }
+  }
+}
+
+void join_heads(std::span<const float> in, std::span<const float> shared, std::size_t heads, std::size_t width,
+                std::size_t shared_width, std::span<float> out) {
+  float* to = out.data();
+  for (std::size_t head = 0; head < in.size() / width; ++head) {
+    to = std::copy_n(&in[head * width], width, to);
+    to = std::copy_n(&shared[head / heads * shared_width], shared_width, to);
+  }
+}
+
+void join_heads_gradient(std::span<const float> slopes, std::size_t heads, std::size_t width, std::size_t shared_width,
+                         std::span<float> in_gradient, std::span<float> shared_gradient) {
+  const float* from = slopes.data();
+  std::ranges::fill(shared_gradient, 0.0F);
+  for (std::size_t head = 0; head < in_gradient.size() / width; ++head) {
+    std::copy_n(from, width, &in_gradient[head * width]);
+    from += width;
+    for (std::size_t i = 0; i < shared_width; ++i) shared_gradient[head / heads * shared_width + i] += *from++;
   }
 }
 

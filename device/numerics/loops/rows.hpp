@@ -21,11 +21,19 @@ void swiglu_gradient(std::span<const float> gate, std::span<const float> up, std
 struct HeadsInRows {
   std::size_t sequence = 1;  ///< rows
   std::size_t heads = 1;
-  std::size_t width = 2;  ///< even
+  std::size_t width = 2;
+  std::size_t turned = 2;  ///< of the width, the last ones; even
+  std::size_t first = 0;   ///< position of the first row of every sequence
 };
-/// Turns features i and i + width/2 of every head at position t by the angle direction · t · 10000^(−2i/width) (Su et
-/// al., "RoFormer"). Its gradient is the turn in the other direction. `in` may be `out`.
+/// Turns features i and i + turned/2 of the turned ones of every head at position t by the angle direction · t ·
+/// 10000^(−2i/turned) (Su et al., "RoFormer"). Its gradient is the turn in the other direction. `in` may be `out`.
 void rotate_positions(const HeadsInRows& form, int direction, std::span<const float> in, std::span<float> out);
+
+/// Puts row t of `shared`, of `shared_width` features, behind every head of row t of `in`, of `width` features.
+void join_heads(std::span<const float> in, std::span<const float> shared, std::size_t heads, std::size_t width,
+                std::size_t shared_width, std::span<float> out);
+void join_heads_gradient(std::span<const float> slopes, std::size_t heads, std::size_t width, std::size_t shared_width,
+                         std::span<float> in_gradient, std::span<float> shared_gradient);
 
 /// Copies the first `rows` rows of every sequence of `sequence` rows; the gradient of the others is 0.
 void select_rows(std::span<const float> in, std::size_t sequence, std::size_t rows, std::size_t features,

@@ -46,29 +46,31 @@ class Views {
         kv_heads_(planner.op().kv_heads),
         length_(planner.op().sequence),
         sequences_(planner.op().shape().batch() / length_),
-        width_(planner.op().shape().channels() / heads_) {}
+        width_(models::value_width(planner.op())),
+        key_width_(models::key_width(planner.op())) {}
 
   /// Query heads that share a head of keys and values.
   [[nodiscard]] dnnl::memory::dim share() const { return heads_ / kv_heads_; }
   /// The parts in one tensor or in three.
   [[nodiscard]] Parts parts_in(const std::vector<TensorId>& tensors) const {
-    const dnnl::memory::dim queries = heads_ * width_;
-    const dnnl::memory::dim others = kv_heads_ * width_;
+    const dnnl::memory::dim queries = heads_ * key_width_;
+    const dnnl::memory::dim keys = kv_heads_ * key_width_;
+    const dnnl::memory::dim values = kv_heads_ * width_;
     if (tensors.size() == 1) {
-      const dnnl::memory::dim row = queries + 2 * others;
-      return {Part{tensors[0], row, 0}, Part{tensors[0], row, queries}, Part{tensors[0], row, queries + others}};
+      const dnnl::memory::dim row = queries + keys + values;
+      return {Part{tensors[0], row, 0}, Part{tensors[0], row, queries}, Part{tensors[0], row, queries + keys}};
     }
-    return {Part{tensors[0], queries, 0}, Part{tensors[1], others, 0}, Part{tensors[2], others, 0}};
+    return {Part{tensors[0], queries, 0}, Part{tensors[1], keys, 0}, Part{tensors[2], values, 0}};
   }
 
-  // Matrices of length × width.
+  // Matrices of length × the features of a head.
   [[nodiscard]] Matrix query(const Parts& in, dnnl::memory::dim shared) const {
-    return heads_in(in[0], share() * width_, shared * width_);
+    return heads_in(in[0], key_width_, share() * key_width_, shared * key_width_);
   }
-  [[nodiscard]] Matrix key(const Parts& in) const { return heads_in(in[1], width_, 0); }
-  [[nodiscard]] Matrix value(const Parts& in) const { return heads_in(in[2], width_, 0); }
+  [[nodiscard]] Matrix key(const Parts& in) const { return heads_in(in[1], key_width_, key_width_, 0); }
+  [[nodiscard]] Matrix value(const Parts& in) const { return heads_in(in[2], width_, width_, 0); }
   [[nodiscard]] Matrix out(TensorId out, dnnl::memory::dim shared) const {
-    return heads_in({out, heads_ * width_, 0}, share() * width_, shared * width_);
+    return heads_in({out, heads_ * width_, 0}, width_, share() * width_, shared * width_);
   }
   /// Scores or probabilities, length × length.
   [[nodiscard]] Matrix scores(TensorId scores, dnnl::memory::dim shared) const {
@@ -78,19 +80,22 @@ class Views {
             static_cast<std::size_t>(shared * square)};
   }
   [[nodiscard]] Layout scores_layout() const { return row_major({sequences_, heads_, length_, length_}, type_); }
-  [[nodiscard]] float scale() const { return 1 / std::sqrt(static_cast<float>(width_)); }
+  [[nodiscard]] float scale() const { return 1 / std::sqrt(static_cast<float>(key_width_)); }
 
  private:
-  /// One matrix per head of keys, `stride` features from one to the next, the first one `first` features from where the
-  /// part begins.
-  [[nodiscard]] Matrix heads_in(const Part& part, dnnl::memory::dim stride, dnnl::memory::dim first) const {
+  /// One matrix of `width` features per head of keys, `stride` features from one to the next, the first one `first`
+  /// features from where the part begins.
+  [[nodiscard]] Matrix heads_in(const Part& part, dnnl::memory::dim width, dnnl::memory::dim stride,
+                                dnnl::memory::dim first) const {
     return {part.tensor,
-            {{sequences_, kv_heads_, length_, width_}, type_, Dims{length_ * part.row, stride, part.row, 1}},
+            {{sequences_, kv_heads_, length_, width}, type_, Dims{length_ * part.row, stride, part.row, 1}},
             static_cast<std::size_t>(part.first + first)};
   }
 
   Type type_;
-  dnnl::memory::dim heads_, kv_heads_, length_, sequences_, width_;
+  dnnl::memory::dim heads_, kv_heads_, length_, sequences_;
+  dnnl::memory::dim width_;      ///< of values
+  dnnl::memory::dim key_width_;  ///< of queries and keys
 };
 
 Matrix transposed(const Matrix& matrix) {
@@ -139,6 +144,18 @@ void plan_mask(Planner& planner, TensorId scores) {
   }
 }
 
+/// Of the probabilities of an attention, from that of its result: sequences × positions × heads of `width` features.
+TensorPart scores_part(const TensorPart& result, std::uint32_t width) {
+  const std::uint32_t length = result.whole[1];
+  const auto of = [&](const std::vector<std::uint32_t>& sizes) {
+    return std::vector<std::uint32_t>{sizes[0], sizes[2] / width, length, length};
+  };
+  TensorPart scores{of(result.whole), of(result.sizes), {result.first[0], result.first[2] / width, 0, 0}};
+  scores.of_sample =
+      result.of_sample / (std::uint64_t{length} * result.whole[2]) * length * length * (result.whole[2] / width);
+  return scores;
+}
+
 /// Probabilities, or their gradient, times the mask of dropout; a new tensor.
 TensorId plan_dropout(Planner& planner, TensorId from) {
   const models::Operator& op = planner.op();
@@ -148,9 +165,17 @@ TensorId plan_dropout(Planner& planner, TensorId from) {
   const auto id = planner.random_stream();
   const std::size_t size = models::attention_scores(op);
   const std::size_t of_sample = size / planner.graph().batch();
-  planner.host({in, out}, [in, out, id, rate = op.drop_rate, size, of_sample](const StepContext& step) {
+  const auto width = static_cast<std::uint32_t>(models::value_width(op));
+  planner.host({in, out}, [in, out, id, rate = op.drop_rate, size, of_sample, width,
+                           number = planner.number()](const StepContext& step) {
     const Dropout dropout(step.input.dropout_seed, id, rate);
-    dropout.apply(step.input.first_sample, of_sample, {step.data(in), size}, {step.data(out), size});
+    const std::span<const float> from(step.data(in), size);
+    if (step.input.parts.empty()) {
+      dropout.apply(step.input.first_sample, of_sample, from, {step.data(out), size});
+    } else {
+      dropout.apply(step.input.first_sample, scores_part(step.input.parts[number], width), from,
+                    {step.data(out), size});
+    }
   });
   return planner.in_layout(out, layout);
 }

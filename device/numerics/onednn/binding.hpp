@@ -20,7 +20,11 @@ namespace hcclsim::device::onednn {
 class Binding {
  public:
   explicit Binding(std::shared_ptr<const Plan> plan)
-      : plan_(std::move(plan)), block_(plan_->block_bytes), stream_(plan_->engine) {
+      : plan_(std::move(plan)),
+        block_(plan_->block_bytes),
+        sent_(plan_->sent * sizeof(float)),
+        received_(plan_->received * sizeof(float)),
+        stream_(plan_->engine) {
     for (const Tensor& tensor : plan_->tensors) {
       const Tensor& root = plan_->tensor(tensor.root);
       tensors_.emplace_back(tensor.layout, plan_->engine, block_.data() + root.offset + tensor.skip);
@@ -52,6 +56,8 @@ class Binding {
     const StepContext context{.plan = plan_.get(),
                               .block = block_.data(),
                               .boxes = boxes_.data(),
+                              .sent = sent_.floats().data(),
+                              .received = received_.floats().data(),
                               .weights = weights.values().data(),
                               .gradients = gradients,
                               .batch = &batch,
@@ -70,6 +76,10 @@ class Binding {
     const auto number = static_cast<std::size_t>(box - plan_->boxes.begin());
     return {boxes_[number], box->bytes};
   }
+
+  /// What goes into the next collective, and what has come out of the last one.
+  [[nodiscard]] std::span<float> sent() { return sent_.floats(); }
+  [[nodiscard]] std::span<float> received() { return received_.floats(); }
 
  private:
   /// Arguments of a primitive task; none for a host task.
@@ -136,6 +146,8 @@ class Binding {
   MemoryBlock block_;
   std::list<MemoryBlock> box_blocks_;
   std::vector<std::byte*> boxes_;
+  MemoryBlock sent_;
+  MemoryBlock received_;
   dnnl::stream stream_;
   std::vector<dnnl::memory> tensors_;
   std::vector<dnnl::memory> gradients_;

@@ -80,7 +80,13 @@ bool Computation::reads_batch() const { return plan_->reads_input || plan_->labe
 Bytes Computation::workspace_bytes() const {
   Bytes bytes = plan_->block_bytes;
   for (const onednn::MessageBox& box : plan_->boxes) bytes += box.bytes;
-  return bytes;
+  return bytes + (plan_->sent + plan_->received) * sizeof(float);
+}
+
+std::uint32_t Computation::chunks() const { return static_cast<std::uint32_t>(plan_->forward_passes.size()); }
+
+std::span<const Exchange> Computation::exchanges(Pass pass) const {
+  return (pass.backward ? plan_->backward_passes : plan_->forward_passes).at(pass.chunk).exchanges;
 }
 
 Bytes Computation::weights_bytes() const { return onednn::WeightMemory::bytes(*plan_); }
@@ -137,11 +143,15 @@ StepOutput Workspace::step(const Weights& weights, const models::Batch& batch, c
 StepOutput Workspace::pass(Pass pass, const Weights& weights, const models::Batch& batch, const StepInput& input,
                            std::span<float> gradients) {
   const onednn::Plan& plan = binding_->plan();
-  const onednn::TaskRange tasks = (pass.backward ? plan.backward_passes : plan.forward_passes).at(pass.chunk);
-  return binding_->run(tasks, weights.memory(), batch, input, gradients.data());
+  const onednn::PassTasks& tasks = (pass.backward ? plan.backward_passes : plan.forward_passes).at(pass.chunk);
+  return binding_->run(tasks.parts.at(pass.part), weights.memory(), batch, input, gradients.data());
 }
 
 std::span<std::byte> Workspace::message(models::OperatorId op) { return binding_->message(op); }
+
+std::span<float> Workspace::sent() { return binding_->sent(); }
+
+std::span<float> Workspace::received() { return binding_->received(); }
 
 StepOutput Workspace::forward(const Weights& weights, const models::Batch& batch, const StepInput& input) {
   return binding_->run({0, binding_->plan().forward_tasks}, weights.memory(), batch, input, nullptr);

@@ -12,7 +12,7 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
     case OperatorKind::convolution:
       return make_convolution();
     case OperatorKind::batch_norm:
-      return make_batch_norm();
+      return op.group.ranks > 1 ? make_group_batch_norm() : make_batch_norm();
     case OperatorKind::relu:
       return make_relu(std::numeric_limits<float>::infinity());
     case OperatorKind::relu6:
@@ -43,7 +43,7 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
     case OperatorKind::segment_embedding:
       return make_position_embedding();
     case OperatorKind::attention:
-      return make_attention();
+      return op.group.ranks > 1 ? make_ring_attention() : make_attention();
     case OperatorKind::tanh:
       return make_tanh();
     case OperatorKind::swiglu:
@@ -64,6 +64,36 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
       return make_sum_rows();
     case OperatorKind::factorization:
       return make_factorization(graph, op);
+    case OperatorKind::bias:
+      return make_bias();
+    case OperatorKind::pad:
+      return make_pad();
+    case OperatorKind::reshape:
+      return make_reshape();
+    case OperatorKind::neighbour_exchange:
+      return make_neighbour_exchange();
+    case OperatorKind::join_heads:
+      return make_join_heads();
+    case OperatorKind::route:
+      return make_route(op);
+    case OperatorKind::dispatch:
+      return make_dispatch();
+    case OperatorKind::expert_linear:
+      return make_expert_linear();
+    case OperatorKind::combine:
+      return make_combine();
+    case OperatorKind::split:
+      return make_split();
+    case OperatorKind::concat:
+      return make_concat();
+    case OperatorKind::slice:
+      return make_slice();
+    case OperatorKind::all_reduce:
+    case OperatorKind::all_gather:
+    case OperatorKind::reduce_scatter:
+    case OperatorKind::all_to_all:
+    case OperatorKind::broadcast:
+      return make_collective();
     case OperatorKind::send:
       return make_send();
     case OperatorKind::receive:

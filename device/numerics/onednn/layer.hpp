@@ -50,6 +50,21 @@ class Layer {
 [[nodiscard]] std::unique_ptr<Layer> make_patches();
 [[nodiscard]] std::unique_ptr<Layer> make_join_rows();
 [[nodiscard]] std::unique_ptr<Layer> make_sum_rows();
+[[nodiscard]] std::unique_ptr<Layer> make_ring_attention();  ///< over the positions of a group
+[[nodiscard]] std::unique_ptr<Layer> make_bias();
+[[nodiscard]] std::unique_ptr<Layer> make_group_batch_norm();  ///< over the samples and pixels of a group
+[[nodiscard]] std::unique_ptr<Layer> make_pad();
+[[nodiscard]] std::unique_ptr<Layer> make_reshape();
+[[nodiscard]] std::unique_ptr<Layer> make_neighbour_exchange();
+[[nodiscard]] std::unique_ptr<Layer> make_join_heads();
+[[nodiscard]] std::unique_ptr<Layer> make_route(const models::Operator& op);
+[[nodiscard]] std::unique_ptr<Layer> make_dispatch();
+[[nodiscard]] std::unique_ptr<Layer> make_expert_linear();
+[[nodiscard]] std::unique_ptr<Layer> make_combine();
+[[nodiscard]] std::unique_ptr<Layer> make_split();
+[[nodiscard]] std::unique_ptr<Layer> make_concat();
+[[nodiscard]] std::unique_ptr<Layer> make_slice();
+[[nodiscard]] std::unique_ptr<Layer> make_collective();
 [[nodiscard]] std::unique_ptr<Layer> make_send();
 [[nodiscard]] std::unique_ptr<Layer> make_receive();
 [[nodiscard]] std::unique_ptr<Layer> make_factorization(const models::Graph& graph, const models::Operator& op);

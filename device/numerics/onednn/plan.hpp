@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/error.hpp"
 #include "device/numerics/computation.hpp"
 #include "models/graph.hpp"
 
@@ -61,6 +62,8 @@ class StepContext {
   const Plan* plan = nullptr;
   std::byte* block = nullptr;         ///< memory of the tensors
   std::byte* const* boxes = nullptr;  ///< of messages
+  float* sent = nullptr;              ///< into the next collective
+  const float* received = nullptr;    ///< out of the last one
   const float* weights = nullptr;     ///< flat
   float* gradients = nullptr;         ///< flat; null in a forward pass alone
   const models::Batch* batch = nullptr;
@@ -75,6 +78,8 @@ class StepContext {
   /// A parameter and its gradient in storage layout; `gradient`: place in production order.
   [[nodiscard]] const float* weight_of(std::uint32_t gradient) const;
   [[nodiscard]] float* gradient_of(std::uint32_t gradient) const;
+  /// The rank's place in its group; 0 in one of one rank.
+  [[nodiscard]] std::size_t place_in(const models::Group& group) const;
 
  private:
   [[nodiscard]] std::byte* address(TensorId id) const;
@@ -104,6 +109,12 @@ struct TaskRange {
   std::uint32_t end = 0;
 };
 
+/// A pass from collective to collective: exchanges[i] is between parts i and i + 1.
+struct PassTasks {
+  std::vector<TaskRange> parts;
+  std::vector<Exchange> exchanges;
+};
+
 /// Memory outside of the block in which a message waits: what a send hands over or a receive takes, and in the backward
 /// pass the gradient that goes the other way. Row-major, in the type of activations.
 struct MessageBox {
@@ -125,11 +136,14 @@ struct Plan {
   std::vector<Task> tasks;  ///< forward, then backward
   std::uint32_t forward_tasks = 0;
   // Of every chunk.
-  std::vector<TaskRange> forward_passes;
-  std::vector<TaskRange> backward_passes;
+  std::vector<PassTasks> forward_passes;
+  std::vector<PassTasks> backward_passes;
   std::vector<MessageBox> boxes;
   bool reads_input = false;  ///< has the batch as an operator
   std::size_t labels = 0;    ///< that the losses read
+  // Most elements that an exchange has.
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
 
   [[nodiscard]] const Tensor& tensor(TensorId id) const { return tensors[index_of(id)]; }
 };
@@ -147,6 +161,12 @@ inline const float* StepContext::weight_of(std::uint32_t gradient) const {
 
 inline float* StepContext::gradient_of(std::uint32_t gradient) const {
   return gradients + plan->slots[gradient].offset;
+}
+
+inline std::size_t StepContext::place_in(const models::Group& group) const {
+  if (group.ranks == 1) return 0;
+  if (group.family >= input.places.size()) internal_error("no place in a group of family {}", group.family);
+  return input.places[group.family];
 }
 
 inline std::byte* StepContext::address(TensorId id) const {

@@ -18,7 +18,8 @@ using models::OperatorKind;
 bool is_norm_or_bias(const models::Graph& graph, std::uint32_t parameter) {
   const Operator& owner = graph.operators[graph.parameters[parameter].owner];
   const bool norm = owner.kind == OperatorKind::batch_norm || owner.kind == OperatorKind::layer_norm ||
-                    owner.kind == OperatorKind::rms_norm || owner.kind == OperatorKind::sum_rows;
+                    owner.kind == OperatorKind::rms_norm || owner.kind == OperatorKind::sum_rows ||
+                    owner.kind == OperatorKind::bias;
   return norm || owner.parameters.front() != parameter;
 }
 
@@ -32,17 +33,26 @@ bool moves_parameter(const Operator& op) {
   return (op.kind == OperatorKind::send || op.kind == OperatorKind::receive) && !op.parameters.empty();
 }
 
+/// Whether it cuts, joins or sends numbers; with a sum over a group in a reduce_scatter, and in the gradient of an
+/// all_gather.
+bool is_copy(OperatorKind kind) {
+  using enum OperatorKind;
+  return kind == split || kind == concat || kind == slice || kind == pad || kind == reshape || kind == all_gather ||
+         kind == reduce_scatter || kind == all_to_all || kind == broadcast;
+}
+
 /// Whether an operator only passes on numbers that it gets, so that they need not be rounded again.
 bool output_is_input(OperatorKind kind) {
   return kind == OperatorKind::flatten || kind == OperatorKind::relu || kind == OperatorKind::relu6 ||
-         kind == OperatorKind::max_pool;
+         kind == OperatorKind::max_pool || (is_copy(kind) && kind != OperatorKind::reduce_scatter);
 }
 
 /// The same for the gradient of its input.
 bool gradient_is_output_gradient(OperatorKind kind) {
   return kind == OperatorKind::flatten || kind == OperatorKind::relu || kind == OperatorKind::relu6 ||
          kind == OperatorKind::add || kind == OperatorKind::position_embedding ||
-         kind == OperatorKind::segment_embedding || kind == OperatorKind::join_rows;
+         kind == OperatorKind::segment_embedding || kind == OperatorKind::join_rows ||
+         (is_copy(kind) && kind != OperatorKind::all_gather);
 }
 
 /// Gives every root tensor its offset, so that tensors in use at the same time do not overlap: largest first, each at
@@ -95,6 +105,7 @@ Layout image_layout(const models::Shape& shape, dnnl::memory::data_type type) {
 }
 
 Layout matrix_layout(const models::Shape& shape, dnnl::memory::data_type type) {
+  if (shape.rank() == 3) return row_major({shape.size(0), shape.size(1), shape.size(2)}, type);
   return row_major({shape.batch(), static_cast<dnnl_dim_t>(shape.channels() * shape.image())}, type);
 }
 
@@ -106,13 +117,12 @@ dnnl::primitive_attr user_scratchpad() {
 
 Planner::Planner(models::Graph graph, std::span<const std::uint32_t> production_order,
                  const ComputationOptions& options)
-    : needs_(graph.needs_gradient()), consumers_(graph.consumer_counts()) {
-  const std::size_t operators = graph.operators.size();
+    : needs_(graph.needs_gradient()), first_value_(graph.first_values()), consumers_(graph.consumer_counts()) {
+  absorbed_.resize(graph.operators.size(), false);
   plan_.graph = std::move(graph);
   plan_.options = options;
-  outputs_.resize(operators);
-  absorbed_.resize(operators, false);
-  gradients_.resize(operators);
+  outputs_.resize(consumers_.size());
+  gradients_.resize(consumers_.size());
   make_slots(production_order);
 }
 
@@ -144,6 +154,8 @@ void Planner::make_slots(std::span<const std::uint32_t> production_order) {
 Plan Planner::finish() && {
   use_one_thread();  // a primitive is divided among the threads that it is made for
   std::vector<std::unique_ptr<Layer>> layers(plan_.graph.operators.size());
+  std::vector<TaskRange> forward;
+  std::vector<TaskRange> backward;
   const auto planned = [&](const auto& plan_operator, std::vector<TaskRange>& passes) {
     const auto first = static_cast<std::uint32_t>(plan_.tasks.size());
     try {
@@ -160,7 +172,7 @@ Plan Planner::finish() && {
   find_runs();
   for (current_ = 0; current_ < layers.size(); ++current_) {
     if (moves_parameter(op())) continue;
-    planned([&] { plan_forward(layers[current_]); }, plan_.forward_passes);
+    planned([&] { plan_forward(layers[current_]); }, forward);
   }
   plan_.forward_tasks = static_cast<std::uint32_t>(plan_.tasks.size());
   for (current_ = static_cast<OperatorId>(layers.size()); current_-- > 0;) {
@@ -170,11 +182,25 @@ Plan Planner::finish() && {
           if (op().recompute) plan_again(layers);
           plan_backward(layers[current_].get());
         },
-        plan_.backward_passes);
+        backward);
   }
-  plan_.backward_passes.resize(plan_.forward_passes.size());
+  backward.resize(forward.size());
+  for (const TaskRange pass : forward) plan_.forward_passes.push_back(parts_of(pass));
+  for (const TaskRange pass : backward) plan_.backward_passes.push_back(parts_of(pass));
   plan_.block_bytes = place_tensors(plan_.tensors);
   return std::move(plan_);
+}
+
+PassTasks Planner::parts_of(TaskRange pass) const {
+  PassTasks tasks;
+  for (const Stop& stop : stops_) {
+    if (stop.task < pass.first || stop.task >= pass.end) continue;
+    tasks.parts.push_back({pass.first, stop.task});
+    tasks.exchanges.push_back(stop.exchange);
+    pass.first = stop.task;
+  }
+  tasks.parts.push_back(pass);
+  return tasks;
 }
 
 void Planner::find_runs() {
@@ -194,13 +220,14 @@ void Planner::plan_forward(std::unique_ptr<Layer>& layer) {
   // What is computed again reads what comes from outside once more.
   for (const models::Value input : op().inputs) {
     const bool from_outside = op().recompute && run_[input.op] != run_[current_];
-    if (from_outside && graph().operators[input.op].kind != OperatorKind::input) keep(outputs_[input.op]);
+    if (from_outside && graph().operators[input.op].kind != OperatorKind::input) keep(outputs_[number_of(input)]);
   }
   if (absorbed_[current_]) {
-    outputs_[current_] = input();
+    set_output(input());
     return;
   }
   layer = make_layer(graph(), op());
+  layer_stops_ = 0;
   layer->plan_forward(*this);
   if (!is_sink(op().kind) && !output_is_input(op().kind)) plan_rounding(output());
 }
@@ -209,7 +236,9 @@ void Planner::plan_again(std::vector<std::unique_ptr<Layer>>& layers) {
   const OperatorId last = current_;
   const bool ends_run = last + 1 == run_.size() || run_[last + 1] != run_[last];
   if (!ends_run) return;
+  repeats_ = true;
   for (current_ = run_[last]; current_ <= last; ++current_) plan_forward(layers[current_]);
+  repeats_ = false;
   current_ = last;
 }
 
@@ -228,19 +257,24 @@ void Planner::plan_input() {
 }
 
 void Planner::plan_backward(Layer* layer) {
-  std::optional<TensorId>& gradient = gradients_[current_];
-  if (!is_sink(op().kind) && !gradient) {
+  const std::span<const std::optional<TensorId>> gradients(gradients_.data() + first_value_[current_],
+                                                           op().outputs.size());
+  const bool has_gradient = std::ranges::any_of(gradients, [](const auto& gradient) { return gradient.has_value(); });
+  if (!is_sink(op().kind) && !has_gradient) {
     if (op().parameters.empty()) return;
     bad_input("numerics", "{}: its parameters have no gradient, because the loss does not depend on them", op().name);
   }
   if (absorbed_[current_]) {
-    gradients_[op().inputs.front().op] = gradient;
+    gradients_[number_of(op().inputs.front())] = gradients.front();
     return;
   }
+  layer_stops_ = 0;
   layer->plan_backward(*this);
   plan_gradient_rounding();
   for (const std::uint32_t parameter : op().parameters) begun_[slot_of_parameter_[parameter]] = true;
-  if (gradient) --holders_[root_of(*gradient)];
+  for (const std::optional<TensorId>& gradient : gradients) {
+    if (gradient) --holders_[root_of(*gradient)];
+  }
 }
 
 void Planner::plan_rounding(TensorId id) {
@@ -262,9 +296,7 @@ void Planner::plan_gradient_rounding() {
   }
 }
 
-const models::Shape& Planner::input_shape(std::size_t input) const {
-  return plan_.graph.operators[op().inputs[input].op].shape();
-}
+const models::Shape& Planner::input_shape(std::size_t input) const { return graph().tensor(op().inputs[input]).shape; }
 
 dnnl::memory::data_type Planner::compute_type() const {
   return plan_.options.compute == DataType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
@@ -275,6 +307,13 @@ OperatorId Planner::random_stream() const { return op().original == models::no_o
 std::size_t Planner::new_box(std::size_t bytes) {
   plan_.boxes.push_back({current_, bytes});
   return plan_.boxes.size() - 1;
+}
+
+void Planner::stop_for(bool gradient, std::uint64_t sent, std::uint64_t received) {
+  stops_.push_back(
+      {static_cast<std::uint32_t>(plan_.tasks.size()), {current_, gradient, layer_stops_++, sent, received}});
+  plan_.sent = std::max(plan_.sent, sent);
+  plan_.received = std::max(plan_.received, received);
 }
 
 TensorId Planner::new_tensor(const Layout& layout) {
@@ -319,7 +358,7 @@ void Planner::add_call(PrimitiveTask task, const Layout& scratchpad) {
   plan_.tasks.emplace_back(std::move(task));
 }
 
-void Planner::host(std::initializer_list<TensorId> uses, HostTask work) {
+void Planner::host(std::span<const TensorId> uses, HostTask work) {
   for (const TensorId id : uses) use(id);
   plan_.tasks.emplace_back(std::move(work));
 }
@@ -357,12 +396,12 @@ Operand Planner::weight(std::size_t number, const Layout& layout) {
 }
 
 bool Planner::may_overwrite_input(std::size_t input) const {
-  const OperatorId source = op().inputs[input].op;
+  const std::size_t source = number_of(op().inputs[input]);
   return consumers_[source] == 1 && !kept_[root_of(outputs_[source])];
 }
 
 bool Planner::absorb_relu() {
-  if (consumers_[current_] != 1) return false;
+  if (consumers_[number_of(current_)] != 1) return false;
   const auto reads_output = [&](const Operator& other) { return std::ranges::count(other.inputs, current_) != 0; };
   const std::vector<Operator>& operators = plan_.graph.operators;
   const auto consumer = std::ranges::find_if(operators, reads_output);
@@ -375,7 +414,7 @@ bool Planner::may_overwrite_output_gradient() const { return holders_[root_of(ou
 
 void Planner::give_gradient(std::size_t input, TensorId id, bool used_again) {
   if (!input_needs_gradient(input)) return;
-  const OperatorId source = op().inputs[input].op;
+  const std::size_t source = number_of(op().inputs[input]);
   const Layout wanted = layout(outputs_[source]);
   const TensorId given = in_layout(id, wanted);
   if (!gradient_is_output_gradient(op().kind)) plan_rounding(given);

@@ -17,7 +17,7 @@ namespace hcclsim::device::onednn {
 class Layer;
 
 [[nodiscard]] Layout row_major(const dnnl::memory::dims& sizes, dnnl::memory::data_type type);
-// Row-major layouts of a shape: NCHW, and rows × all features of a sample.
+// Row-major layouts of a shape: NCHW, and rows × all features of a sample, or what experts work on as it is.
 [[nodiscard]] Layout image_layout(const models::Shape& shape, dnnl::memory::data_type type);
 [[nodiscard]] Layout matrix_layout(const models::Shape& shape, dnnl::memory::data_type type);
 /// Attributes of all primitives: scratch memory is given by the caller, so that threads may share a primitive.
@@ -32,6 +32,7 @@ class Planner {
 
   // What a layer asks for in both passes.
   [[nodiscard]] const models::Graph& graph() const { return plan_.graph; }
+  [[nodiscard]] models::OperatorId number() const { return current_; }
   [[nodiscard]] const models::Operator& op() const { return plan_.graph.operators[current_]; }
   [[nodiscard]] const models::Shape& input_shape(std::size_t input = 0) const;
   [[nodiscard]] const ComputationOptions& options() const { return plan_.options; }
@@ -39,7 +40,7 @@ class Planner {
   /// Element type of activations and of their gradients.
   [[nodiscard]] dnnl::memory::data_type compute_type() const;
   /// Output of the operator that is input number `input`.
-  [[nodiscard]] TensorId input(std::size_t input = 0) const { return outputs_[op().inputs[input].op]; }
+  [[nodiscard]] TensorId input(std::size_t input = 0) const { return outputs_[number_of(op().inputs[input])]; }
   [[nodiscard]] const Layout& layout(TensorId id) const { return plan_.tensors[index_of(id)].layout; }
   [[nodiscard]] bool input_needs_gradient(std::size_t input = 0) const { return needs_[op().inputs[input].op]; }
 
@@ -58,11 +59,17 @@ class Planner {
     add_call({primitive, std::move(arguments)}, descriptor.scratchpad_desc());
   }
   /// `uses`: all tensors that `work` reads or writes.
-  void host(std::initializer_list<TensorId> uses, HostTask work);
+  void host(std::initializer_list<TensorId> uses, HostTask work) {
+    host(std::span(uses.begin(), uses.size()), std::move(work));
+  }
+  void host(std::span<const TensorId> uses, HostTask work);
   /// Tells that the operator reads this many labels of the batch.
   void read_labels(std::size_t labels) { plan_.labels = labels; }
   /// Memory for a message of the operator; returns its number in StepContext::boxes.
   std::size_t new_box(std::size_t bytes);
+  /// Ends the part of the pass: what comes next reads what a collective of the operator, or one for its gradient, makes
+  /// of `sent` numbers in StepContext::sent.
+  void stop_for(bool gradient, std::uint64_t sent, std::uint64_t received);
   void reorder(Operand from, const Layout& from_layout, Operand to, const Layout& to_layout);
   /// `sum` may be one of the operands.
   void add(TensorId left, TensorId right, TensorId sum, const dnnl::primitive_attr& attributes = user_scratchpad());
@@ -94,7 +101,9 @@ class Planner {
   }
 
   // Forward pass.
-  void set_output(TensorId id) { outputs_[current_] = id; }
+  /// Whether the operator is planned once more, to compute in the backward pass what was not kept.
+  [[nodiscard]] bool repeats() const { return repeats_; }
+  void set_output(TensorId id, std::uint32_t output = 0) { outputs_[number_of({current_, output})] = id; }
   /// Marks a tensor whose values are needed in the backward pass: no later operator may overwrite it.
   void keep(TensorId id) { kept_[index_of(plan_.tensors[index_of(id)].root)] = true; }
   /// Whether the operator may write its output over this input.
@@ -103,9 +112,15 @@ class Planner {
   bool absorb_relu();
 
   // Backward pass.
-  [[nodiscard]] TensorId output() const { return outputs_[current_]; }
+  [[nodiscard]] TensorId output(std::uint32_t output = 0) const { return outputs_[number_of({current_, output})]; }
   /// Complete gradient of the output, in the output's layout.
-  [[nodiscard]] TensorId output_gradient() const { return *gradients_[current_]; }
+  [[nodiscard]] TensorId output_gradient(std::uint32_t output = 0) const {
+    return *gradients_[number_of({current_, output})];
+  }
+  /// Of several outputs, some may have none: the loss does not depend on them.
+  [[nodiscard]] bool has_output_gradient(std::uint32_t output) const {
+    return gradients_[number_of({current_, output})].has_value();
+  }
   /// Whether the operator may write over it.
   [[nodiscard]] bool may_overwrite_output_gradient() const;
   /// Adds `id` to the gradient of an input. It is output_gradient(), or a tensor of the layer's own, which may be
@@ -113,6 +128,12 @@ class Planner {
   void give_gradient(std::size_t input, TensorId id, bool used_again = false);
 
  private:
+  /// Where a pass stops: before this task.
+  struct Stop {
+    std::uint32_t task = 0;
+    Exchange exchange;
+  };
+
   void make_slots(std::span<const std::uint32_t> production_order);
   void find_runs();
   void plan_input();
@@ -124,22 +145,29 @@ class Planner {
   /// The same for the gradients of the operator's parameters.
   void plan_gradient_rounding();
   void plan_backward(Layer* layer);
+  /// The tasks of a pass from stop to stop.
+  [[nodiscard]] PassTasks parts_of(TaskRange pass) const;
   void add_call(PrimitiveTask task, const Layout& scratchpad);
   void use(TensorId id);
   [[nodiscard]] std::size_t root_of(TensorId id) const { return index_of(plan_.tensors[index_of(id)].root); }
+  [[nodiscard]] std::size_t number_of(models::Value value) const { return first_value_[value.op] + value.output; }
 
   Plan plan_;
-  std::vector<bool> needs_;               ///< per operator: whether its output needs a gradient
-  std::vector<std::uint32_t> consumers_;  ///< per operator
+  std::vector<bool> needs_;                 ///< per operator: whether its outputs need a gradient
+  std::vector<std::uint32_t> first_value_;  ///< per operator: the number of its first output
+  std::vector<std::uint32_t> consumers_;    ///< per value
   std::vector<std::uint32_t> slot_of_parameter_;
   std::vector<bool> begun_;  ///< per place in production order
   models::OperatorId current_ = 0;
-  std::vector<TensorId> outputs_;                   ///< per operator
+  bool repeats_ = false;
+  std::vector<TensorId> outputs_;                   ///< per value
   std::vector<bool> absorbed_;                      ///< per operator: the one before it does its work
-  std::vector<std::optional<TensorId>> gradients_;  ///< per operator: sum of what consumers gave so far
-  std::vector<models::OperatorId> run_;             ///< per operator: first of the recomputed ones around it, or itself
-  std::vector<bool> kept_;                          ///< per tensor
-  std::vector<std::uint32_t> holders_;              ///< per tensor: operators still to be planned whose gradient it is
+  std::vector<std::optional<TensorId>> gradients_;  ///< per value: sum of what consumers gave so far
+  std::vector<Stop> stops_;
+  std::uint32_t layer_stops_ = 0;        ///< of the layer's pass that is planned
+  std::vector<models::OperatorId> run_;  ///< per operator: first of the recomputed ones around it, or itself
+  std::vector<bool> kept_;               ///< per tensor
+  std::vector<std::uint32_t> holders_;   ///< per tensor: operators still to be planned whose gradient it is
 };
 
 }  // namespace hcclsim::device::onednn

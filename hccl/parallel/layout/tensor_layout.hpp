@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/units.hpp"
@@ -10,11 +11,13 @@
 /// with the rank, they cut the axes of the tensor along axes of the matrix.
 namespace hcclsim::hccl {
 
-/// Sizes of its axes, from the left; their product is the number of devices of a stage.
+/// Sizes of its axes, from the left; their product is the number of devices of a stage. Without axes it is one device.
 struct DeviceMatrix {
   std::vector<std::uint32_t> sizes;
 
   [[nodiscard]] Rank devices() const;
+  /// Size of an axis that is counted from the right, as maps of tensors count them.
+  [[nodiscard]] std::uint32_t size_from_right(std::uint32_t axis) const { return sizes.at(sizes.size() - 1 - axis); }
   /// Coordinates of a device, from the left.
   [[nodiscard]] std::vector<std::uint32_t> coordinates(Rank device) const;
   [[nodiscard]] Rank device(const std::vector<std::uint32_t>& coordinates) const;
@@ -25,11 +28,13 @@ struct DeviceMatrix {
   bool operator==(const DeviceMatrix&) const = default;
 };
 
+/// Of each axis of a tensor, the axes of the matrix that cut it, counted from the right (0 is the last), the one that
+/// varies slowest first; empty: it is not cut.
+using TensorMap = std::vector<std::vector<std::uint32_t>>;
+
 struct TensorLayout {
   DeviceMatrix devices;
-  /// Of each axis of the tensor, the axes of the matrix that cut it, counted from the right (0 is the last), the one
-  /// that varies slowest first; empty: it is not cut.
-  std::vector<std::vector<std::uint32_t>> map;
+  TensorMap map;
   models::Shape shape;  ///< of the whole tensor
 
   /// Parts that an axis of the tensor is cut into.
@@ -38,10 +43,22 @@ struct TensorLayout {
   [[nodiscard]] models::Shape slice_shape() const;
   /// Where the part of a device begins, on each axis.
   [[nodiscard]] std::vector<std::uint32_t> offsets(Rank device) const;
+  /// How many devices hold the same part.
+  [[nodiscard]] std::uint32_t copies() const;
   /// Devices that hold the same part.
   [[nodiscard]] std::vector<std::vector<Rank>> replicas() const;
 
   bool operator==(const TensorLayout&) const = default;
 };
+
+/// Every device holds the whole tensor.
+[[nodiscard]] TensorLayout replicated(DeviceMatrix devices, models::Shape shape);
+
+/// Throws Error(runtime-error) that begins with `what` unless the layout is one: an entry of the map for every axis of
+/// the tensor, axes of the matrix that are there and cut once, parts that are equal.
+void check_layout(const TensorLayout& layout, const std::string& what);
+
+/// "(2,4): (1,-)", the matrix and what cuts every axis: "-" nothing, "(1,0)" several axes.
+[[nodiscard]] std::string to_string(const TensorLayout& layout);
 
 }  // namespace hcclsim::hccl

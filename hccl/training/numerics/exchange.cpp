@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "base/error.hpp"
@@ -19,11 +20,8 @@ std::uint64_t elements_of(const Segment& segment, std::span<const device::Parame
 GradientExchange::GradientExchange(std::span<const device::ParameterSlot> parameters,
                                    std::span<const SegmentReduction> reductions, device::Overflow overflow)
     : overflow_(overflow) {
-  const auto some = std::ranges::find(reductions, false, &SegmentReduction::scattered);
-  if (some != reductions.end()) {
-    ranks_ = some->reduction.schedules.front()->ranks;
-  }
   Bytes wire_bytes = 0;
+  Rank ranks = 0;
   for (std::uint32_t s = 0; s < reductions.size(); ++s) {
     SegmentFlow segment{.offset = parameters[reductions[s].segment.first].offset,
                         .elements = elements_of(reductions[s].segment, parameters),
@@ -33,22 +31,37 @@ GradientExchange::GradientExchange(std::span<const device::ParameterSlot> parame
       segments_.push_back(std::move(segment));
       continue;
     }
-    const Schedule& schedule = *reductions[s].reduction.schedules.front();
-    if (schedule.ranks != ranks_ || schedule.type != segment.wire || schedule.elements < segment.elements) {
-      internal_error("the schedule of segment {} is for {} elements of {} on {} ranks, not {} of {} on {}", s,
-                     schedule.elements, name_of(schedule.type), schedule.ranks, segment.elements, name_of(segment.wire),
-                     ranks_);
-    }
-    segment.padded_elements = schedule.elements;
-    segment.flow = std::make_shared<DataFlow>(schedule);
     segment.first_piece = pieces_.size();
     segment.wire_offset = wire_bytes;
+    segment.padded_elements = reductions[s].reduction.schedules.front()->elements;
     if (segment.on_wire()) wire_bytes += segment.padded_elements * size_of(segment.wire);
-    for (std::size_t part = 0; part < segment.flow->parts(); ++part) pieces_.push_back({s, part});
+    add_groups(reductions[s].reduction, segment);
+    for (const std::vector<Rank>& group : segment.groups) ranks = std::max(ranks, std::ranges::max(group) + 1);
     elements_ += segment.elements;
     segments_.push_back(std::move(segment));
   }
-  for (Rank rank = 0; wire_bytes > 0 && rank < ranks_; ++rank) wires_.emplace_back(wire_bytes);
+  for (Rank rank = 0; wire_bytes > 0 && rank < ranks; ++rank) wires_.emplace_back(wire_bytes);
+}
+
+void GradientExchange::add_groups(const ReplicaCollective& reduction, SegmentFlow& segment) {
+  std::map<const Schedule*, std::shared_ptr<const DataFlow>> flows;
+  segment.groups = reduction.groups;
+  for (std::size_t group = 0; group < reduction.groups.size(); ++group) {
+    const Schedule& schedule = *reduction.schedules[group];
+    if (schedule.ranks != reduction.groups[group].size() || schedule.type != segment.wire ||
+        schedule.elements != segment.padded_elements || schedule.elements < segment.elements) {
+      internal_error("the schedule of segment {} is for {} elements of {} on {} ranks, not {} of {} on {}",
+                     segments_.size(), schedule.elements, name_of(schedule.type), schedule.ranks, segment.elements,
+                     name_of(segment.wire), reduction.groups[group].size());
+    }
+    std::shared_ptr<const DataFlow>& flow = flows[&schedule];
+    if (flow == nullptr) flow = std::make_shared<DataFlow>(schedule);
+    segment.flows.push_back(flow);
+    for (std::size_t part = 0; part < flow->parts(); ++part) {
+      pieces_.push_back({static_cast<std::uint32_t>(segments_.size()), group, part});
+    }
+  }
+  segment.pieces = pieces_.size() - segment.first_piece;
 }
 
 Bytes GradientExchange::wire_bytes(std::span<const device::ParameterSlot> parameters,
@@ -68,14 +81,13 @@ GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::s
                                                 ReductionCheck& check) {
   workbenches_.resize(pool.workers());
   for (Workbench& workbench : workbenches_) {
-    workbench.memory.resize(ranks_);
     workbench.outcome = {.overflow = false, .identical = true};
     workbench.check = {};
   }
   wanted_.clear();
   for (const std::uint32_t segment : segments) {
     const std::size_t first = segments_[segment].first_piece;
-    for (std::size_t part = 0; part < segments_[segment].flow->parts(); ++part) wanted_.push_back(first + part);
+    for (std::size_t piece = 0; piece < segments_[segment].pieces; ++piece) wanted_.push_back(first + piece);
   }
   const std::uint64_t distance = checked_distance(part, elements_);
   pool.for_each(wanted_.size(), [&](std::size_t item, unsigned worker) {
@@ -91,8 +103,10 @@ GradientExchange::Outcome GradientExchange::run(device::WorkerPool& pool, std::s
   }
   for (const std::uint32_t segment : segments) {
     if (part == CheckedPart::none) break;
-    check.additions = std::max(check.additions, segments_[segment].flow->additions());
-    check.all_elements += segments_[segment].elements;
+    for (const auto& flow : segments_[segment].flows) {
+      check.additions = std::max(check.additions, flow->additions());
+      check.all_elements += segments_[segment].elements;
+    }
   }
   return outcome;
 }
@@ -101,44 +115,50 @@ void GradientExchange::run_piece(const Piece& piece, std::span<float* const> gra
                                  Workbench& workbench) {
   const SegmentFlow& segment = segments_[piece.segment];
   const Bytes element = size_of(segment.wire);
-  for (Rank rank = 0; rank < ranks_; ++rank) {
-    workbench.memory[rank] = segment.on_wire() ? wires_[rank].data() + segment.wire_offset
-                                               : reinterpret_cast<std::byte*>(gradients[rank] + segment.offset);
+  const DataFlow& flow = *segment.flows[piece.group];
+  workbench.gradients.clear();
+  workbench.memory.clear();
+  for (const Rank rank : segment.groups[piece.group]) {
+    workbench.gradients.push_back(gradients[rank]);
+    workbench.memory.push_back(segment.on_wire() ? wires_[rank].data() + segment.wire_offset
+                                                 : reinterpret_cast<std::byte*>(gradients[rank] + segment.offset));
   }
+  const std::span<float* const> own = workbench.gradients;
+  const auto ranks = static_cast<Rank>(own.size());
   workbench.sums.clear();
   workbench.sums_at.clear();
-  const std::span<const ByteRange> ranges = segment.flow->outputs(piece.part);
+  const std::span<const ByteRange> ranges = flow.outputs(piece.part);
   for (const ByteRange& range : ranges) {
     const std::uint64_t first = segment.offset + range.offset / element;
     const std::uint64_t count = segment.gradients_in(range);
-    for (Rank rank = 0; rank < ranks_; ++rank) round(segment, {gradients[rank] + first, count}, workbench);
-    if (checked) workbench.sums_at.push_back(workbench.sums.add(gradients, first, count));
-    for (Rank rank = 0; segment.on_wire() && rank < ranks_; ++rank) {
+    for (Rank rank = 0; rank < ranks; ++rank) round(segment, {own[rank] + first, count}, workbench);
+    if (checked) workbench.sums_at.push_back(workbench.sums.add(own, first, count));
+    for (Rank rank = 0; segment.on_wire() && rank < ranks; ++rank) {
       std::byte* const wire = workbench.memory[rank] + range.offset;
       std::fill(wire + count * element, wire + range.length, std::byte{0});
-      if (device::narrow(segment.wire, overflow_, {gradients[rank] + first, count}, wire)) {
+      if (device::narrow(segment.wire, overflow_, {own[rank] + first, count}, wire)) {
         workbench.outcome.overflow = true;
       }
     }
   }
-  if (segment.flow->run(piece.part, {}, workbench.memory, overflow_, workbench.scratch)) {
+  if (flow.run(piece.part, {}, workbench.memory, overflow_, workbench.scratch)) {
     workbench.outcome.overflow = true;
   }
-  const SumRounding rounding{segment.wire, segment.flow->additions() + (segment.narrowed() ? 1 : 0), ranks_};
+  const SumRounding rounding{segment.wire, flow.additions() + (segment.narrowed() ? 1 : 0), ranks};
   for (std::size_t number = 0; number < ranges.size(); ++number) {
     const ByteRange& range = ranges[number];
     const std::uint64_t first = segment.offset + range.offset / element;
     const std::uint64_t count = segment.gradients_in(range);
-    for (Rank rank = 0; rank < ranks_; ++rank) {
-      float* const reduced = gradients[rank] + first;
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      float* const reduced = own[rank] + first;
       if (segment.on_wire()) device::widen(segment.wire, workbench.memory[rank] + range.offset, {reduced, count});
-      const bool same = rank == 0 || std::memcmp(reduced, gradients[0] + first, count * sizeof(float)) == 0;
+      const bool same = rank == 0 || std::memcmp(reduced, own[0] + first, count * sizeof(float)) == 0;
       if (!same) workbench.outcome.identical = false;
       if (checked && (rank == 0 || !same)) {
         workbench.sums.compare({reduced, count}, workbench.sums_at[number], scale, rounding, workbench.check);
       }
     }
-    for (Rank rank = 0; rank < ranks_; ++rank) round(segment, {gradients[rank] + first, count}, workbench);
+    for (Rank rank = 0; rank < ranks; ++rank) round(segment, {own[rank] + first, count}, workbench);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "hccl/training/numerics/replica_communication.hpp"
+#include "hccl/training/numerics/stage_collectives.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -65,9 +66,7 @@ class RoleTasks {
     switch (purpose.phase) {
       case StepPhase::forward:
       case StepPhase::backward:
-        if (seen_.insert(key(direction, purpose.chunk, purpose.micro_batch)).second) {
-          tasks.push_back(made(direction, purpose));
-        }
+        add_pass(direction, purpose);
         return;
       case StepPhase::check:
         // The norm and the factor of the clip follow from the reduced gradients alone.
@@ -94,6 +93,12 @@ class RoleTasks {
     internal_error("kernels in a phase of communication or of the host");
   }
 
+  void add_pass(Kind direction, const Purpose& purpose) {
+    if (seen_.insert(key(direction, purpose.chunk, purpose.micro_batch)).second) {
+      tasks.push_back(made(direction, purpose));
+    }
+  }
+
   void add_collective(const Purpose& purpose, const PlannedCollective& collective) {
     if (purpose.phase == StepPhase::check) return;  // the flag is what the checks of all ranks say
     if (purpose.phase == StepPhase::gather && purpose.segment == Purpose::none) {
@@ -109,30 +114,19 @@ class RoleTasks {
       return;
     }
     if (purpose.phase != StepPhase::reduction) {
-      bad_input("numerics", "a program with collectives of its own ({}) has no real numbers yet", collective.name);
+      add_pass(purpose.phase == StepPhase::backward ? Kind::backward : Kind::forward, purpose);
+      return;
     }
     const bool whole = collective.operation.collective == Collective::allreduce;
     const bool mirrors = whole && leaves_parts(purpose.segment);
     std::vector<std::uint32_t>& segments = joined(mirrors ? Kind::mirror : Kind::reduce, purpose);
     if (segments.empty() || segments.back() != purpose.segment) segments.push_back(purpose.segment);
-    if (whole && !mirrors) refuse_groups(collective);
   }
 
   [[nodiscard]] bool leaves_parts(std::uint32_t segment) const {
     const models::Gradient& first = role_.program->gradients[role_.segments[segment].first];
     const auto& parameters = role_.program->parameters;
     return !parameters.empty() && parameters[first.parameter].shards > 1;
-  }
-
-  /// Ranks that compute the same and reduce in several groups train several networks.
-  void refuse_groups(const PlannedCollective& collective) const {
-    const auto same_stage = [&](std::uint32_t role) { return plan_.roles[role].stage == role_.stage; };
-    const std::vector<Communicator>& groups = plan_.families[collective.family].groups;
-    const auto replicas = static_cast<std::size_t>(std::ranges::count_if(plan_.role_of, same_stage));
-    if (groups.size() == 1 && groups.front().ranks.size() == replicas) return;
-    bad_input("numerics",
-              "real gradients are those of ranks that do the same and reduce all together; in this step there are "
-              "several groups");
   }
 
   [[nodiscard]] NumericTask made(Kind kind, const Purpose& purpose) const {
@@ -145,9 +139,10 @@ class RoleTasks {
     return tasks.back().items;
   }
 
-  /// Makes one task of forward and backward that follow each other, where no messages come between.
+  /// Makes one task of forward and backward that follow each other, where neither messages nor collectives come
+  /// between.
   void contract() {
-    if (!passes_.empty()) return;
+    if (!passes_.empty() || StageCollectives::exist(role_)) return;
     std::vector<NumericTask> shorter;
     for (const NumericTask& task : tasks) {
       const bool follows = task.kind == Kind::backward && !shorter.empty() && shorter.back().kind == Kind::forward &&

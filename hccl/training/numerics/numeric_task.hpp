@@ -7,7 +7,8 @@
 
 /// A Plan as work with real numbers, in one order for all roles in which everything is there when it is read. There is
 /// no clock, so what streams do beside each other comes one behind the other: what a rank computes of a micro-batch in
-/// one direction is one task, at the place of its first kernels; messages follow the pass that sends them, and a pass
+/// one direction is one task, at the place of its first kernels, with all collectives that its program has there, for
+/// which its ranks stop together (stage_collectives.hpp); messages follow the pass that sends them, and a pass
 /// the messages that it reads; weights are gathered before the pass that reads them; the updates of all roles come
 /// last. What follows each other and can be done together is one task.
 namespace hcclsim::hccl {
@@ -40,8 +41,7 @@ struct NumericTask {
   [[nodiscard]] bool computes() const { return kind == Kind::step || kind == Kind::forward || kind == Kind::backward; }
 };
 
-/// Of one step. Throws Error(bad_input, "numerics") for a Plan that real numbers cannot follow: groups that train apart
-/// from each other, or a program with collectives of its own.
+/// Of one step.
 [[nodiscard]] std::vector<NumericTask> numeric_tasks(const Plan& plan);
 
 }  // namespace hcclsim::hccl

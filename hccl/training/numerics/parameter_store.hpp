@@ -10,7 +10,8 @@
 
 /// Weights, gradients and optimizer state of all replicas of a role, and what they do with them together. Parameters
 /// are named by their slots in the role's Computation; the last ones may be *borrowed*: another role owns and updates
-/// them, and this one gets their values and gives their gradients.
+/// them, and this one gets their values and gives their gradients. Where operators are cut over the replicas, each has
+/// its part of a parameter (parameter_parts.hpp) as if it were the whole.
 namespace hcclsim::hccl {
 
 class CompressedReduction;
@@ -59,6 +60,9 @@ class ParameterStore {
   virtual bool mirror(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
                       ReductionCheck& check);
 
+  /// When all reductions are over: gradients that no other replica contributes to are complete as well.
+  virtual void finish_gradients(device::WorkerPool& /*pool*/) {}
+
   /// The hook that reduces gradients, if one does: then to about their mean. Null: they are summed.
   [[nodiscard]] virtual CompressedReduction* compression() { return nullptr; }
 
@@ -74,11 +78,13 @@ class ParameterStore {
   /// Different sets of weights: 1 unless replicas have drifted apart.
   [[nodiscard]] virtual std::size_t variants() const = 0;
 
-  // The training state of a parameter, in storage layout: kind 0 the weights, then the states of the optimizer.
+  // The training state of a parameter, in storage layout: kind 0 the weights, then the states of the optimizer. Of
+  // replicas that have the same part of it; those of a group are a parameter's holders (ParameterParts).
   [[nodiscard]] virtual std::size_t kinds() = 0;
-  virtual void read(std::size_t kind, std::size_t slot, std::span<float> stored) = 0;
+  virtual void read(std::size_t kind, std::size_t slot, std::span<const Rank> holders, std::span<float> stored) = 0;
   /// To be followed by prepare().
-  virtual void write(std::size_t kind, std::size_t slot, std::span<const float> stored) = 0;
+  virtual void write(std::size_t kind, std::size_t slot, std::span<const Rank> holders,
+                     std::span<const float> stored) = 0;
   [[nodiscard]] virtual std::uint64_t optimizer_steps() const = 0;
   virtual void restore_steps(std::uint64_t steps) = 0;
 };

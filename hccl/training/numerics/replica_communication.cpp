@@ -1,6 +1,7 @@
 #include "hccl/training/numerics/replica_communication.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "base/error.hpp"
@@ -37,19 +38,36 @@ std::vector<Rank> find_updaters(const Plan& plan, std::uint32_t stage, std::span
   return updated_by;
 }
 
-ReplicaCollective among_replicas(const Plan& plan, const PlannedCollective& planned, std::span<const Rank> replica_of) {
-  ReplicaCollective collective{.groups = {}, .schedules = planned.schedules};
-  for (const Communicator& group : plan.families[planned.family].groups) {
-    std::vector<Rank>& members = collective.groups.emplace_back();
-    for (const Rank rank : group.ranks) {
+std::vector<StageGroup> groups_among(const Plan& plan, const PlannedCollective& planned,
+                                     std::span<const Rank> replica_of) {
+  std::vector<StageGroup> found;
+  const std::vector<Communicator>& groups = plan.families[planned.family].groups;
+  for (std::uint32_t number = 0; number < groups.size(); ++number) {
+    const std::vector<Rank>& ranks = groups[number].ranks;
+    if (replica_of[ranks.front()] == no_replica) continue;
+    StageGroup& group = found.emplace_back(number);
+    for (const Rank rank : ranks) {
       if (replica_of[rank] == no_replica) internal_error("{} is a collective of several stages", planned.name);
-      members.push_back(replica_of[rank]);
+      group.replicas.push_back(replica_of[rank]);
     }
+  }
+  return found;
+}
+
+ReplicaCollective among_replicas(const Plan& plan, const PlannedCollective& planned, std::span<const Rank> replica_of) {
+  ReplicaCollective collective;
+  for (StageGroup& group : groups_among(plan, planned, replica_of)) {
+    collective.groups.push_back(std::move(group.replicas));
+    collective.schedules.push_back(planned.schedules[group.number]);
   }
   return collective;
 }
 
 }  // namespace
+
+std::vector<StageGroup> groups_of_stage(const Plan& plan, const PlannedCollective& collective, std::uint32_t stage) {
+  return groups_among(plan, collective, number_replicas(plan, stage));
+}
 
 std::vector<std::uint32_t> computing_roles(const Plan& plan) {
   std::vector<std::uint32_t> roles;

@@ -10,7 +10,8 @@
 
 /// What the replicas of a stage of a Plan, the ranks that compute the same with other samples, send each other: the
 /// gradients of segments and the weights that they share. Replicas are numbered in the order of their ranks. They have
-/// one role, or one for each replica if each updates parameters of its own ("dealt").
+/// one role, or one for each replica if each updates parameters of its own ("dealt"). Where operators are cut over the
+/// ranks of a stage, the replicas of a parameter are in several groups, which have different parts of it.
 namespace hcclsim::hccl {
 
 /// A collective of a role, group by group.
@@ -27,7 +28,9 @@ struct HookCollective {
 
 struct SegmentReduction {
   Segment segment;
-  ReplicaCollective reduction;  ///< an allreduce of all replicas, or a reduce-scatter of those that share parameters
+  /// An allreduce of all replicas that have the same part of the parameters, or a reduce-scatter of those that share
+  /// it.
+  ReplicaCollective reduction;
   std::optional<ReplicaCollective> mirror{};  ///< an allreduce of those that then have the same part
   bool scattered = false;
   DataType wire = DataType::fp32;  ///< type in which the gradients are reduced
@@ -50,6 +53,15 @@ struct ReplicaCommunication {
 };
 
 [[nodiscard]] ReplicaCommunication replica_communication(const Plan& plan, std::uint32_t stage);
+
+/// A group of a collective whose ranks are of a stage.
+struct StageGroup {
+  std::uint32_t number = 0;    ///< in the family
+  std::vector<Rank> replicas;  ///< in the order of the group
+};
+/// Of one stage: a family may have groups of others.
+[[nodiscard]] std::vector<StageGroup> groups_of_stage(const Plan& plan, const PlannedCollective& collective,
+                                                      std::uint32_t stage);
 
 /// The roles whose passes are computed: the first one of every stage, in the order of the stages.
 [[nodiscard]] std::vector<std::uint32_t> computing_roles(const Plan& plan);

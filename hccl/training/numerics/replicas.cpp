@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -20,9 +21,11 @@ std::uint64_t elements_of(std::span<const device::ParameterSlot> slots) {
 }  // namespace
 
 Replicas::Replicas(const device::Computation& computation, std::size_t owned, const ReplicaCommunication& communication,
-                   const device::OptimizerSettings& optimizer, device::Overflow overflow, std::uint64_t seed,
-                   device::WorkerPool& pool)
+                   const ParameterParts& parts, const device::OptimizerSettings& optimizer, device::Overflow overflow,
+                   std::uint64_t seed, device::WorkerPool& pool)
     : computation_(computation),
+      parts_(parts),
+      owned_(owned),
       elements_(computation.elements()),
       owned_elements_(elements_of(computation.parameters().first(owned))),
       exchange_(computation.parameters(), communication.reductions, overflow) {
@@ -32,11 +35,21 @@ Replicas::Replicas(const device::Computation& computation, std::size_t owned, co
   for (Rank replica = 0; replica < communication.replicas; ++replica) {
     gradient_of_.push_back(buffers_.emplace_back(elements_ * sizeof(float)).floats().data());
   }
-  variants_.push_back(
-      {device::Weights(computation), device::OptimizerState(optimizer, computation.parameters().first(owned)), {}});
-  variant_of_.assign(communication.replicas, &variants_.front());
-  for (Rank replica = 0; replica < communication.replicas; ++replica) variants_.front().members.push_back(replica);
-  device::initialise(computation, seed, pool, variants_.front().weights);
+  for (Rank replica = 0; replica < communication.replicas; ++replica) {
+    const auto alike = std::ranges::find_if(
+        variants_, [&](const Variant& variant) { return parts.alike(variant.members.front(), replica); });
+    if (alike != variants_.end()) {
+      alike->members.push_back(replica);
+      variant_of_.push_back(&*alike);
+      continue;
+    }
+    variants_.push_back({device::Weights(computation),
+                         device::OptimizerState(optimizer, computation.parameters().first(owned)),
+                         {replica}});
+    variant_of_.push_back(&variants_.back());
+    parts.initialise(computation, seed, replica, pool, variants_.back().weights);
+  }
+  kinds_of_parts_ = variants_.size();
 }
 
 void Replicas::compress(const CompressionSettings& settings, const ReplicaCommunication& communication,
@@ -46,9 +59,9 @@ void Replicas::compress(const CompressionSettings& settings, const ReplicaCommun
 }
 
 Bytes Replicas::bytes(const device::Computation& computation, const ReplicaCommunication& communication,
-                      const device::OptimizerSettings& optimizer) {
-  return computation.weights_bytes() + device::OptimizerState::bytes(optimizer, computation.elements()) +
-         communication.replicas * computation.elements() * sizeof(float) +
+                      const ParameterParts& parts, const device::OptimizerSettings& optimizer) {
+  const Bytes each = computation.weights_bytes() + device::OptimizerState::bytes(optimizer, computation.elements());
+  return parts.kinds() * each + communication.replicas * computation.elements() * sizeof(float) +
          GradientExchange::wire_bytes(computation.parameters(), communication);
 }
 
@@ -59,7 +72,7 @@ void Replicas::start_apart(device::WorkerPool& pool, std::span<const std::uint64
       variants_.push_back({first.weights, first.optimizer, {replica}});
       variant_of_[replica] = &variants_.back();
     }
-    device::initialise(computation_, seeds[replica], pool, variant_of_[replica]->weights);
+    parts_.initialise(computation_, seeds[replica], replica, pool, variant_of_[replica]->weights);
   }
   first.members = {0};
 }
@@ -129,7 +142,15 @@ bool Replicas::reduce(device::WorkerPool& pool, std::span<const std::uint32_t> s
 }
 
 double Replicas::norm(device::WorkerPool& pool, double scale) const {
-  return device::norm(pool, owned_gradients(0), scale);
+  if (!parts_.cut()) return device::norm(pool, owned_gradients(0), scale);
+  double sum = 0;
+  for (std::size_t slot = 0; slot < owned_; ++slot) {
+    for (const std::vector<Rank>& holders : parts_.holders(slot)) {
+      const std::span<const float> gradient = computation_.parameters()[slot].in(gradients_of(holders.front()));
+      sum = std::hypot(sum, device::norm(pool, gradient, scale));
+    }
+  }
+  return sum;
 }
 
 /// Looked at only where that would have a consequence.
@@ -153,26 +174,46 @@ bool Replicas::weights_finite(device::WorkerPool& pool) {
 }
 
 void Replicas::compare_replicas(ReplicaCheck& check, bool gradients) const {
-  const Variant& first = variants_.front();
-  for (const Variant& variant : variants_) {
-    if (&variant != &first) check.compare(first.weights.values(), variant.weights.values());
+  const auto compare = [&](std::size_t first, std::size_t slots, Rank one, Rank other) {
+    if (slots == 0) return;
+    const device::ParameterSlot& last = computation_.parameters()[first + slots - 1];
+    const std::uint64_t offset = computation_.parameters()[first].offset;
+    const std::uint64_t elements = last.offset + last.elements - offset;
+    if (variant_of_[one] != variant_of_[other] && variant_of_[other]->members.front() == other) {
+      check.compare(weights_of(one).values().subspan(offset, elements),
+                    weights_of(other).values().subspan(offset, elements));
+    }
+    if (gradients) {
+      check.compare(std::span<const float>(gradients_of(one)).subspan(offset, elements),
+                    std::span<const float>(gradients_of(other)).subspan(offset, elements));
+    }
+  };
+  if (!parts_.cut()) {
+    for (Rank replica = 1; replica < gradient_of_.size(); ++replica) compare(0, owned_, 0, replica);
+    return;
   }
-  for (Rank replica = 1; replica < gradient_of_.size() && gradients; ++replica) {
-    check.compare(owned_gradients(0), owned_gradients(replica));
+  for (std::size_t slot = 0; slot < owned_; ++slot) {
+    for (Rank replica = 0; replica < gradient_of_.size(); ++replica) {
+      const Rank first = parts_.first_holder(slot, replica);
+      if (first != replica) compare(slot, 1, first, replica);
+    }
   }
 }
 
-std::span<float> Replicas::buffer_of(std::size_t kind) {
-  Variant& variant = variants_.front();
+std::span<float> Replicas::buffer_of(Variant& variant, std::size_t kind) {
   return kind == 0 ? variant.weights.values() : variant.optimizer.tensors()[kind - 1];
 }
 
-void Replicas::read(std::size_t kind, std::size_t slot, std::span<float> stored) {
-  std::ranges::copy(computation_.parameters()[slot].in(buffer_of(kind)), stored.begin());
+void Replicas::read(std::size_t kind, std::size_t slot, std::span<const Rank> holders, std::span<float> stored) {
+  Variant& variant = *variant_of_[holders.front()];
+  std::ranges::copy(computation_.parameters()[slot].in(buffer_of(variant, kind)), stored.begin());
 }
 
-void Replicas::write(std::size_t kind, std::size_t slot, std::span<const float> stored) {
-  std::ranges::copy(stored, computation_.parameters()[slot].in(buffer_of(kind)).begin());
+void Replicas::write(std::size_t kind, std::size_t slot, std::span<const Rank> holders, std::span<const float> stored) {
+  for (Variant& variant : variants_) {
+    if (std::ranges::find(holders, variant.members.front()) == holders.end()) continue;
+    std::ranges::copy(stored, computation_.parameters()[slot].in(buffer_of(variant, kind)).begin());
+  }
   changed_ = true;
 }
 

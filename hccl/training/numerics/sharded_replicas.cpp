@@ -23,52 +23,83 @@ std::vector<std::size_t> slots_of_parameters(const device::Computation& computat
 }  // namespace
 
 ShardedReplicas::ShardedReplicas(const device::Computation& computation, std::size_t owned, const Role& role,
-                                 const ReplicaCommunication& communication, const device::OptimizerSettings& optimizer,
-                                 device::Overflow overflow, std::uint64_t seed, device::WorkerPool& pool)
+                                 const ReplicaCommunication& communication, const ParameterParts& parts,
+                                 const device::OptimizerSettings& optimizer, device::Overflow overflow,
+                                 std::uint64_t seed, device::WorkerPool& pool)
     : computation_(computation),
+      held_(parts),
       owned_(owned),
       communication_(communication),
       gathers_(role.gathers),
       slot_of_(slots_of_parameters(computation)),
       updated_by_(communication.updated_by),
-      shard_ranks_(communication.replicas),
       overflow_(overflow),
       reduced_(communication.reductions.size(), false),
       exchange_(computation.parameters(), communication.reductions, overflow) {
-  std::vector<Rank> number_of(communication_.replicas, 0);  // of each replica's parts
-  std::iota(number_of.begin(), number_of.end(), Rank{0});
-  if (!gathers_.empty()) {
-    for (const std::vector<Rank>& group : communication_.gathers.front().groups) {
-      for (Rank part = 0; part < group.size(); ++part) number_of[group[part]] = part;
-      shard_ranks_ = static_cast<Rank>(group.size());
-    }
-  }
   for (const device::ParameterSlot& slot : slots()) {
     const models::ParameterShare& share = role.program->parameters[slot.parameter];
     shard_.push_back(share.shards > 1 ? share.shard() : 0);
   }
-  weights_.emplace_back(computation_);
-  device::initialise(computation_, seed, pool, weights_.front());
-  for (Rank replica = 1; replica < communication_.replicas; ++replica) {
-    weights_.emplace_back(weights_.front());
-    weights_.back().prepare(pool);
+  number_parts();
+  for (Rank replica = 0; replica < communication_.replicas; ++replica) {
+    Rank alike = 0;
+    while (!parts.alike(alike, replica)) ++alike;
+    if (alike < replica) {
+      weights_.emplace_back(weights_[alike]);
+      weights_.back().prepare(pool);
+    } else {
+      weights_.emplace_back(computation_);
+      parts.initialise(computation_, seed, replica, pool, weights_.back());
+    }
   }
-  std::uint64_t block = 0;
+  std::uint64_t one = 0;  // elements of blocks
+  std::uint64_t all = 0;
+  const auto needs = [&](std::uint64_t block, std::size_t ranks) {
+    one = std::max(one, block);
+    all = std::max(all, block * ranks);
+  };
   for (const SegmentReduction& reduction : communication_.reductions) {
-    if (reduction.scattered) block = std::max(block, block_elements(reduction.segment));
-    if (reduction.mirror) block = std::max(block, reduction.mirror->schedules.front()->elements);
+    if (reduction.scattered) needs(block_elements(reduction.segment), reduction.reduction.groups.front().size());
+    if (reduction.mirror) needs(reduction.mirror->schedules.front()->elements, 1);
   }
-  for (const WeightGather& gather : gathers_) block = std::max(block, gathered_elements(gather));
-  for (const ReplicaCollective& one : communication_.broadcasts) {
-    block = std::max(block, one.schedules.front()->elements);
+  for (std::size_t number = 0; number < gathers_.size(); ++number) {
+    needs(gathered_elements(gathers_[number]), communication_.gathers[number].groups.front().size());
   }
+  for (const ReplicaCollective& broadcast : communication_.broadcasts) needs(broadcast.schedules.front()->elements, 1);
   for (Rank replica = 0; replica < communication_.replicas; ++replica) {
     gradient_of_.push_back(buffers_.emplace_back(computation_.elements() * sizeof(float)).floats().data());
-    kept_.push_back(make_kept(number_of[replica], optimizer));
-    one_.emplace_back(block * sizeof(float));
-    all_.emplace_back(block * shard_ranks_ * sizeof(float));
+    kept_.push_back(make_kept(replica, optimizer));
+    one_.emplace_back(one * sizeof(float));
+    all_.emplace_back(all * sizeof(float));
   }
   for (std::size_t replica = 0; replica < kept_.size(); ++replica) keep_weights(replica);
+}
+
+/// Those that share a parameter are the group of its gather; a dealt one is kept by one of all replicas.
+void ShardedReplicas::number_parts() {
+  std::vector<Rank> numbers(communication_.replicas, 0);
+  if (!updated_by_.empty()) std::iota(numbers.begin(), numbers.end(), Rank{0});
+  shard_ranks_.assign(shard_.size(), 1);
+  part_.assign(shard_.size(), numbers);
+  for (std::size_t number = 0; number < gathers_.size(); ++number) {
+    const std::vector<std::vector<Rank>>& groups = communication_.gathers[number].groups;
+    for (const std::vector<Rank>& group : groups) {
+      for (Rank part = 0; part < group.size(); ++part) numbers[group[part]] = part;
+    }
+    for (const std::uint32_t parameter : gathers_[number].parameters) {
+      shard_ranks_[slot_of_[parameter]] = static_cast<Rank>(groups.front().size());
+      part_[slot_of_[parameter]] = numbers;
+    }
+  }
+}
+
+Rank ShardedReplicas::first_keeper(std::size_t slot, Rank replica) const {
+  Rank first = held_.first_holder(slot, replica);
+  while (held_.first_holder(slot, first) != held_.first_holder(slot, replica) ||
+         part_[slot][first] != part_[slot][replica]) {
+    ++first;
+  }
+  return first;
 }
 
 ShardedReplicas::Part ShardedReplicas::part_of(std::size_t slot, Rank part) const {
@@ -79,15 +110,14 @@ ShardedReplicas::Part ShardedReplicas::part_of(std::size_t slot, Rank part) cons
   return {.first = first, .elements = std::min(shard_[slot], all - first)};
 }
 
-ShardedReplicas::Kept ShardedReplicas::make_kept(Rank part, const device::OptimizerSettings& optimizer) const {
+ShardedReplicas::Kept ShardedReplicas::make_kept(Rank replica, const device::OptimizerSettings& optimizer) const {
   std::vector<Part> parts(owned_);
   std::vector<device::ParameterSlot> own;
   std::uint64_t elements = 0;
-  std::uint64_t whole = 0;
   for (const bool shared : {false, true}) {
     for (std::size_t slot = 0; slot < owned_; ++slot) {
       if (all_keep(slot) == shared) continue;
-      parts[slot] = part_of(slot, part);
+      parts[slot] = part_of(slot, part_[slot][replica]);
       parts[slot].offset = elements;
       elements += parts[slot].elements;
       if (parts[slot].elements == 0) continue;
@@ -95,11 +125,8 @@ ShardedReplicas::Kept ShardedReplicas::make_kept(Rank part, const device::Optimi
       own.back().offset = parts[slot].offset;
       own.back().elements = parts[slot].elements;
     }
-    if (!shared) whole = elements;
   }
-  return {.part = part,
-          .parts = std::move(parts),
-          .whole = whole,
+  return {.parts = std::move(parts),
           .elements = elements,
           .masters = device::MemoryBlock(elements * sizeof(float)),
           .gradients = device::MemoryBlock(elements * sizeof(float)),
@@ -229,7 +256,7 @@ bool ShardedReplicas::pack(device::WorkerPool& pool, const SegmentReduction& red
   std::atomic<bool> overflowed = false;
   pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
     std::byte* to = all_[replica].data();
-    for (Rank part = 0; part < shard_ranks_; ++part) {
+    for (Rank part = 0; part < reduction.reduction.groups.front().size(); ++part) {
       for (std::uint32_t slot = segment.first; slot <= segment.last; ++slot) {
         const Part own = part_of(slot, part);
         const std::span<float> values = slots()[slot].in(gradients_of(replica)).subspan(own.first, own.elements);
@@ -280,108 +307,36 @@ void ShardedReplicas::keep(device::WorkerPool& pool, std::uint32_t number, bool 
   reduced_[number] = true;
 }
 
-// ---- Checks
-
-std::vector<ShardedReplicas::Piece> ShardedReplicas::pieces_of(const Segment& segment) const {
-  constexpr std::uint64_t most_elements = std::uint64_t{1} << 16U;
-  std::vector<Piece> pieces;
-  for (Rank part = 0; part < shard_ranks_; ++part) {
-    std::uint64_t offset = 0;
-    for (std::uint32_t slot = segment.first; slot <= segment.last; ++slot) {
-      const std::uint64_t end = std::min((part + 1) * shard_[slot], slots()[slot].elements);
-      for (std::uint64_t first = part * shard_[slot]; first < end; first += most_elements) {
-        const std::uint64_t elements = std::min(most_elements, end - first);
-        pieces.push_back({part, slot, first, elements, offset + first - part * shard_[slot]});
-      }
-      offset += shard_[slot];
-    }
-  }
-  return pieces;
-}
-
-void ShardedReplicas::check_pieces(device::WorkerPool& pool, const SegmentReduction& reduction, CheckedPart part,
-                                   const CheckOfPiece& compare, ReductionCheck& check) const {
-  const std::uint64_t distance = checked_distance(part, computation_.elements());
-  const std::vector<Piece> pieces = pieces_of(reduction.segment);
-  std::vector<ExactSums> sums(pool.workers());
-  std::vector<ReductionCheck> checks(pool.workers());
-  pool.for_each(pieces.size(), [&](std::size_t number, unsigned worker) {
-    if (number % distance == 0) compare(pieces[number], sums[worker], checks[worker]);
-  });
-  for (const ReductionCheck& one : checks) check.merge(one);
-}
-
-/// Every group of replicas that share parameters has sums of its own.
-void ShardedReplicas::check_scattered(device::WorkerPool& pool, const SegmentReduction& reduction, float scale,
-                                      CheckedPart part, ReductionCheck& check) {
-  if (part == CheckedPart::none) return;
-  const std::uint32_t additions = flow_of(reduction.reduction.schedules.front())->additions();
-  const SumRounding rounding{.wire = reduction.wire,
-                             .roundings = additions + (reduction.wire == DataType::fp32 ? 0 : 1),
-                             .contributions = shard_ranks_};
-  const auto compare = [&](const Piece& piece, ExactSums& sums, ReductionCheck& found) {
-    std::vector<float> reduced(piece.elements);
-    for (const std::vector<Rank>& group : reduction.reduction.groups) {
-      std::vector<float*> gradients;
-      for (const Rank replica : group) gradients.push_back(gradient_of_[replica]);
-      sums.clear();
-      sums.add(gradients, slots()[piece.slot].offset + piece.first, piece.elements);
-      device::widen(rounding.wire, one_[group[piece.part]].data() + piece.offset * size_of(rounding.wire), reduced);
-      ReductionCheck one;
-      sums.compare(reduced, 0, scale, rounding, one);
-      if (&group != reduction.reduction.groups.data()) one.elements = 0;  // counted once
-      found.merge(one);
-    }
-  };
-  check_pieces(pool, reduction, part, compare, check);
-  check.additions = std::max(check.additions, additions);
-  for (const Piece& piece : pieces_of(reduction.segment)) check.all_elements += piece.elements;
-}
-
-/// Its elements are those of the scatter, and counted there.
-void ShardedReplicas::check_mirrored(device::WorkerPool& pool, const SegmentReduction& reduction, float scale,
-                                     CheckedPart part, ReductionCheck& check) {
-  if (part == CheckedPart::none) return;
-  const std::uint32_t additions = flow_of(reduction.mirror->schedules.front())->additions();
-  const std::vector<std::vector<Rank>>& groups = reduction.mirror->groups;
-  const SumRounding rounding{.wire = reduction.wire,
-                             .roundings = additions + (reduction.wire == DataType::fp32 ? 0 : 1),
-                             .contributions = static_cast<Rank>(groups.front().size())};
-  const auto compare = [&](const Piece& piece, ExactSums& sums, ReductionCheck& found) {
-    std::vector<float> reduced(piece.elements);
-    for (const std::vector<Rank>& group : groups) {
-      if (kept_[group.front()].part != piece.part) continue;
-      std::vector<float*> parts;
-      for (const Rank replica : group) parts.push_back(kept_[replica].gradients.floats().data());
-      const Part& own = kept_[group.front()].parts[piece.slot];
-      sums.clear();
-      sums.add(parts, own.offset + piece.first - own.first, piece.elements);
-      for (const Rank replica : group) {
-        device::widen(rounding.wire, one_[replica].data() + piece.offset * size_of(rounding.wire), reduced);
-        ReductionCheck one;
-        sums.compare(reduced, 0, scale, rounding, one);
-        one.elements = 0;
-        found.merge(one);
-      }
-    }
-  };
-  check_pieces(pool, reduction, part, compare, check);
-  check.additions = std::max(check.additions, additions);
-}
+// ---- Of reduced gradients
 
 std::span<const float> ShardedReplicas::own_gradients(Rank replica) const {
   return kept_[replica].gradients.floats().first(kept_[replica].elements);
 }
 
-/// What all replicas have whole counts once, and of those with the same part the first one.
+void ShardedReplicas::finish_gradients(device::WorkerPool& pool) {
+  std::vector<bool> reduced(owned_, false);
+  for (const SegmentReduction& reduction : communication_.reductions) {
+    for (std::uint32_t slot = reduction.segment.first; slot <= reduction.segment.last; ++slot) reduced[slot] = true;
+  }
+  pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
+    for (std::size_t slot = 0; slot < owned_; ++slot) {
+      if (reduced[slot]) continue;
+      const Part& part = kept_[replica].parts[slot];
+      std::ranges::copy(slots()[slot].in(gradients_of(replica)).subspan(part.first, part.elements),
+                        kept_[replica].gradients.floats().subspan(part.offset).begin());
+    }
+  });
+}
+
+/// What several replicas keep counts once.
 double ShardedReplicas::norm(device::WorkerPool& pool, double scale) const {
-  std::vector<bool> seen(shard_ranks_, false);
-  double sum = device::norm(pool, own_gradients(0).first(kept_.front().whole), scale);
-  for (Rank replica = 0; replica < kept_.size(); ++replica) {
-    const Kept& kept = kept_[replica];
-    if (seen[kept.part]) continue;
-    seen[kept.part] = true;
-    sum = std::hypot(sum, device::norm(pool, own_gradients(replica).subspan(kept.whole), scale));
+  double sum = 0;
+  for (std::size_t slot = 0; slot < owned_; ++slot) {
+    for (Rank replica = 0; replica < kept_.size(); ++replica) {
+      if (first_keeper(slot, replica) != replica) continue;
+      const Part& part = kept_[replica].parts[slot];
+      sum = std::hypot(sum, device::norm(pool, own_gradients(replica).subspan(part.offset, part.elements), scale));
+    }
   }
   return sum;
 }
@@ -398,17 +353,26 @@ bool ShardedReplicas::weights_finite(device::WorkerPool& pool) {
 }
 
 void ShardedReplicas::compare_replicas(ReplicaCheck& check, bool gradients) const {
-  std::vector<const Kept*> first(shard_ranks_, nullptr);  // of each part
-  for (const Kept& kept : kept_) {
-    const Kept& other = first[kept.part] == nullptr ? kept_.front() : *first[kept.part];
-    const std::uint64_t common = first[kept.part] == nullptr ? kept.whole : kept.elements;
-    if (first[kept.part] == nullptr) first[kept.part] = &kept;
-    check.compare(kept.masters.floats().first(common), other.masters.floats().first(common));
-    if (gradients) check.compare(kept.gradients.floats().first(common), other.gradients.floats().first(common));
-  }
-  for (Rank replica = 1; replica < kept_.size(); ++replica) {
-    check.compare(std::as_const(weights_[0]).values(), std::as_const(weights_[replica]).values());
-    if (gradients && !updated_by_.empty()) check.compare(gradients_of(0), gradients_of(replica));
+  for (std::size_t slot = 0; slot < slots().size(); ++slot) {
+    for (Rank replica = 0; replica < kept_.size(); ++replica) {
+      const Rank keeper = slot < owned_ ? first_keeper(slot, replica) : replica;
+      if (keeper != replica) {
+        const Kept& own = kept_[replica];
+        const Kept& other = kept_[keeper];
+        const Part& part = own.parts[slot];
+        const auto of = [&](const device::MemoryBlock& block, const Kept& kept) {
+          return block.floats().subspan(kept.parts[slot].offset, part.elements);
+        };
+        check.compare(of(own.masters, own), of(other.masters, other));
+        if (gradients) check.compare(of(own.gradients, own), of(other.gradients, other));
+      }
+      const Rank holder = held_.first_holder(slot, replica);
+      if (holder == replica) continue;
+      check.compare(slots()[slot].in(weights_of(holder).values()), slots()[slot].in(weights_of(replica).values()));
+      if (gradients && !updated_by_.empty()) {
+        check.compare(slots()[slot].in(gradients_of(holder)), slots()[slot].in(gradients_of(replica)));
+      }
+    }
   }
 }
 
@@ -439,15 +403,17 @@ std::span<float> ShardedReplicas::buffer_of(Kept& kept, std::size_t kind) {
   return (kind == 0 ? kept.masters.floats() : kept.optimizer.tensors()[kind - 1]).first(kept.elements);
 }
 
-void ShardedReplicas::read(std::size_t kind, std::size_t slot, std::span<float> stored) {
-  for (Kept& kept : kept_) {
+void ShardedReplicas::read(std::size_t kind, std::size_t slot, std::span<const Rank> holders, std::span<float> stored) {
+  for (const Rank replica : holders) {
+    Kept& kept = kept_[replica];
     const Part& part = kept.parts[slot];
     std::ranges::copy(buffer_of(kept, kind).subspan(part.offset, part.elements), stored.subspan(part.first).begin());
   }
 }
 
-void ShardedReplicas::write(std::size_t kind, std::size_t slot, std::span<const float> stored) {
-  for (std::size_t replica = 0; replica < kept_.size(); ++replica) {
+void ShardedReplicas::write(std::size_t kind, std::size_t slot, std::span<const Rank> holders,
+                            std::span<const float> stored) {
+  for (const Rank replica : holders) {
     Kept& kept = kept_[replica];
     const Part& part = kept.parts[slot];
     std::ranges::copy(stored.subspan(part.first, part.elements), buffer_of(kept, kind).subspan(part.offset).begin());

@@ -14,6 +14,7 @@
 #include "device/numerics/memory_block.hpp"
 #include "hccl/execute/data_flow.hpp"
 #include "hccl/training/numerics/exchange.hpp"
+#include "hccl/training/numerics/parameter_parts.hpp"
 #include "hccl/training/numerics/parameter_store.hpp"
 #include "hccl/training/numerics/replica_communication.hpp"
 
@@ -28,11 +29,12 @@ namespace hcclsim::hccl {
 
 class ShardedReplicas : public ParameterStore {
  public:
-  /// `owned`: the first parameters of the computation, which are not borrowed. Weights are those that training starts
-  /// from.
+  /// `owned`: the first parameters of the computation, which are not borrowed. `parts` must outlive the replicas.
+  /// Weights are those that training starts from.
   ShardedReplicas(const device::Computation& computation, std::size_t owned, const Role& role,
-                  const ReplicaCommunication& communication, const device::OptimizerSettings& optimizer,
-                  device::Overflow overflow, std::uint64_t seed, device::WorkerPool& pool);
+                  const ReplicaCommunication& communication, const ParameterParts& parts,
+                  const device::OptimizerSettings& optimizer, device::Overflow overflow, std::uint64_t seed,
+                  device::WorkerPool& pool);
 
   [[nodiscard]] static Bytes bytes(const device::Computation& computation, const Role& role,
                                    const ReplicaCommunication& communication,
@@ -53,6 +55,7 @@ class ShardedReplicas : public ParameterStore {
               ReductionCheck& check) override;
   bool mirror(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
               ReductionCheck& check) override;
+  void finish_gradients(device::WorkerPool& pool) override;
   [[nodiscard]] double norm(device::WorkerPool& pool, double scale) const override;
   [[nodiscard]] bool gradients_finite(device::WorkerPool& pool) const override;
   void update(device::WorkerPool& pool, double learning_rate, float scale) override;
@@ -60,8 +63,8 @@ class ShardedReplicas : public ParameterStore {
   void compare_replicas(ReplicaCheck& check, bool gradients) const override;
   [[nodiscard]] std::size_t variants() const override;
   [[nodiscard]] std::size_t kinds() override { return 1 + kept_.front().optimizer.tensors().size(); }
-  void read(std::size_t kind, std::size_t slot, std::span<float> stored) override;
-  void write(std::size_t kind, std::size_t slot, std::span<const float> stored) override;
+  void read(std::size_t kind, std::size_t slot, std::span<const Rank> holders, std::span<float> stored) override;
+  void write(std::size_t kind, std::size_t slot, std::span<const Rank> holders, std::span<const float> stored) override;
   [[nodiscard]] std::uint64_t optimizer_steps() const override { return kept_.front().optimizer.steps(); }
   void restore_steps(std::uint64_t steps) override;
 
@@ -74,9 +77,7 @@ class ShardedReplicas : public ParameterStore {
   };
   /// A replica's own buffers: parameters that all have whole, then parts.
   struct Kept {
-    Rank part = 0;              // number among those that share parameters, or of the replica if they are dealt
     std::vector<Part> parts{};  // of each slot
-    std::uint64_t whole = 0;    // elements of parameters that all have whole
     std::uint64_t elements = 0;
     device::MemoryBlock masters;
     device::MemoryBlock gradients;
@@ -93,9 +94,13 @@ class ShardedReplicas : public ParameterStore {
 
   [[nodiscard]] std::span<const device::ParameterSlot> slots() const { return computation_.parameters(); }
   [[nodiscard]] bool all_keep(std::size_t slot) const { return updated_by_.empty() && shard_[slot] == 0; }
+  /// Of a slot, the number of the part that each replica keeps.
+  void number_parts();
   /// Without its place in a replica's buffers.
   [[nodiscard]] Part part_of(std::size_t slot, Rank part) const;
-  [[nodiscard]] Kept make_kept(Rank part, const device::OptimizerSettings& optimizer) const;
+  /// The first replica that keeps the same of a parameter as this one.
+  [[nodiscard]] Rank first_keeper(std::size_t slot, Rank replica) const;
+  [[nodiscard]] Kept make_kept(Rank replica, const device::OptimizerSettings& optimizer) const;
   [[nodiscard]] static std::span<float> buffer_of(Kept& kept, std::size_t kind);
   [[nodiscard]] std::span<const float> own_gradients(Rank replica) const;
   /// Runs a collective among the replicas' buffers; `input` is empty in place.
@@ -130,13 +135,15 @@ class ShardedReplicas : public ParameterStore {
   void keep(device::WorkerPool& pool, std::uint32_t number, bool adds);
 
   device::Computation computation_;
+  const ParameterParts& held_;
   std::size_t owned_;
   ReplicaCommunication communication_;
   std::vector<WeightGather> gathers_;
-  std::vector<std::size_t> slot_of_;  // of parameters
-  std::vector<std::uint64_t> shard_;  // of slots: elements of a part; 0 if every replica has it whole
-  std::vector<Rank> updated_by_;      // of slots: the replica, if parameters are dealt
-  Rank shard_ranks_;
+  std::vector<std::size_t> slot_of_;     // of parameters
+  std::vector<std::uint64_t> shard_;     // of slots: elements of a part; 0 if every replica has it whole
+  std::vector<Rank> updated_by_;         // of slots: the replica, if parameters are dealt
+  std::vector<Rank> shard_ranks_;        // of slots: replicas that share it
+  std::vector<std::vector<Rank>> part_;  // of slots, of each replica: the number of its part
   device::Overflow overflow_;
   std::vector<device::Weights> weights_;  // of each replica
   std::list<device::MemoryBlock> buffers_;

@@ -35,7 +35,7 @@ void take_bytes(DataType type, std::size_t first, const std::byte* in, std::span
 void ShardedReplicas::start_apart(device::WorkerPool& pool, std::span<const std::uint64_t> seeds) {
   const device::Weights common(weights_.front());
   for (std::size_t replica = 0; replica < kept_.size(); ++replica) {
-    device::initialise(computation_, seeds[replica], pool, weights_[replica]);
+    held_.initialise(computation_, seeds[replica], static_cast<Rank>(replica), pool, weights_[replica]);
     for (std::size_t slot = 0; slot < shard_.size(); ++slot) {
       if (shard_[slot] == 0) continue;
       std::ranges::copy(slots()[slot].in(common.values()), slots()[slot].in(weights_[replica].values()).begin());
@@ -111,7 +111,7 @@ void ShardedReplicas::gather(device::WorkerPool& pool, std::uint32_t number) {
     });
     run(pool, collective, one_, all_);
     pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
-      for (Rank from = 0; from < shard_ranks_; ++from) {
+      for (Rank from = 0; from < collective.groups.front().size(); ++from) {
         std::uint64_t offset = from * block;
         for (const std::uint32_t parameter : parameters) {
           const std::size_t slot = slot_of_[parameter];

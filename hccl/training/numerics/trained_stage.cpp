@@ -75,33 +75,92 @@ std::set<std::uint32_t> repeated_segments(const Role& role) {
   return repeated;
 }
 
+/// Place of a device in its group of each family.
+std::vector<std::uint32_t> places_in(const std::vector<DeviceGroups>& families, Rank device) {
+  std::vector<std::uint32_t> places;
+  for (const DeviceGroups& family : families) {
+    for (const std::vector<Rank>& group : family) {
+      const auto found = std::ranges::find(group, device);
+      if (found != group.end()) places.push_back(static_cast<std::uint32_t>(found - group.begin()));
+    }
+  }
+  if (places.size() != families.size()) internal_error("device {} is not in one group of each family", device);
+  return places;
+}
+
+/// What a device has of the results of operators that draw random numbers.
+std::vector<device::TensorPart> parts_drawn_by(const ShardedGraph& stage, std::uint32_t samples, Rank device) {
+  std::vector<device::TensorPart> parts(stage.graph.operators.size());
+  const std::vector<std::uint32_t> first_value = stage.graph.first_values();
+  for (models::OperatorId id = 0; id < parts.size(); ++id) {
+    if (stage.graph.operators[id].drop_rate == 0) continue;
+    const std::optional<TensorLayout>& layout = stage.values[first_value[id]];
+    if (!layout.has_value()) internal_error("{}: it is not known what is cut", stage.graph.operators[id].name);
+    parts[id] = {layout->shape.sizes(), layout->slice_shape().sizes(), layout->offsets(device),
+                 layout->shape.elements() / samples};
+  }
+  return parts;
+}
+
+/// Ranks that have the same of a parameter and sum up its gradient in other groups train several networks.
+void require_mirrors(const StageSetup& setup) {
+  for (const SegmentReduction& reduction : setup.communication.reductions) {
+    if (reduction.scattered) continue;
+    std::vector<std::vector<Rank>> groups = reduction.reduction.groups;
+    std::ranges::sort(groups);
+    for (std::uint32_t slot = reduction.segment.first; slot <= reduction.segment.last; ++slot) {
+      if (groups == setup.parts.holders(slot)) continue;
+      bad_input("numerics",
+                "{}: real gradients are summed over all ranks that have the same of a parameter; in this step they are "
+                "summed in other groups",
+                setup.computation.parameters()[slot].name);
+    }
+  }
+}
+
 }  // namespace
 
-StageSetup::StageSetup(const Plan& plan, std::uint32_t number, models::Graph graph, std::span<const NumericTask> tasks,
-                       const device::ComputationOptions& options)
+StageSetup::StageSetup(const Plan& plan, std::uint32_t number, const models::Graph& network, ShardedGraph stage,
+                       std::span<const NumericTask> tasks, const device::ComputationOptions& options,
+                       const ScheduleMaker& make_schedule)
     : role(&plan.roles[computing_roles(plan)[number]]),
       communication(replica_communication(plan, role->stage)),
       owned(role->program->gradients.size()),
-      computation(std::move(graph), production_order(*role), options),
+      computation(stage.graph, production_order(*role), options),
+      parts(network, stage, computation, communication.replicas),
       open_micro_batches(most_open(tasks, number)),
       compression(plan.compression) {
   for (const NumericTask& task : tasks) {
     if (task.role == number && task.computes()) micro_batches = std::max(micro_batches, task.micro_batch + 1);
   }
+  require_mirrors(*this);
+  for (Rank rank = 0; rank < communication.replicas; ++rank) {
+    family_places.push_back(places_in(stage.families, rank));
+    if (parts.cut()) drawn_parts.push_back(parts_drawn_by(stage, network.batch(), rank));
+  }
+  if (StageCollectives::exist(*role)) {
+    collectives = std::make_shared<StageCollectives>(plan, *role, computation, make_schedule);
+  }
 }
 
 unsigned StageSetup::places(unsigned workers) const { return std::min<unsigned>(workers, communication.replicas); }
 
+unsigned StageSetup::scratches(unsigned workers) const {
+  if (micro_batches == 1) return 0;
+  return collectives == nullptr ? places(workers) : communication.replicas;
+}
+
 Bytes StageSetup::bytes(const device::OptimizerSettings& optimizer, unsigned workers) const {
   const Bytes kept = communication.shares_parameters()
                          ? ShardedReplicas::bytes(computation, *role, communication, optimizer)
-                         : Replicas::bytes(computation, communication, optimizer);
+                         : Replicas::bytes(computation, communication, parts, optimizer);
   const std::uint64_t workspaces =
       open_micro_batches > 0 ? std::uint64_t{open_micro_batches} * communication.replicas : places(workers);
-  const Bytes scratch = micro_batches > 1 ? places(workers) * computation.elements() * sizeof(float) : 0;
+  const Bytes scratch = scratches(workers) * computation.elements() * sizeof(float);
+  const Bytes wires = collectives == nullptr ? 0 : collectives->bytes();
   const Bytes hook =
       compression.has_value() ? CompressedReduction::bytes(*compression, communication, tensors_of_segments(*role)) : 0;
-  return kept + hook + workspaces * computation.workspace_bytes() + scratch;
+  return kept + hook + workspaces * computation.workspace_bytes() + scratch + wires;
 }
 
 /// A place where a replica's micro-batch is computed.
@@ -117,15 +176,20 @@ TrainedStage::TrainedStage(const StageSetup& setup, const device::OptimizerSetti
       replicas_(setup.communication.replicas),
       micro_batches_(setup.micro_batches),
       computation_(setup.computation),
+      parts_(setup.parts),
+      family_places_(setup.family_places),
+      drawn_parts_(setup.drawn_parts),
+      collectives_(setup.collectives),
+      overflow_(overflow),
       slot_of_(computation_.parameters().size()),
       each_micro_batch_(computation_.parameters().size(), false),
       outputs_(replicas_) {
   if (setup.communication.shares_parameters()) {
-    store_ = std::make_unique<ShardedReplicas>(computation_, setup.owned, *setup.role, setup.communication, optimizer,
-                                               overflow, seed, pool);
+    store_ = std::make_unique<ShardedReplicas>(computation_, setup.owned, *setup.role, setup.communication, parts_,
+                                               optimizer, overflow, seed, pool);
   } else {
-    auto replicas =
-        std::make_unique<Replicas>(computation_, setup.owned, setup.communication, optimizer, overflow, seed, pool);
+    auto replicas = std::make_unique<Replicas>(computation_, setup.owned, setup.communication, parts_, optimizer,
+                                               overflow, seed, pool);
     if (setup.compression.has_value()) {
       replicas->compress(*setup.compression, setup.communication, tensors_of_segments(*setup.role), overflow);
     }
@@ -143,8 +207,8 @@ TrainedStage::TrainedStage(const StageSetup& setup, const device::OptimizerSetti
   }
   for (unsigned place = 0; place < setup.places(pool.workers()); ++place) {
     places_.push_back(setup.open_micro_batches > 0 ? nullptr : std::make_unique<Seat>(computation_));
-    scratch_.emplace_back(micro_batches_ > 1 ? computation_.elements() : 0);
   }
+  scratch_.assign(setup.scratches(pool.workers()), std::vector<float>(computation_.elements()));
 }
 
 TrainedStage::~TrainedStage() = default;
@@ -175,6 +239,7 @@ TrainedStage::Seats& TrainedStage::seats_of(std::uint32_t micro_batch, const Sou
     for (Rank replica = 0; replica < replicas_; ++replica) seats.push_back(std::make_unique<Seat>(computation_));
   }
   if (computation_.reads_batch()) {
+    source.open(micro_batch);
     each_replica([&](Rank replica, std::size_t) { source.read(replica, micro_batch, seats[replica]->batch); });
   }
   return seats;
@@ -190,32 +255,76 @@ void TrainedStage::end(std::uint32_t micro_batch) {
 void TrainedStage::compute(const NumericTask& task, const Source& source) {
   store_->prepare(pool_);
   if (task.kind == NumericTask::Kind::step) {
+    source.open(task.micro_batch);
     each_replica([&](Rank replica, std::size_t place) {
       source.read(replica, task.micro_batch, places_[place]->batch);
-      run(task, replica, *places_[place], place, source);
+      run(task, {}, replica, *places_[place], scratch_of(place), source);
     });
     return;
   }
-  Seats& seats = seats_of(task.micro_batch, source);
-  each_replica([&](Rank replica, std::size_t place) { run(task, replica, *seats[replica], place, source); });
+  run_pass(task, seats_of(task.micro_batch, source), source);
   const bool last = task.kind == NumericTask::Kind::backward && task.micro_batch + 1 == micro_batches_;
   if (last && task.chunk == 0) take_returned();
 }
 
-void TrainedStage::run(const NumericTask& task, Rank replica, Seat& seat, std::size_t place, const Source& source) {
+std::span<float> TrainedStage::scratch_of(std::size_t place) {
+  return scratch_.empty() ? std::span<float>() : std::span<float>(scratch_[place]);
+}
+
+void TrainedStage::run_pass(const NumericTask& task, Seats& seats, const Source& source) {
+  const bool backward = task.kind == NumericTask::Kind::backward;
+  const std::span<const device::Exchange> exchanges =
+      computation_.exchanges({.backward = backward, .chunk = task.chunk});
+  std::vector<device::Workspace*> workspaces;
+  for (const auto& seat : seats) workspaces.push_back(&seat->workspace);
+  const auto parts = static_cast<std::uint32_t>(exchanges.size() + 1);
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    each_replica([&](Rank replica, std::size_t place) {
+      run(task, {part, parts}, replica, *seats[replica], scratch_of(collectives_ == nullptr ? place : replica), source);
+    });
+    if (part + 1 == parts) break;
+    if (collectives_ == nullptr) internal_error("{}: its Plan has no collectives", computation_.graph().title);
+    if (collectives_->run(pool_, exchanges[part], workspaces, overflow_)) outputs_.front().overflow = true;
+  }
+}
+
+void TrainedStage::run(const NumericTask& task, PassPart part, Rank replica, Seat& seat, std::span<float> scratch,
+                       const Source& source) {
   const device::Weights& weights = store_->weights_of(replica);
-  const device::StepInput input = source.input(replica, task.micro_batch);
+  device::StepInput input = source.input(replica, task.micro_batch);
+  input.places = family_places_[replica];
+  if (!drawn_parts_.empty()) input.parts = drawn_parts_[replica];
   const bool whole = task.kind == NumericTask::Kind::step;
   const bool backward = task.kind == NumericTask::Kind::backward;
   const bool adds = task.micro_batch > 0 && (whole || backward);
-  const std::span<float> gradients = adds ? std::span<float>(scratch_[place]) : store_->gradients_of(replica);
-  const device::StepOutput output =
-      whole ? seat.workspace.step(weights, seat.batch, input, gradients)
-            : seat.workspace.pass({.backward = backward, .chunk = task.chunk}, weights, seat.batch, input, gradients);
-  if (adds) accumulate(task.chunk, whole, replica, gradients);
+  const std::span<float> gradients = adds ? scratch : store_->gradients_of(replica);
+  const device::Pass pass{.backward = backward, .chunk = task.chunk, .part = part.number};
+  const device::StepOutput output = whole ? seat.workspace.step(weights, seat.batch, input, gradients)
+                                          : seat.workspace.pass(pass, weights, seat.batch, input, gradients);
+  if (adds && part.number + 1 == part.parts) accumulate(task.chunk, whole, replica, gradients);
   outputs_[replica].loss += output.loss;
   outputs_[replica].correct += output.correct;
   outputs_[replica].overflow = outputs_[replica].overflow || output.overflow;
+}
+
+std::vector<float> TrainedStage::read(std::size_t kind, std::size_t slot) {
+  std::vector<float> whole(parts_.whole_elements(slot));
+  std::vector<float> stored(computation_.parameters()[slot].elements);
+  std::vector<float> plain(stored.size());
+  for (const std::vector<Rank>& holders : parts_.holders(slot)) {
+    store_->read(kind, slot, holders, stored);
+    computation_.to_plain(slot, stored, plain);
+    parts_.put(slot, holders.front(), plain, whole);
+  }
+  return whole;
+}
+
+void TrainedStage::write(std::size_t kind, std::size_t slot, std::span<const float> whole) {
+  std::vector<float> stored(computation_.parameters()[slot].elements);
+  for (const std::vector<Rank>& holders : parts_.holders(slot)) {
+    computation_.to_storage(slot, parts_.part_of(slot, holders.front(), whole), stored);
+    store_->write(kind, slot, holders, stored);
+  }
 }
 
 void TrainedStage::accumulate(std::uint32_t chunk, bool whole_step, Rank replica, std::span<const float> gradients) {

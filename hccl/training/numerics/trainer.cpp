@@ -13,6 +13,7 @@
 #include "base/counter_random.hpp"
 #include "base/error.hpp"
 #include "device/numerics/loops/gradient_checks.hpp"
+#include "hccl/parallel/sharding/sharded_stages.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -41,7 +42,7 @@ unsigned reading_workers(const std::vector<StageSetup>& setups, unsigned workers
 
 }  // namespace
 
-Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const Plan& plan, TrainerOptions options)
+Trainer::Trainer(models::Graph graph, std::vector<ShardedGraph> stages, const Plan& plan, TrainerOptions options)
     : options_(std::move(options)),
       graph_(std::move(graph)),
       npus_(plan.ranks()),
@@ -57,14 +58,21 @@ Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const P
   if (plan.compression.has_value() && options_.loss_scale.kind() == device::LossScaler::Kind::dynamic) {
     bad_input("unsupported", "with a dynamic loss scale an overflow would stay in what a compression hook keeps");
   }
-  if (stages.empty()) stages.push_back(graph_);
+  if (stages.empty()) stages.push_back(replicated(graph_, plan.ranks()));
   if (const std::size_t roles = computing_roles(plan).size(); stages.size() != roles) {
     internal_error("graphs of {} stages for {} roles", stages.size(), roles);
   }
   find_owners(stages);
+  if (!stages.front().parameters.empty()) parts_.emplace(stages.front(), stages.back());
+  if (cut() && (options_.own_weights || plan.compression.has_value())) {
+    bad_input("numerics", "{}: where operators are cut over NPUs, {}", graph_.title,
+              options_.own_weights ? "all draw their weights from one seed, and broadcast none"
+                                   : "gradients are reduced without compression");
+  }
   std::vector<StageSetup> setups;
   for (std::uint32_t role = 0; role < stages.size(); ++role) {
-    setups.emplace_back(plan, role, std::move(stages[role]), tasks_, options_.computation);
+    setups.emplace_back(plan, role, graph_, std::move(stages[role]), tasks_, options_.computation,
+                        options_.make_schedule);
   }
   require_memory(setups);
   for (const StageSetup& setup : setups) {
@@ -83,8 +91,9 @@ Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const P
     }
     for (const auto& stage : stages_) stage->store().start_apart(pool_, seeds);
   }
-  for (Rank replica = 0; replica < replicas; ++replica) {
-    samplers_.emplace_back(data_->size(), graph_.batch() * micro_batches(), replica, replicas, options_.seed,
+  const Rank readers = cut() ? 1 : replicas;
+  for (Rank reader = 0; reader < readers; ++reader) {
+    samplers_.emplace_back(data_->size(), graph_.batch() * micro_batches(), reader, readers, options_.seed,
                            options_.shuffle);
   }
 }
@@ -92,12 +101,12 @@ Trainer::Trainer(models::Graph graph, std::vector<models::Graph> stages, const P
 Trainer::~Trainer() = default;
 
 /// The first stage that has a parameter owns it.
-void Trainer::find_owners(const std::vector<models::Graph>& stages) {
+void Trainer::find_owners(const std::vector<ShardedGraph>& stages) {
   std::vector<bool> found(graph_.parameters.size(), false);
   owners_.resize(graph_.parameters.size());
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
-    for (std::uint32_t number = 0; number < stages[stage].parameters.size(); ++number) {
-      const std::uint32_t original = stages[stage].parameters[number].original;
+    for (std::uint32_t number = 0; number < stages[stage].graph.parameters.size(); ++number) {
+      const std::uint32_t original = stages[stage].graph.parameters[number].original;
       const std::uint32_t parameter = original == models::no_original ? number : original;
       if (found[parameter]) continue;
       found[parameter] = true;
@@ -146,12 +155,9 @@ void Trainer::start_up(const Plan& plan) {
 
 IterationFigures Trainer::step(bool checked) {
   const double scale = options_.loss_scale.scale();
-  const Rank replicas = stages_.front()->replicas();
   Progress progress{
       .figures = {.iteration = iteration_, .learning_rate = options_.learning_rate.at(iteration_), .loss_scale = scale},
-      // What a compression hook gives is the mean.
-      .divisor = (options_.gradients_mean && compression() == nullptr ? replicas : 1) *
-                 (options_.mean_again ? replicas : 1) * scale,
+      .divisor = divisor() * scale,
       .checked = checked};
   if (checked) reduction_check_ = {};
   step_whole_ = false;
@@ -162,9 +168,18 @@ IterationFigures Trainer::step(bool checked) {
   return progress.figures;
 }
 
+/// Of the sums of gradients. What a compression hook gives is the mean; where operators are cut, the loss begins with
+/// the share of each rank.
+double Trainer::divisor() const {
+  if (cut()) return 1;
+  const double replicas = stages_.front()->replicas();
+  const bool summed = stages_.front()->store().compression() == nullptr;
+  return (options_.gradients_mean && summed ? replicas : 1) * (options_.mean_again ? replicas : 1);
+}
+
 void Trainer::carry_out(const NumericTask& task, Progress& progress) {
   TrainedStage& stage = *stages_[task.role];
-  const double repetitions = options_.loss_repeated_mean ? stage.replicas() : 1;
+  const double repetitions = options_.loss_repeated_mean && !cut() ? stage.replicas() : 1;
   const TrainedStage::Source from = source(static_cast<float>(progress.figures.loss_scale / repetitions));
   switch (task.kind) {
     case NumericTask::Kind::gather:
@@ -215,6 +230,7 @@ void Trainer::measure(Progress& progress) {
   if (progress.measured) return;
   progress.measured = true;
   add_up_outputs(progress.figures);
+  for (const auto& stage : stages_) stage->store().finish_gradients(pool_);
   const auto unscale = static_cast<float>(1 / progress.divisor);
   for (const auto& stage : stages_) {
     progress.figures.gradient_norm = std::hypot(progress.figures.gradient_norm, stage->store().norm(pool_, unscale));
@@ -248,40 +264,49 @@ void Trainer::add_up_outputs(IterationFigures& figures) const {
       figures.overflow = figures.overflow || output.overflow;
     }
   }
-  const double rows = static_cast<double>(graph_.label_rows()) * replicas * micro_batches();
+  const std::uint64_t labels = cut() ? parts_->label_rows() : graph_.label_rows();
+  const double rows = static_cast<double>(labels) * replicas * micro_batches();
   figures.accuracy = static_cast<double>(correct) / rows;
 }
 
-TrainedStage::Source Trainer::source(float loss_scale) const {
+void Trainer::read_samples(Rank sampler, std::uint32_t micro_batch, models::Batch& batch) const {
+  const std::vector<std::uint64_t> samples = samplers_[sampler].batch_of(iteration_);
+  models::fill(batch, *data_, std::span(samples).subspan(std::size_t{micro_batch} * graph_.batch(), graph_.batch()));
+}
+
+TrainedStage::Source Trainer::source(float loss_scale) {
+  const auto open = [this](std::uint32_t micro_batch) {
+    if (cut()) read_samples(0, micro_batch, parts_->whole);
+  };
   const auto read = [this](Rank replica, std::uint32_t micro_batch, models::Batch& batch) {
-    const std::vector<std::uint64_t> samples = samplers_[replica].batch_of(iteration_);
-    models::fill(batch, *data_, std::span(samples).subspan(std::size_t{micro_batch} * graph_.batch(), graph_.batch()));
+    if (cut()) {
+      parts_->take(replica, batch);
+    } else {
+      read_samples(replica, micro_batch, batch);
+    }
   };
   const auto input = [this, loss_scale](Rank replica, std::uint32_t micro_batch) {
+    const std::uint64_t reader = cut() ? 0 : replica;
+    const std::uint64_t first = (reader * micro_batches() + micro_batch) * graph_.batch();
     return device::StepInput{.loss_scale = loss_scale,
                              .dropout_seed = counter_bits(options_.seed, random_stream::dropout, iteration_),
-                             .first_sample = (std::uint64_t{replica} * micro_batches() + micro_batch) * graph_.batch()};
+                             .first_sample = first};
   };
-  return {read, input};
+  return {open, read, input};
 }
 
 std::vector<float> Trainer::weights(std::uint32_t parameter) {
   const Owner& owner = owners_[parameter];
-  TrainedStage& stage = *stages_[owner.stage];
-  std::vector<float> stored(graph_.parameters[parameter].elements);
-  std::vector<float> plain(stored.size());
-  stage.store().read(0, owner.slot, stored);
-  stage.computation().to_plain(owner.slot, stored, plain);
-  return plain;
+  return stages_[owner.stage]->read(0, owner.slot);
 }
 
 std::vector<GradientSample> Trainer::gradient_samples(std::uint32_t parameters) {
   models::Batch batch;
-  source(1).read(0, 0, batch);
-  // That of a single stage; of several, any order does.
+  read_samples(0, 0, batch);
+  // That of a single stage of whole operators; of others, any order does.
   std::vector<std::uint32_t> order(graph_.parameters.size());
   std::iota(order.rbegin(), order.rend(), 0);
-  const bool one_stage = stages_.size() == 1;
+  const bool one_stage = stages_.size() == 1 && !cut();
   const device::Computation whole =
       one_stage ? stages_.front()->computation() : device::Computation(graph_, order, options_.computation);
   device::Weights all(whole);

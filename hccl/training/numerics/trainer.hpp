@@ -16,6 +16,7 @@
 #include "device/numerics/worker_pool.hpp"
 #include "hccl/compression/hook.hpp"
 #include "hccl/parallel/plan.hpp"
+#include "hccl/training/numerics/batch_parts.hpp"
 #include "hccl/training/numerics/checkpoint.hpp"
 #include "hccl/training/numerics/compressed_reduction.hpp"
 #include "hccl/training/numerics/gradient_check.hpp"
@@ -55,6 +56,8 @@ struct TrainerOptions {
   /// no seed in common. Parameters of which they keep parts are drawn together.
   bool own_weights = false;
   CheckedPart checked_part = CheckedPart::sample;  ///< of a reduction that is checked
+  /// Schedules of collectives inside the network, where that is computed in another size than it is timed in.
+  ScheduleMaker make_schedule{};
 };
 
 /// What one training step showed.
@@ -75,11 +78,12 @@ struct IterationFigures {
 
 class Trainer {
  public:
-  /// `graph`: the whole network with the samples of a micro-batch. `stages`: what each stage of the Plan computes of
-  /// it; empty if there is one stage, which computes it all. Parameters are those of the Plan's programs, batch and
+  /// `graph`: the whole network with the samples of a micro-batch, of one rank or, if operators are cut over the ranks
+  /// of a stage, of all of them. `stages`: what a rank of each stage of the Plan computes of it; empty if there is one
+  /// stage, which computes it all. Parameters are those of the Plan's programs, batch and
   /// size of image may be others. The Plan is not needed afterwards. Throws Error(bad_input) of kind "memory", "data",
   /// "dtype", "numerics" or "option".
-  Trainer(models::Graph graph, std::vector<models::Graph> stages, const Plan& plan, TrainerOptions options);
+  Trainer(models::Graph graph, std::vector<ShardedGraph> stages, const Plan& plan, TrainerOptions options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
@@ -143,12 +147,16 @@ class Trainer {
 
   [[nodiscard]] Bytes needed_memory(const std::vector<StageSetup>& setups) const;
   void require_memory(const std::vector<StageSetup>& setups) const;
-  void find_owners(const std::vector<models::Graph>& stages);
+  void find_owners(const std::vector<ShardedGraph>& stages);
   void carry_out(const NumericTask& task, Progress& progress);
   void update(const NumericTask& task, Progress& progress);
   void measure(Progress& progress);
   void add_up_outputs(IterationFigures& figures) const;
-  [[nodiscard]] TrainedStage::Source source(float loss_scale) const;
+  /// Whether operators are cut over the ranks of a stage, so that these read parts of one batch.
+  [[nodiscard]] bool cut() const { return parts_.has_value(); }
+  [[nodiscard]] TrainedStage::Source source(float loss_scale);
+  void read_samples(Rank sampler, std::uint32_t micro_batch, models::Batch& batch) const;
+  [[nodiscard]] double divisor() const;
   [[nodiscard]] Checkpoint checkpoint();
   /// Goes through the tensors of a checkpoint: kind by kind, and in each parameter by parameter.
   void for_each_tensor(const std::function<void(std::size_t kind, TrainedStage& stage, std::size_t slot)>& use);
@@ -163,7 +171,8 @@ class Trainer {
   std::shared_ptr<const models::Dataset> data_;
   std::vector<std::unique_ptr<TrainedStage>> stages_;  // of each role
   std::vector<Owner> owners_;                          // of parameters
-  std::vector<models::Sampler> samplers_;              // of each replica
+  std::optional<BatchParts> parts_;                    // of a network whose operators are cut
+  std::vector<models::Sampler> samplers_;              // of each replica, or one of all
   std::uint64_t iteration_ = 0;
   bool step_whole_ = true;  // the last one did not fail, so that all its gradients are reduced
   ReductionCheck reduction_check_;

@@ -160,15 +160,8 @@ void Trainer::save(const std::string& path, std::span<const Seconds> ends) {
   Checkpoint header = checkpoint();
   header.iteration_ends.assign(ends.begin(), ends.end());
   CheckpointWriter writer(path, header);
-  std::vector<float> stored;
-  std::vector<float> plain;
-  for_each_tensor([&](std::size_t kind, TrainedStage& stage, std::size_t slot) {
-    stored.resize(stage.computation().parameters()[slot].elements);
-    plain.resize(stored.size());
-    stage.store().read(kind, slot, stored);
-    stage.computation().to_plain(slot, stored, plain);
-    writer.write(plain);
-  });
+  for_each_tensor(
+      [&](std::size_t kind, TrainedStage& stage, std::size_t slot) { writer.write(stage.read(kind, slot)); });
   if (header.hook.has_value()) {
     const HookState<float>& state = compression()->state();
     for (const CheckpointHookTensor& tensor : header.hook->tensors) writer.write(values_of(state, tensor));
@@ -181,14 +174,11 @@ std::vector<std::string> Trainer::load(const std::string& path) {
   const Checkpoint& file = reader.checkpoint();
   const Checkpoint own = checkpoint();
   require_same_run(path, file, own);
-  std::vector<float> stored;
-  std::vector<float> plain;
+  std::vector<float> whole;
   for_each_tensor([&](std::size_t kind, TrainedStage& stage, std::size_t slot) {
-    stored.resize(stage.computation().parameters()[slot].elements);
-    plain.resize(stored.size());
-    reader.read(plain);
-    stage.computation().to_storage(slot, plain, stored);
-    stage.store().write(kind, slot, stored);
+    whole.resize(stage.parts().whole_elements(slot));
+    reader.read(whole);
+    stage.write(kind, slot, whole);
   });
   if (CompressedReduction* compressed = stages_.front()->store().compression(); compressed != nullptr) {
     compressed->hook().restore(read_hook(reader, path, *compressed, stages_.front()->replicas()));

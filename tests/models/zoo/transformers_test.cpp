@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "models/lowering/lower.hpp"
 #include "models/zoo/zoo.hpp"
 #include "tests/models/graphs.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -39,12 +41,40 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"gpt3-13b", 12'853'386'240, 484}, Published{"gpt3-175b", 174'604'259'328, 1156},
                     Published{"pangu-2.6b", 2'625'295'360, 393}, Published{"pangu-13b", 12'800'870'400, 489},
                     Published{"llama2-7b", 6'738'415'616, 291}, Published{"llama2-13b", 13'015'864'320, 363},
-                    Published{"llama2-70b", 68'976'648'192, 723}, Published{"vit-b16", 86'567'656, 152}),
+                    Published{"llama2-70b", 68'976'648'192, 723}, Published{"mixtral-8x7b", 46'702'792'704, 323},
+                    Published{"deepseek-v2-lite", 15'706'484'224, 431}, Published{"vit-b16", 86'567'656, 152}),
     [](const auto& tested) {
       std::string name = tested.param.name;
       std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
       return name;
     });
+
+TEST(Transformers, ParametersThatATokenMeets) {
+  const auto active = [](const char* name) {
+    return make_model({.name = name, .batch = 1}).active_parameter_elements();
+  };
+  EXPECT_EQ(active("mixtral-8x7b"), 12'879'925'248U);
+  EXPECT_EQ(active("llama2-7b"), 6'738'415'616U);
+  // Of 64 experts of 26 layers 58 are left out.
+  EXPECT_EQ(active("deepseek-v2-lite"), 15'706'484'224U - 58 * 26 * std::uint64_t{3 * 2048 * 1408});
+}
+
+TEST(Transformers, CapacityOfExperts) {
+  const auto rows = [](const ModelOptions& options) {
+    const Graph graph = make_model(options);
+    return std::ranges::find(graph.operators, OperatorKind::dispatch, &Operator::kind)->shape();
+  };
+  EXPECT_EQ(rows({.name = "mixtral-8x7b", .batch = 1, .layers = 1}), (Shape{8, 1024, 4096}));
+  EXPECT_EQ(rows({.name = "mixtral-8x7b", .batch = 2, .layers = 1, .capacity = 1.25}), (Shape{8, 2560, 4096}));
+  EXPECT_EQ(rows({.name = "deepseek-v2-lite", .batch = 1, .layers = 2}), (Shape{64, 384, 2048}));
+  EXPECT_EQ(rows({.name = "tinymoe", .batch = 3}), (Shape{8, 48, 32}));  // enough for all rows
+  EXPECT_EQ(rows({.name = "tinymoe", .batch = 3, .dropless = true}), (Shape{8, 12, 32}));
+  EXPECT_THAT(test::refusal("model", [&] { rows({.name = "tinymoe", .capacity = 0}); }), HasSubstr("above 0, "));
+  EXPECT_THAT(test::refusal("model", [&] { rows({.name = "tinymoe", .capacity = 1, .dropless = true}); }),
+              HasSubstr("give one of them"));
+  EXPECT_THAT(test::refusal("model", [&] { rows({.name = "tinygpt", .capacity = 1}); }),
+              HasSubstr("does not go with tinygpt"));
+}
 
 TEST(Transformers, OperationsOfAGptStep) {
   // 72·B·L·s·h²·(1 + s/(6h) + V/(12·L·h)), forward and backward.

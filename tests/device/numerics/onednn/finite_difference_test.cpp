@@ -76,6 +76,28 @@ models::Graph fields() {
   return std::move(builder).finish(logits);
 }
 
+/// A layer as DeepSeek-V2 has it: latent attention, whose heads share keys with positions, and experts beside one that
+/// all rows go to. Of `capacity` rows of an expert some are dropped.
+models::Graph experts(bool normalised, std::uint32_t capacity) {
+  models::GraphBuilder builder = models::GraphBuilder::of_tokens("experts", 2, 6);
+  models::OperatorId x = builder.token_embedding("wte", models::GraphBuilder::input(), 11, 16);
+  const models::OperatorId query = builder.rotary("q_rotary", builder.linear("q", x, 24, false), 2, 4);
+  const models::OperatorId narrow = builder.rms_norm("narrow", builder.linear("kv_a", x, 6, false));
+  const models::OperatorId turned = builder.rotary("k_rotary", builder.linear("k_rope", x, 4, false), 1);
+  const models::OperatorId key = builder.join_heads("keys", builder.linear("k_b", narrow, 16, false), turned, 2);
+  const models::OperatorId value = builder.linear("v_b", narrow, 10, false);
+  const models::OperatorId context = builder.attention("attention", query, key, value, {.heads = 2, .causal = true});
+  x = builder.add("sum_1", builder.linear("o", context, 16, false), x);
+  const models::OperatorId gates = builder.route("route", builder.linear("gate", x, 4, false),
+                                                 {.top_k = 2, .normalised = normalised, .balance_weight = 0.125F});
+  const models::OperatorId rows = builder.dispatch("dispatch", x, gates, capacity);
+  const models::OperatorId wide =
+      builder.swiglu("act", builder.expert_linear("w1", rows, 8), builder.expert_linear("w3", rows, 8));
+  const models::OperatorId routed = builder.combine("combine", builder.expert_linear("w2", wide, 16), gates);
+  x = builder.add("sum_2", builder.add("beside", routed, builder.linear("shared", x, 16, true)), x);
+  return std::move(builder).finish(builder.linear("head", x, 11, false));
+}
+
 void expect_slopes(const models::Graph& graph) {
   SampleNet net(graph);
   Workspace workspace(net.computation);
@@ -115,6 +137,13 @@ TEST(FiniteDifferences, WithDropout) { expect_slopes(sequences(0.4F)); }
 TEST(FiniteDifferences, Transformer) {
   expect_slopes(transformer(0));
   expect_slopes(transformer(0.3F));
+}
+
+TEST(FiniteDifferences, Experts) {
+  for (const bool normalised : {false, true}) {
+    expect_slopes(experts(normalised, 12));
+    expect_slopes(experts(normalised, 4));
+  }
 }
 
 TEST(FiniteDifferences, Patches) { expect_slopes(patches()); }

@@ -1,0 +1,255 @@
+#include "hccl/parallel/experts/expert_parallel.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using models::Graph;
+using models::Operator;
+using models::OperatorId;
+using models::OperatorKind;
+using models::Value;
+
+/// Writes the network anew, with all_to_alls around the experts.
+class ExpertCut {
+ public:
+  ExpertCut(const Graph& whole, const ExpertParallel& options, std::uint32_t family)
+      : whole_(whole), options_(options), group_{.family = family, .ranks = options.ranks} {}
+
+  [[nodiscard]] Graph run() {
+    cut_ = whole_;
+    cut_.operators.clear();
+    works_on_rows_.resize(whole_.operators.size(), false);
+    for (OperatorId id = 0; id < whole_.operators.size(); ++id) add(id);
+    for (models::Parameter& parameter : cut_.parameters) parameter.owner = number_of_[parameter.owner].op;
+    return std::move(cut_);
+  }
+
+ private:
+  void add(OperatorId id) {
+    const Operator& before = whole_.operators[id];
+    Operator op = before;
+    if (op.original == models::no_original) op.original = id;
+    for (Value& input : op.inputs) input = {number_of_[input.op].op, input.output};
+    if (op.kind == OperatorKind::combine) op.inputs.front() = add_way_back(before);
+    const bool behind_rows = !op.inputs.empty() && works_on_rows_[before.inputs.front().op];
+    works_on_rows_[id] = op.kind == OperatorKind::dispatch || (behind_rows && op.kind != OperatorKind::combine);
+    if (works_on_rows_[id] && op.kind != OperatorKind::dispatch) cut_rows(before, op);
+    number_of_.emplace_back(append(std::move(op)));
+    if (before.kind == OperatorKind::dispatch) number_of_.back() = add_way_there(before);
+  }
+
+  Value append(Operator op) {
+    cut_.operators.push_back(std::move(op));
+    return {static_cast<OperatorId>(cut_.operators.size() - 1)};
+  }
+
+  /// Shapes of an operator on rows, and of its weight, if it has one.
+  void cut_rows(const Operator& before, Operator& op) {
+    for (models::Tensor& output : op.outputs) output.shape = rows_of_device(before, output.shape);
+    for (const std::uint32_t number : op.parameters) {
+      models::Parameter& weight = cut_.parameters[number];
+      weight.shape.front() /= options_.ranks;
+      weight.elements /= options_.ranks;
+    }
+  }
+
+  /// The dispatch whose rows an operator works on.
+  [[nodiscard]] const Operator& dispatch_before(const Operator& op) const {
+    const Operator* before = &op;
+    while (before->kind != OperatorKind::dispatch) before = &whole_.operators[before->inputs.front().op];
+    return *before;
+  }
+
+  /// Rows that each device sends to each expert.
+  [[nodiscard]] std::vector<std::uint64_t> load_of(const Operator& dispatch) const {
+    const models::Shape& rows = dispatch.shape();
+    return expert_load(options_.load, dispatch.layer, rows.size(0), std::uint64_t{rows.size(0)} * rows.size(1));
+  }
+  /// Of them, those to each device.
+  [[nodiscard]] std::vector<std::uint64_t> load_of_devices(const Operator& dispatch) const {
+    const std::vector<std::uint64_t> load = load_of(dispatch);
+    std::vector<std::uint64_t> sums(options_.ranks, 0);
+    for (std::size_t e = 0; e < load.size(); ++e) sums[e / (load.size() / options_.ranks)] += load[e];
+    return sums;
+  }
+  [[nodiscard]] bool is_skewed(const Operator& dispatch) const { return dispatch.dropless && options_.load.skew > 0; }
+
+  /// What the device with the most rows has of a tensor of rows.
+  [[nodiscard]] models::Shape rows_of_device(const Operator& op, models::Shape shape) const {
+    const Operator& dispatch = dispatch_before(op);
+    const std::uint32_t experts = shape.size(0) / options_.ranks;
+    std::uint64_t rows = std::uint64_t{shape.size(1)} * options_.ranks;
+    if (is_skewed(dispatch)) {
+      const std::uint64_t most = std::ranges::max(load_of_devices(dispatch)) * options_.ranks;
+      rows = (most + experts - 1) / experts;
+    }
+    shape.resize(0, experts);
+    shape.resize(1, static_cast<std::uint32_t>(rows));
+    return shape;
+  }
+
+  [[nodiscard]] Operator way(const Operator& like, Value from, bool there) const {
+    Operator op;
+    op.name = like.name + ".all_to_all";
+    op.kind = OperatorKind::all_to_all;
+    op.inputs.push_back(from);
+    op.axis = there ? 0 : 1;
+    op.joined_axis = there ? 1 : 0;
+    op.group = group_;
+    op.layer = like.layer;
+    op.chunk = like.chunk;
+    op.recompute = like.recompute;
+    return op;
+  }
+
+  /// Elements from each device to each other; `features` of a row. All devices send alike.
+  [[nodiscard]] std::vector<std::uint64_t> counts_of(const Operator& dispatch, std::uint32_t features,
+                                                     bool there) const {
+    if (!is_skewed(dispatch)) return {};
+    const std::vector<std::uint64_t> load = load_of_devices(dispatch);
+    std::vector<std::uint64_t> counts;
+    for (Rank from = 0; from < options_.ranks; ++from) {
+      for (Rank to = 0; to < options_.ranks; ++to) counts.push_back(load[there ? to : from] * features);
+    }
+    return counts;
+  }
+
+  Value add_way_there(const Operator& dispatch) {
+    Operator op = way(dispatch, number_of_.back(), true);
+    op.outputs.push_back(dispatch.outputs.front());
+    op.outputs.front().shape = rows_of_device(dispatch, dispatch.shape());
+    op.counts = counts_of(dispatch, dispatch.shape().size(2), true);
+    return append(std::move(op));
+  }
+
+  Value add_way_back(const Operator& combine) {
+    const Value rows = combine.inputs.front();
+    Operator op = way(combine, {number_of_[rows.op].op, rows.output}, false);
+    op.outputs.push_back(whole_.tensor(rows));
+    op.counts = counts_of(dispatch_before(whole_.operators[rows.op]), op.shape().size(2), false);
+    return append(std::move(op));
+  }
+
+  const Graph& whole_;
+  ExpertParallel options_;
+  models::Group group_;
+  Graph cut_;
+  std::vector<Value> number_of_;     ///< of operators of the whole: what others read in their place
+  std::vector<bool> works_on_rows_;  ///< of operators of the whole
+};
+
+/// The weights of experts.
+std::vector<std::uint32_t> expert_weights(const Graph& graph) {
+  std::vector<std::uint32_t> weights;
+  for (const Operator& op : graph.operators) {
+    if (op.kind == OperatorKind::expert_linear) weights.push_back(op.parameters.front());
+  }
+  return weights;
+}
+
+void check_options(const Graph& graph, const ExpertParallel& options) {
+  bool dropless = false;
+  std::uint32_t experts = 0;
+  for (const Operator& op : graph.operators) {
+    if (op.kind != OperatorKind::dispatch) continue;
+    experts = op.shape().size(0);
+    dropless = op.dropless;
+    if (options.ranks == 0 || experts % options.ranks != 0) {
+      bad_input("option", "{} ranks cannot share the {} experts of {}; give a divisor", options.ranks, experts,
+                op.name);
+    }
+  }
+  if (experts == 0) bad_input("option", "{} has no experts that ranks could share", graph.title);
+  if (options.load.skew > 0 && !dropless) {
+    bad_input("option", "experts of {} have a capacity, so that their load does not matter; skew dropless ones",
+              graph.title);
+  }
+}
+
+/// Gives a network whose devices all have all of it one family of all devices.
+void name_replicas(ShardedGraph& network) {
+  if (!network.mirrors.empty()) return;
+  std::vector<Rank> all(network.devices);
+  for (Rank device = 0; device < network.devices; ++device) all[device] = device;
+  network.mirrors.assign(network.graph.parameters.size(), static_cast<std::uint32_t>(network.families.size()));
+  network.families.push_back({all});
+  if (!network.parameters.empty()) return;
+  for (const models::Parameter& parameter : network.graph.parameters) {
+    network.parameters.push_back(replicated(DeviceMatrix{{network.devices}}, models::Shape(parameter.shape)));
+  }
+}
+
+/// Cuts the first axis of a weight over neighbours among the devices that have the same of it. Returns false if those
+/// devices are not one axis of the matrix.
+bool cut_layout(TensorLayout& layout, Rank ranks) {
+  std::vector<std::uint32_t>& sizes = layout.devices.sizes;
+  const auto axes = static_cast<std::uint32_t>(sizes.size());
+  std::uint32_t free = axes;  // from the right
+  for (std::uint32_t axis = 0; axis < axes; ++axis) {
+    const auto cuts = [&](const std::vector<std::uint32_t>& by) { return std::ranges::count(by, axis) > 0; };
+    if (layout.devices.size_from_right(axis) == 1 || std::ranges::any_of(layout.map, cuts)) continue;
+    if (free < axes) return false;
+    free = axis;
+  }
+  if (free == axes || layout.devices.size_from_right(free) % ranks != 0) return false;
+  for (std::vector<std::uint32_t>& by : layout.map) {
+    for (std::uint32_t& axis : by) axis += axis > free ? 1 : 0;
+  }
+  const std::uint32_t left = axes - 1 - free;
+  sizes[left] /= ranks;
+  sizes.insert(sizes.begin() + left + 1, ranks);
+  layout.map.front().push_back(free);
+  return true;
+}
+
+/// Neighbours of each group, or those with the same place among neighbours.
+DeviceGroups parts_of(const DeviceGroups& groups, Rank ranks, bool neighbours) {
+  DeviceGroups parts;
+  for (const std::vector<Rank>& group : groups) {
+    const std::size_t count = neighbours ? group.size() / ranks : ranks;
+    const std::size_t first = parts.size();
+    parts.resize(first + count);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      parts[first + (neighbours ? i / ranks : i % ranks)].push_back(group[i]);
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+ShardedGraph share_experts(ShardedGraph network, const ExpertParallel& options) {
+  check_options(network.graph, options);
+  if (options.ranks == 1) return network;
+  name_replicas(network);
+  const std::vector<std::uint32_t> weights = expert_weights(network.graph);
+  const std::uint32_t sharing = network.mirrors[weights.front()];
+  const bool alone = sharing == ShardedGraph::no_family;
+  const Rank replicas = alone ? 1 : static_cast<Rank>(network.families[sharing].front().size());
+  if (replicas % options.ranks != 0) {
+    bad_input("option", "{} ranks cannot share experts where {} have the same ones; give a divisor", options.ranks,
+              replicas);
+  }
+  const auto family = static_cast<std::uint32_t>(network.families.size());
+  const DeviceGroups groups = network.families[sharing];
+  network.families.push_back(parts_of(groups, options.ranks, true));
+  const bool has_mirrors = replicas > options.ranks;
+  if (has_mirrors) network.families.push_back(parts_of(groups, options.ranks, false));
+  for (const std::uint32_t weight : weights) {
+    if (network.mirrors[weight] != sharing || !cut_layout(network.parameters[weight], options.ranks)) {
+      bad_input("option", "{}: its devices do not share experts by samples alone",
+                network.graph.parameters[weight].name);
+    }
+    network.mirrors[weight] = has_mirrors ? family + 1 : ShardedGraph::no_family;
+  }
+  network.graph = ExpertCut(network.graph, options, family).run();
+  return network;
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,192 @@
+#include "hccl/parallel/sharding/presets.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.hpp"
+#include "hccl/parallel/sharding/operator_sharding.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using models::Graph;
+using models::Operator;
+using models::OperatorId;
+using models::OperatorKind;
+using models::Value;
+
+/// Operators inside a half of a layer: its features, or heads, can be cut as those of what it reads.
+bool keeps_cut(OperatorKind kind) {
+  using enum models::OperatorKind;
+  return kind == relu || kind == relu6 || kind == gelu || kind == tanh || kind == swiglu || kind == dropout ||
+         kind == rotary || kind == attention;
+}
+
+class Preset {
+ public:
+  Preset(const Graph& graph, const TransformerSharding& sharding)
+      : graph_(graph),
+        whole_(graph),
+        sharding_(sharding),
+        readers_(graph.operators.size()),
+        is_cut_(graph.operators.size(), false),
+        has_positions_(graph.operators.size(), false) {
+    for (OperatorId id = 0; id < graph.operators.size(); ++id) {
+      for (const Value input : graph.operators[id].inputs) readers_[input.op].push_back(id);
+    }
+  }
+
+  StrategyMap run() {
+    StrategyMap strategies;
+    for (OperatorId id = 0; id < graph_.operators.size(); ++id) {
+      const Operator& op = graph_.operators[id];
+      if (op.kind == OperatorKind::input) {
+        has_positions_[id] = graph_.input_kind == models::InputKind::tokens;
+        continue;
+      }
+      has_positions_[id] =
+          has_positions_[op.inputs.front().op] && whole_.view(id).rank() == 3 && op.kind != OperatorKind::select_rows;
+      strategies[op.name] = strategy(id);
+    }
+    return strategies;
+  }
+
+ private:
+  using NamedCuts = std::map<std::string_view, std::uint32_t>;
+
+  OperatorStrategy strategy(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    switch (op.kind) {
+      case OperatorKind::linear:
+        return linear(id);
+      case OperatorKind::token_embedding:
+        return embedding(id);
+      case OperatorKind::loss:
+        return loss(id);
+      case OperatorKind::attention:
+        return attention(id);
+      default:
+        is_cut_[id] = keeps_cut(op.kind) && is_cut_[op.inputs.front().op];
+        return with(id,
+                    is_cut_[id] ? NamedCuts{{"features", sharding_.model}, {"heads", sharding_.model}} : NamedCuts{});
+    }
+  }
+
+  /// Parts of the positions of what an operator makes, between the halves of layers or inside one.
+  [[nodiscard]] std::uint32_t positions(OperatorId id, bool inside) const {
+    if (!has_positions_[id]) return 1;
+    return sharding_.context * (sharding_.sequence_parallel && !inside ? sharding_.model : 1);
+  }
+
+  /// Samples and positions are cut as usual, and what is named.
+  [[nodiscard]] OperatorStrategy with(OperatorId id, NamedCuts cuts) const {
+    const Signature signature = whole_.signature(id);
+    const bool inside = std::ranges::any_of(cuts, [](const auto& cut) { return cut.second > 1; });
+    cuts.emplace("batch", sharding_.data);
+    const std::size_t number = signature.find("positions");
+    if (number < signature.dimensions.size() && signature.dimensions[number].whole.empty()) {
+      cuts.emplace("positions", positions(id, inside));
+    }
+    return strategy_of(signature, cuts);
+  }
+
+  /// The output of an operator inside a half that ends there: all of the features, and the positions as between halves.
+  [[nodiscard]] Cuts output_between(OperatorId id) const {
+    return whole_.view(id).rank() == 3 ? Cuts{sharding_.data, positions(id, false), 1} : Cuts{sharding_.data, 1};
+  }
+
+  /// Whether everybody who reads what an operator makes can work on a part of the features, up to linear operators of
+  /// the same layer.
+  [[nodiscard]] bool leads_to_linear(OperatorId id, std::uint32_t layer) const {
+    return !readers_[id].empty() && std::ranges::all_of(readers_[id], [&](OperatorId reader) {
+      const Operator& op = graph_.operators[reader];
+      if (op.layer != layer) return false;
+      return op.kind == OperatorKind::linear || (keeps_cut(op.kind) && leads_to_linear(reader, layer));
+    });
+  }
+
+  OperatorStrategy linear(OperatorId id) {
+    const Operator& op = graph_.operators[id];
+    if (sharding_.model == 1) return with(id, {});
+    if (is_cut_[op.inputs.front().op]) {
+      OperatorStrategy strategy = with(id, {{"inputs", sharding_.model}});
+      strategy.output = output_between(id);
+      return strategy;
+    }
+    const bool makes_logits = sharding_.vocabulary_parallel && is_last_product(id);
+    is_cut_[id] = makes_logits || (op.layer != models::no_layer && leads_to_linear(id, op.layer));
+    if (!is_cut_[id]) return with(id, {});
+    OperatorStrategy strategy = with(id, {{"outputs", sharding_.model}});
+    strategy.gathers_again = sharding_.sequence_parallel;
+    return strategy;
+  }
+
+  /// Whether an operator makes the logits of tokens: the loss reads it, and it has a class for each row of the table.
+  [[nodiscard]] bool is_last_product(OperatorId id) const {
+    const bool read_by_loss = std::ranges::any_of(
+        readers_[id], [&](OperatorId reader) { return graph_.operators[reader].kind == OperatorKind::loss; });
+    return read_by_loss && std::ranges::any_of(graph_.operators, [&](const Operator& op) {
+             return op.kind == OperatorKind::token_embedding &&
+                    graph_.parameters[op.parameters.front()].shape.front() == graph_.operators[id].shape().channels();
+           });
+  }
+
+  [[nodiscard]] OperatorStrategy embedding(OperatorId id) const {
+    if (!sharding_.vocabulary_parallel || sharding_.model == 1) return with(id, {});
+    OperatorStrategy strategy = with(id, {{"vocabulary", sharding_.model}});
+    strategy.output = output_between(id);
+    return strategy;
+  }
+
+  [[nodiscard]] OperatorStrategy loss(OperatorId id) const {
+    OperatorStrategy strategy;
+    for (const Value logits : graph_.operators[id].inputs) {
+      const bool cut = is_cut_[logits.op];
+      Cuts& cuts = strategy.inputs.emplace_back(Cuts{sharding_.data});
+      if (whole_.view(logits).rank() == 3) cuts.push_back(positions(logits.op, cut));
+      cuts.push_back(cut ? sharding_.model : 1);
+    }
+    return strategy;
+  }
+
+  OperatorStrategy attention(OperatorId id) {
+    is_cut_[id] = is_cut_[graph_.operators[id].inputs.front().op];
+    const std::uint32_t heads = is_cut_[id] ? sharding_.model : 1;
+    const bool exchanges = sharding_.context > 1 && sharding_.context_kind == ContextKind::ulysses;
+    if (!exchanges) {
+      OperatorStrategy strategy = with(id, {{"heads", heads}, {"positions", positions(id, true)}});
+      return strategy;
+    }
+    // Each device gives the heads of its model-parallel part to the devices of its context.
+    LayoutStrategy layout{.matrix = {{sharding_.data, sharding_.context, sharding_.model}}, .inputs = {}};
+    const std::vector<std::uint32_t> axes =
+        heads > 1 ? std::vector<std::uint32_t>{0, 1} : std::vector<std::uint32_t>{1};
+    layout.inputs.assign(graph_.operators[id].inputs.size(), AxisMap{{2}, {}, axes});
+    OperatorStrategy strategy;
+    strategy.layout = std::move(layout);
+    return strategy;
+  }
+
+  const Graph& graph_;
+  WholeGraph whole_;
+  TransformerSharding sharding_;
+  std::vector<std::vector<OperatorId>> readers_;
+  std::vector<bool> is_cut_;         ///< of operators: the features, or heads, that they make
+  std::vector<bool> has_positions_;  ///< of operators: those of whole sequences of tokens
+};
+
+}  // namespace
+
+StrategyMap transformer_strategies(const Graph& whole, const TransformerSharding& sharding) {
+  if (sharding.devices() == 0) {
+    bad_input("strategy", "data {} x context {} x model {} devices: each must be 1 or more", sharding.data,
+              sharding.context, sharding.model);
+  }
+  const bool cuts_positions = sharding.context > 1 || (sharding.sequence_parallel && sharding.model > 1);
+  if (cuts_positions && whole.input_kind != models::InputKind::tokens) {
+    bad_input("strategy", "{}: sequence and context parallelism need sequences of tokens", whole.title);
+  }
+  return Preset(whole, sharding).run();
+}
+
+}  // namespace hcclsim::hccl

@@ -1,0 +1,447 @@
+#include "hccl/parallel/sharding/shard_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/error.hpp"
+#include "hccl/parallel/layout/redistribution.hpp"
+#include "hccl/parallel/sharding/halo.hpp"
+#include "hccl/parallel/sharding/operator_sharding.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using models::Graph;
+using models::Operator;
+using models::OperatorId;
+using models::OperatorKind;
+using models::Shape;
+using models::Value;
+
+/// The shape in which a graph has what a layout sees in more axes: `whole` of the graph, `part` of the layout's shape
+/// `seen`.
+Shape folded(const Shape& whole, const Shape& seen, const Shape& part) {
+  std::vector<std::uint32_t> sizes;
+  std::size_t axis = 0;
+  for (const std::uint32_t size : whole.sizes()) {
+    std::uint64_t covered = 1;
+    std::uint32_t own = 1;
+    while (axis < seen.rank() && covered < size) {
+      covered *= seen.size(axis);
+      own *= part.size(axis++);
+    }
+    while (size == 1 && covered == 1 && axis < seen.rank() && seen.size(axis) == 1) ++axis;
+    sizes.push_back(own);
+  }
+  return Shape(std::move(sizes));
+}
+
+/// A shape without the axes of one element in it and in `other`; `axes` are given their numbers in it.
+Shape without_ones(const Shape& shape, const Shape& other) {
+  std::vector<std::uint32_t> sizes;
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+    if (shape.size(axis) != 1 || other.size(axis) != 1) sizes.push_back(shape.size(axis));
+  }
+  return Shape(std::move(sizes));
+}
+
+std::uint32_t axis_without_ones(const Shape& shape, const Shape& other, std::uint32_t axis) {
+  std::uint32_t number = 0;
+  for (std::size_t before = 0; before < axis; ++before) {
+    if (shape.size(before) != 1 || other.size(before) != 1) ++number;
+  }
+  return number;
+}
+
+OperatorKind kind_of(RedistributionKind kind) {
+  switch (kind) {
+    case RedistributionKind::all_to_all:
+      return OperatorKind::all_to_all;
+    case RedistributionKind::all_gather:
+      return OperatorKind::all_gather;
+    case RedistributionKind::slice:
+      return OperatorKind::slice;
+    case RedistributionKind::reduce_scatter:
+      return OperatorKind::reduce_scatter;
+    default:
+      internal_error("a redistribution does not do {}", name_of(kind));
+  }
+}
+
+class Sharder {
+ public:
+  Sharder(const Graph& whole, const StrategyMap& strategies, Rank devices, const ShardOptions& options)
+      : whole_(whole), graph_(whole), options_(options), held_(whole.first_values().back()) {
+    first_value_ = whole.first_values();
+    result_.devices = devices;
+    result_.graph.title = whole.title;
+    result_.graph.input_kind = whole.input_kind;
+    result_.graph.layers = whole.layers;
+    result_.graph.parameters = whole.parameters;
+    result_.parameters.resize(whole.parameters.size());
+    result_.mirrors.assign(whole.parameters.size(), ShardedGraph::no_family);
+    apply(strategies);
+  }
+
+  ShardedGraph run() {
+    for (OperatorId id = 0; id < graph_.operators.size(); ++id) {
+      if (graph_.operators[id].kind == OperatorKind::input) {
+        write_input(id);
+      } else {
+        write(id);
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  /// What the devices have of a value of the whole graph.
+  struct Held {
+    Value value{0};
+    TensorLayout layout;
+  };
+
+  void apply(const StrategyMap& strategies) {
+    std::size_t used = 0;
+    for (OperatorId id = 0; id < graph_.operators.size(); ++id) {
+      const Operator& op = graph_.operators[id];
+      if (op.kind == OperatorKind::input) {
+        shardings_.emplace_back();
+        continue;
+      }
+      const auto found = strategies.find(op.name);
+      if (found != strategies.end()) ++used;
+      shardings_.push_back(
+          shard_operator(whole_, id, found == strategies.end() ? nullptr : &found->second, result_.devices));
+    }
+    if (used == strategies.size()) return;
+    for (const auto& [name, strategy] : strategies) {
+      const auto op = std::ranges::find(graph_.operators, name, &Operator::name);
+      if (op != graph_.operators.end() && op->kind != OperatorKind::input) continue;
+      bad_input("strategy", "{}: {} has no operator of this name that could be cut as {}", name, graph_.title,
+                to_string(strategy));
+    }
+  }
+
+  // Families and values. -----------------------------------------------------------------------------------------
+
+  models::Group group_of(DeviceGroups groups) {
+    const auto ranks = static_cast<std::uint32_t>(groups.front().size());
+    const auto found = std::ranges::find(result_.families, groups);
+    const auto family = static_cast<std::uint32_t>(found - result_.families.begin());
+    if (found == result_.families.end()) result_.families.push_back(std::move(groups));
+    return {.family = family, .ranks = ranks};
+  }
+
+  /// The group of an operator that needs to know which part a device has: its ranks are in the order of the parts.
+  models::Group group_of_parts(const OperatorSharding& sharding, const std::vector<std::string_view>& dimensions) {
+    std::vector<std::uint32_t> axes;
+    for (const std::string_view name : dimensions) {
+      const std::size_t number = sharding.signature.find(name);
+      if (number == sharding.axes.size()) continue;
+      for (const std::uint32_t axis : sharding.axes[number]) {
+        if (sharding.matrix.size_from_right(axis) > 1) axes.push_back(axis);
+      }
+    }
+    if (axes.empty()) return {};
+    if (!std::ranges::is_sorted(axes, std::greater<>()) && dimensions.size() == 1) {
+      bad_input("strategy", "{} must be cut along axes of the devices from the left to the right", dimensions.front());
+    }
+    return group_of(sharding.groups(axes));
+  }
+
+  [[nodiscard]] std::uint32_t number_of(Value value) const { return first_value_[value.op] + value.output; }
+  [[nodiscard]] Held& held(Value value) { return held_[number_of(value)]; }
+
+  [[nodiscard]] const Shape& shape_of(Value local) const { return result_.graph.tensor(local).shape; }
+
+  /// Appends an operator; all its outputs have the layouts, as far as there are any.
+  OperatorId add(Operator op, std::vector<std::optional<TensorLayout>> layouts) {
+    std::uint32_t& uses = names_[op.name];
+    if (++uses > 1) op.name = fmt::format("{}_{}", op.name, uses);
+    layouts.resize(op.outputs.size());
+    std::ranges::move(layouts, std::back_inserter(result_.values));
+    result_.graph.operators.push_back(std::move(op));
+    return static_cast<OperatorId>(result_.graph.operators.size() - 1);
+  }
+
+  /// An operator between those of the whole graph.
+  [[nodiscard]] Operator between(const Operator& op, std::string_view what, OperatorKind kind, Value from,
+                                 const Shape& output) const {
+    Operator made;
+    made.name = fmt::format("{}.{}", op.name, what);
+    made.kind = kind;
+    made.inputs = {from};
+    made.outputs = {{output, result_.graph.tensor(from).dtype}};
+    made.layer = op.layer;
+    made.chunk = op.chunk;
+    return made;
+  }
+
+  Value reshaped(const Operator& op, Value from, const Shape& shape, bool again) {
+    if (shape_of(from) == shape) return from;
+    Operator made = between(op, "reshape", OperatorKind::reshape, from, shape);
+    made.recompute = again;
+    return add(std::move(made), {});
+  }
+
+  // Redistribution. ----------------------------------------------------------------------------------------------
+
+  Value step(const Operator& op, Value from, const RedistributionStep& step, bool again) {
+    from = reshaped(op, from, without_ones(step.before, step.after), again);
+    const OperatorKind kind = kind_of(step.kind);
+    Operator made =
+        between(op, fmt::format("input.{}", name_of(step.kind)), kind, from, without_ones(step.after, step.before));
+    const std::uint32_t axis = kind == OperatorKind::all_to_all ? step.split_dim : step.dim;
+    made.axis = axis_without_ones(step.before, step.after, axis);
+    made.joined_axis = axis_without_ones(step.before, step.after, step.concat_dim);
+    made.group = group_of(step.groups());
+    made.recompute = again;
+    return add(std::move(made), {});
+  }
+
+  /// What `op` reads of a value of the whole graph, in its layout.
+  Value redistributed(const Operator& op, Value value, const TensorLayout& to, bool again) {
+    const Held& from = held(value);
+    const auto key = std::pair(number_of(value), to_string(to) + models::to_string(to.shape));
+    const auto made = redistributed_.find(key);
+    if (made != redistributed_.end()) return made->second;
+    Value now = from.value;
+    const std::vector<RedistributionStep> steps =
+        redistribute(from.layout, to, {.all_to_all = options_.enable_alltoall, .own_axes = true});
+    const bool moves = std::ranges::any_of(
+        steps, [](const RedistributionStep& step) { return step.kind != RedistributionKind::reshape; });
+    if (moves) {
+      for (const RedistributionStep& one : steps) {
+        if (one.kind != RedistributionKind::reshape) now = step(op, now, one, again);
+      }
+    }
+    now = reshaped(op, now, folded(graph_.tensor(value).shape, to.shape, to.slice_shape()), again);
+    if (moves) result_.values.back() = to;
+    redistributed_.emplace(key, now);
+    return now;
+  }
+
+  // Operators. ---------------------------------------------------------------------------------------------------
+
+  void write_input(OperatorId id) {
+    Held& input = held(id);
+    input.layout = input_layout(id);
+    Operator op = graph_.operators[id];
+    op.original = id;
+    op.outputs.front().shape = folded(op.shape(), input.layout.shape, input.layout.slice_shape());
+    input.value = add(std::move(op), {input.layout});
+  }
+
+  [[nodiscard]] TensorLayout input_layout(OperatorId id) const {
+    const Shape shape = whole_.view(id);
+    if (options_.dataset.has_value()) return dataset_layout(shape, *options_.dataset);
+    for (OperatorId reader = id + 1; reader < graph_.operators.size(); ++reader) {
+      const std::vector<Value>& inputs = graph_.operators[reader].inputs;
+      const auto input = std::ranges::find(inputs, Value(id));
+      if (input != inputs.end()) return shardings_[reader].inputs[static_cast<std::size_t>(input - inputs.begin())];
+    }
+    return replicated({{static_cast<std::uint32_t>(result_.devices)}}, shape);
+  }
+
+  [[nodiscard]] TensorLayout dataset_layout(const Shape& shape, const Cuts& cuts) const {
+    std::uint64_t parts = 1;
+    for (const std::uint32_t cut : cuts) parts *= cut;
+    if (cuts.size() != shape.rank() || parts == 0 || result_.devices % parts != 0) {
+      bad_input("strategy", "the batch ({}) cannot be read in ({}) parts by {} devices", models::to_string(shape),
+                fmt::join(cuts, ","), result_.devices);
+    }
+    TensorLayout layout{{{static_cast<std::uint32_t>(result_.devices / parts)}}, {}, shape};
+    layout.devices.sizes.insert(layout.devices.sizes.end(), cuts.begin(), cuts.end());
+    for (std::size_t axis = 0; axis < cuts.size(); ++axis) {
+      layout.map.emplace_back();
+      if (cuts[axis] > 1) layout.map.back() = {static_cast<std::uint32_t>(cuts.size() - 1 - axis)};
+    }
+    check_layout(layout, "the batch");
+    return layout;
+  }
+
+  void write(OperatorId id) {
+    const OperatorSharding& sharding = shardings_[id];
+    Operator op = graph_.operators[id];
+    op.original = id;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      op.inputs[i] = redistributed(graph_.operators[id], op.inputs[i], sharding.inputs[i], sharding.gathers_again);
+    }
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      const TensorLayout& layout = sharding.outputs[i];
+      op.outputs[i].shape = folded(op.outputs[i].shape, layout.shape, layout.slice_shape());
+    }
+    adapt(op, sharding);
+    add_borders(op, id, sharding);
+    const bool bias_follows = !sharding.partial.empty() && has_bias(op);
+    std::vector<std::uint32_t> later;
+    if (bias_follows) {
+      later = {op.parameters.back()};
+      op.parameters.pop_back();
+    }
+    for (std::size_t i = 0; i < sharding.parameters.size(); ++i) {
+      hold(graph_.operators[id].parameters[i], sharding.parameters[i], id);
+    }
+    std::vector<std::optional<TensorLayout>> layouts(sharding.outputs.begin(), sharding.outputs.end());
+    const OperatorId own = add(op, std::move(layouts));
+    own_parameters(op.parameters, id, own);
+    Value made = sum(graph_.operators[id], own, sharding);
+    if (bias_follows) made = add_bias(id, made, std::move(later), sharding);
+    keep(id, own, made, sharding);
+  }
+
+  /// What a layout changes in the fields of an operator.
+  void adapt(Operator& op, const OperatorSharding& sharding) {
+    const std::uint32_t positions = sharding.cut("positions");
+    if (op.sequence % positions == 0) op.sequence /= positions;
+    op.heads /= std::min(op.heads, sharding.cut("heads"));
+    op.kv_heads /= std::min(op.kv_heads, sharding.cut("heads"));
+    op.group = group_of_parts(sharding, rule_of(op.kind)->group);
+    if (op.kind == OperatorKind::loss || op.kind == OperatorKind::binary_loss) adapt_loss(op, sharding);
+  }
+
+  /// Devices with the same rows of all classes compute the same loss.
+  void adapt_loss(Operator& op, const OperatorSharding& sharding) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const TensorLayout& logits = sharding.inputs[i];
+      const std::string_view classes =
+          sharding.signature.dimensions[sharding.signature.inputs[i].dimensions.back()].name;
+      std::uint64_t rows = 1;
+      for (std::size_t axis = 0; axis + 1 < logits.map.size(); ++axis) rows *= logits.cuts(axis);
+      const std::uint64_t computed = result_.devices / sharding.cut(classes);
+      op.loss_parts.push_back({group_of_parts(sharding, {classes}),
+                               1.0 / static_cast<double>(options_.loss_repeated_mean ? computed : rows)});
+    }
+  }
+
+  [[nodiscard]] static bool has_bias(const Operator& op) {
+    const bool product = op.kind == OperatorKind::linear || op.kind == OperatorKind::convolution;
+    return product ? op.parameters.size() > 1 : op.kind == OperatorKind::sum_rows && !op.parameters.empty();
+  }
+
+  /// Pixels of neighbours around images that are cut, and zeros around the other axis in the place of padding.
+  void add_borders(Operator& op, OperatorId id, const OperatorSharding& sharding) {
+    const bool windows = op.kind == OperatorKind::convolution || op.kind == OperatorKind::max_pool;
+    if (!windows || sharding.cut("height") * sharding.cut("width") == 1) return;
+    const Operator& whole = graph_.operators[id];
+    const Shape& in = graph_.input_of(whole);
+    for (const std::uint32_t axis : {2U, 3U}) {
+      const std::string_view name = axis == 2 ? "height" : "width";
+      const std::uint32_t parts = sharding.cut(name);
+      const std::uint32_t padding = op.window.padding;
+      const models::Border border =
+          parts == 1 ? models::Border{padding, padding}
+                     : border_of_part(op.name, op.window, in.size(axis), whole.shape().size(axis), parts);
+      if (border == models::Border{}) continue;
+      if (op.kind == OperatorKind::max_pool) check_zeros(whole);
+      Shape larger = shape_of(op.inputs.front());
+      larger.resize(axis, larger.size(axis) + border.before + border.behind);
+      const OperatorKind kind = parts == 1 ? OperatorKind::pad : OperatorKind::neighbour_exchange;
+      Operator made =
+          between(whole, fmt::format("{}.{}", name, models::name_of(kind)), kind, op.inputs.front(), larger);
+      made.axis = axis;
+      made.border = border;
+      if (parts > 1) made.group = group_of_parts(sharding, {name});
+      op.inputs.front() = add(std::move(made), {});
+    }
+    op.window.padding = 0;
+  }
+
+  /// Zeros at the ends of an image are no maxima if nothing is below them.
+  void check_zeros(const Operator& op) const {
+    const OperatorKind before = graph_.operators[op.inputs.front().op].kind;
+    if (before == OperatorKind::relu || before == OperatorKind::relu6) return;
+    bad_input("strategy", "{}: images can be cut along height and width only behind a ReLU, not behind {}", op.name,
+              graph_.operators[op.inputs.front().op].name);
+  }
+
+  /// Notes how the devices hold a parameter.
+  void hold(std::uint32_t index, const TensorLayout& layout, OperatorId id) {
+    models::Parameter& parameter = result_.graph.parameters[index];
+    TensorLayout& known = result_.parameters[index];
+    if (!known.map.empty()) {
+      if (!redistribute(known, layout, {}).empty()) {
+        bad_input("strategy", "{}: parameter {} is cut as {}, by {} as {}; all must cut it alike",
+                  graph_.operators[id].name, parameter.name, to_string(layout),
+                  graph_.operators[graph_.parameters[index].owner].name, to_string(known));
+      }
+      return;
+    }
+    known = layout;
+    const Shape local = folded(Shape(parameter.shape), layout.shape, layout.slice_shape());
+    parameter.shape = local.sizes();
+    parameter.elements = local.elements();
+    parameter.original = index;
+    DeviceGroups copies = layout.replicas();
+    if (copies.front().size() > 1) result_.mirrors[index] = group_of(std::move(copies)).family;
+  }
+
+  void own_parameters(const std::vector<std::uint32_t>& parameters, OperatorId id, OperatorId own) {
+    for (const std::uint32_t index : parameters) {
+      if (graph_.parameters[index].owner == id) result_.graph.parameters[index].owner = own;
+    }
+  }
+
+  /// Adds up what an operator left.
+  Value sum(const Operator& op, OperatorId own, const OperatorSharding& sharding) {
+    if (sharding.partial.empty()) return own;
+    const models::Group group = group_of(sharding.groups(sharding.partial));
+    const Shape left = shape_of(own);
+    if (!sharding.scattered.has_value()) {
+      Operator made = between(op, "all_reduce", OperatorKind::all_reduce, own, left);
+      made.group = group;
+      return add(std::move(made), {sharding.result()});
+    }
+    const TensorLayout result = sharding.result();
+    const Shape before = sharding.outputs.front().slice_shape();
+    const Shape after = result.slice_shape();
+    const Value from = reshaped(op, own, without_ones(before, after), false);
+    Operator made = between(op, "reduce_scatter", OperatorKind::reduce_scatter, from, without_ones(after, before));
+    made.axis = axis_without_ones(before, after, *sharding.scattered);
+    made.group = group;
+    const Value scattered = add(std::move(made), {result});
+    const Value whole = reshaped(op, scattered, folded(op.shape(), result.shape, after), false);
+    result_.values.back() = result;
+    return whole;
+  }
+
+  Value add_bias(OperatorId id, Value from, std::vector<std::uint32_t> parameters, const OperatorSharding& sharding) {
+    Operator made = between(graph_.operators[id], "bias", OperatorKind::bias, from, shape_of(from));
+    made.parameters = std::move(parameters);
+    made.original = id;
+    const std::vector<std::uint32_t> added = made.parameters;
+    const OperatorId own = add(std::move(made), {sharding.result()});
+    own_parameters(added, id, own);
+    return own;
+  }
+
+  void keep(OperatorId id, OperatorId own, Value made, const OperatorSharding& sharding) {
+    for (std::uint32_t output = 0; output < sharding.outputs.size(); ++output) {
+      held(Value(id, output)) = {Value(own, output), sharding.outputs[output]};
+    }
+    if (!sharding.outputs.empty()) held(id) = {made, sharding.result()};
+  }
+
+  WholeGraph whole_;
+  const Graph& graph_;
+  ShardOptions options_;
+  std::vector<OperatorSharding> shardings_;  // of operators
+  std::vector<std::uint32_t> first_value_;
+  std::vector<Held> held_;  // of values of the whole graph
+  std::map<std::pair<std::uint32_t, std::string>, Value> redistributed_;
+  std::map<std::string, std::uint32_t> names_;  // how often each has been given
+  ShardedGraph result_;
+};
+
+}  // namespace
+
+ShardedGraph shard_graph(const Graph& whole, const StrategyMap& strategies, Rank devices, const ShardOptions& options) {
+  if (devices == 0) bad_input("strategy", "a graph is cut over 1 or more devices, got 0");
+  return Sharder(whole, strategies, devices, options).run();
+}
+
+}  // namespace hcclsim::hccl

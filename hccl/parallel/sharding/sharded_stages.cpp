@@ -1,0 +1,55 @@
+#include "hccl/parallel/sharding/sharded_stages.hpp"
+
+#include <optional>
+#include <utility>
+
+#include "hccl/parallel/pipeline/stage_graphs.hpp"
+
+namespace hcclsim::hccl {
+
+ShardedGraph replicated(models::Graph network, Rank devices) {
+  return {.graph = std::move(network), .devices = devices};
+}
+
+namespace {
+
+/// What a stage has of something whose number in the cut network is `number`: its number before operators were cut, if
+/// that is known.
+std::uint32_t original_of(std::uint32_t number, std::uint32_t before) {
+  return before == models::no_original ? number : before;
+}
+
+/// The stage of a network with what is known of its parameters. `graph` names operators and parameters of the network.
+ShardedGraph stage_of(const ShardedGraph& network, models::Graph graph) {
+  ShardedGraph stage = replicated(std::move(graph), network.devices);
+  stage.families = network.families;
+  for (models::Parameter& parameter : stage.graph.parameters) {
+    const std::uint32_t number = parameter.original;
+    if (!network.parameters.empty()) stage.parameters.push_back(network.parameters[number]);
+    if (!network.mirrors.empty()) stage.mirrors.push_back(network.mirrors[number]);
+    parameter.original = original_of(number, network.graph.parameters[number].original);
+  }
+  const std::vector<std::uint32_t> first_value = network.graph.first_values();
+  for (models::Operator& op : stage.graph.operators) {
+    const bool own = op.original != models::no_original;
+    for (std::uint32_t output = 0; output < op.outputs.size() && !network.values.empty(); ++output) {
+      stage.values.push_back(own ? network.values[first_value[op.original] + output] : std::nullopt);
+    }
+    if (own) op.original = original_of(op.original, network.graph.operators[op.original].original);
+  }
+  return stage;
+}
+
+}  // namespace
+
+std::vector<ShardedGraph> sharded_stages(const ShardedGraph& network, std::span<const std::uint32_t> layers_of_parts,
+                                         std::uint32_t stages) {
+  if (stages == 1) return {network};
+  std::vector<ShardedGraph> all;
+  for (models::Graph& graph : stage_graphs(network.graph, layers_of_parts, stages, network.devices)) {
+    all.push_back(stage_of(network, std::move(graph)));
+  }
+  return all;
+}
+
+}  // namespace hcclsim::hccl

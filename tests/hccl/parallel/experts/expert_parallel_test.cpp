@@ -1,0 +1,162 @@
+// Experts over devices: the all_to_alls and their bytes, the parts of weights, who sums up which gradients, loads.
+
+#include "hccl/parallel/experts/expert_parallel.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "hccl/parallel/sharding/sharded_stages.hpp"
+#include "models/graph_builder.hpp"
+#include "models/lowering/lower.hpp"
+#include "models/zoo/zoo.hpp"
+#include "tests/support/refusal.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using models::OperatorKind;
+using test::refusal;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<models::Kernel> all_to_alls(const models::Program& program) {
+  std::vector<models::Kernel> found;
+  for (const models::Kernel& kernel : program.kernels) {
+    const bool one = kernel.kind == models::KernelClass::communication;
+    if (one && kernel.communication.kind == OperatorKind::all_to_all) found.push_back(kernel);
+  }
+  return found;
+}
+
+models::Program lowered(const ShardedGraph& network) { return models::lower(network.graph, {}); }
+
+ShardedGraph mixtral(Rank devices, Rank experts) {
+  return share_experts(replicated(models::make_model({.name = "mixtral-8x7b", .batch = 1, .layers = 2}), devices),
+                       {.ranks = experts});
+}
+
+TEST(ExpertParallel, FourAllToAllsPerLayer) {
+  const models::Program program = lowered(mixtral(8, 8));
+  const std::vector<models::Kernel> found = all_to_alls(program);
+  ASSERT_EQ(found.size(), 2U * 4);
+  for (const models::Kernel& kernel : found) {
+    const Bytes bytes = kernel.communication.elements * size_of(kernel.communication.dtype);
+    EXPECT_EQ(bytes * 7 / 8, 58'720'256U) << kernel.name;  // 7/8 · 2 choices · 4096 tokens · 4096 features · 2 bytes
+    EXPECT_EQ(kernel.communication.group.ranks, 8U);
+  }
+}
+
+TEST(ExpertParallel, SixWithRecompute) {
+  ShardedGraph network = mixtral(8, 8);
+  for (models::Operator& op : network.graph.operators) op.recompute = op.layer != models::no_layer;
+  EXPECT_EQ(all_to_alls(lowered(network)).size(), 2U * 6);
+}
+
+TEST(ExpertParallel, WeightsAndWhoSumsTheirGradients) {
+  const ShardedGraph network = mixtral(8, 4);
+  const std::vector<models::Parameter>& parameters = network.graph.parameters;
+  const auto weight =
+      std::ranges::find(parameters, "model.layers.0.block_sparse_moe.experts.w1.weight", &models::Parameter::name);
+  ASSERT_NE(weight, parameters.end());
+  const auto number = static_cast<std::size_t>(weight - parameters.begin());
+  EXPECT_THAT(weight->shape, ElementsAre(2, 14336, 4096));
+  EXPECT_EQ(weight->elements, 2U * 14336 * 4096);
+  EXPECT_EQ(network.graph.operators[weight->owner].name, "model.layers.0.block_sparse_moe.experts.w1");
+  const TensorLayout& layout = network.parameters[number];
+  EXPECT_EQ(layout.shape, (models::Shape{8, 14336, 4096}));
+  EXPECT_EQ(layout.slice_shape(), (models::Shape{2, 14336, 4096}));
+  EXPECT_EQ(layout.offsets(6).front(), 4U);  // device 6 is number 2 of its four
+  EXPECT_THAT(network.families[network.mirrors[number]],
+              ElementsAre(ElementsAre(0, 4), ElementsAre(1, 5), ElementsAre(2, 6), ElementsAre(3, 7)));
+  EXPECT_EQ(layout.replicas(), network.families[network.mirrors[number]]);
+  EXPECT_THAT(network.families[network.mirrors.front()], ElementsAre(ElementsAre(0, 1, 2, 3, 4, 5, 6, 7)));
+  const auto way = std::ranges::find(network.graph.operators, OperatorKind::all_to_all, &models::Operator::kind);
+  EXPECT_THAT(network.families[way->group.family], ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(4, 5, 6, 7)));
+  EXPECT_EQ(way->shape(), (models::Shape{2, 4 * 1024, 4096}));
+
+  const ShardedGraph alone = mixtral(8, 8);
+  EXPECT_EQ(alone.mirrors[number], ShardedGraph::no_family);
+}
+
+TEST(ExpertParallel, OnDevicesThatCutOtherAxesToo) {
+  // Four replicas of two parts each: devices 2·replica + part, as a strategy cuts features.
+  ShardedGraph network = replicated(models::make_model({.name = "tinymoe", .batch = 1}), 8);
+  network.families = {{{0, 2, 4, 6}, {1, 3, 5, 7}}};
+  for (const models::Parameter& parameter : network.graph.parameters) {
+    TensorLayout layout = replicated(DeviceMatrix{{4, 2}}, models::Shape(parameter.shape));
+    if (parameter.shape.size() == 3) layout.map[1] = {0};
+    network.parameters.push_back(layout);
+    network.mirrors.push_back(0);
+  }
+  network = share_experts(std::move(network), {.ranks = 2});
+  for (std::size_t i = 0; i < network.parameters.size(); ++i) {
+    if (network.parameters[i].shape.rank() != 3) continue;
+    EXPECT_EQ(network.parameters[i].devices.sizes, (std::vector<std::uint32_t>{2, 2, 2}));
+    EXPECT_THAT(network.parameters[i].offsets(3), ElementsAre(4, network.parameters[i].shape.size(1) / 2, 0));
+    EXPECT_EQ(network.parameters[i].replicas(), network.families[network.mirrors[i]]);
+  }
+  EXPECT_THAT(network.families[1],
+              ElementsAre(ElementsAre(0, 2), ElementsAre(4, 6), ElementsAre(1, 3), ElementsAre(5, 7)));
+}
+
+TEST(ExpertLoad, Shares) {
+  EXPECT_THAT(expert_load({}, 0, 4, 100), ElementsAre(25, 25, 25, 25));
+  EXPECT_THAT(expert_load({}, 0, 3, 8), ElementsAre(3, 3, 2));
+  std::vector<std::uint64_t> zipf = expert_load({.skew = 1, .seed = 7}, 3, 4, 2500);
+  EXPECT_EQ(zipf, expert_load({.skew = 1, .seed = 7}, 3, 4, 2500));
+  std::ranges::sort(zipf, std::greater());
+  EXPECT_THAT(zipf, ElementsAre(1200, 600, 400, 300));  // 1, 1/2, 1/3, 1/4 of 25/12
+  for (std::uint64_t seed = 1; seed < 40; ++seed) {
+    const std::vector<std::uint64_t> load =
+        expert_load({.skew = 0.37 * static_cast<double>(seed), .seed = seed}, 1, 64, 4097);
+    EXPECT_EQ(std::accumulate(load.begin(), load.end(), std::uint64_t{0}), 4097U);
+  }
+}
+
+TEST(ExpertParallel, LoadOfDroplessExperts) {
+  const models::Graph whole = models::make_model({.name = "tinymoe", .batch = 4, .dropless = true});
+  const ExpertParallel options{.ranks = 4, .load = {.skew = 1, .seed = 5}};
+  const ShardedGraph network = share_experts(replicated(whole, 4), options);
+  const std::vector<std::uint64_t> load = expert_load(options.load, 0, 8, 4 * 16 * 2);
+  std::vector<std::uint64_t> of_devices(4, 0);
+  for (std::size_t e = 0; e < 8; ++e) of_devices[e / 2] += load[e];
+  const std::vector<models::Kernel> found = all_to_alls(lowered(network));
+  ASSERT_EQ(found.size(), 4U);
+  for (std::size_t from = 0; from < 4; ++from) {
+    for (std::size_t to = 0; to < 4; ++to) {
+      const std::size_t pair = from * 4 + to;
+      EXPECT_EQ(found[0].communication.counts[pair], of_devices[to] * 32);    // to the experts
+      EXPECT_EQ(found[1].communication.counts[pair], of_devices[from] * 32);  // and back
+      EXPECT_EQ(found[2].communication.counts[pair], of_devices[to] * 32);    // gradients of what came back
+      EXPECT_EQ(found[3].communication.counts[pair], of_devices[from] * 32);
+    }
+  }
+  const auto product = std::ranges::find(network.graph.operators, OperatorKind::expert_linear, &models::Operator::kind);
+  EXPECT_EQ(product->shape().size(1), (std::ranges::max(of_devices) * 4 + 1) / 2);
+  // Even loads are equal parts.
+  EXPECT_TRUE(all_to_alls(lowered(share_experts(replicated(whole, 4), {.ranks = 4})))[0].communication.counts.empty());
+}
+
+TEST(ExpertParallel, Refuses) {
+  const auto share = [](std::string_view model, Rank devices, const ExpertParallel& options) {
+    return [=] {
+      static_cast<void>(
+          share_experts(replicated(models::make_model({.name = std::string(model), .batch = 1}), devices), options));
+    };
+  };
+  EXPECT_THAT(refusal("option", share("tinygpt", 4, {.ranks = 2})), HasSubstr("Tiny GPT has no experts"));
+  EXPECT_THAT(refusal("option", share("tinymoe", 6, {.ranks = 3})), HasSubstr("3 ranks cannot share the 8 experts"));
+  EXPECT_THAT(refusal("option", share("tinymoe", 6, {.ranks = 4})),
+              HasSubstr("4 ranks cannot share experts where 6 have the same"));
+  EXPECT_THAT(refusal("option", share("tinymoe", 4, {.ranks = 0})), HasSubstr("0 ranks cannot share"));
+  EXPECT_THAT(refusal("option", share("tinymoe", 4, {.ranks = 2, .load = {.skew = 1}})), HasSubstr("have a capacity"));
+  EXPECT_THAT(refusal("option", [] { static_cast<void>(expert_load({.skew = -1}, 0, 2, 2)); }),
+              HasSubstr("must be 0 to 1000"));
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl
