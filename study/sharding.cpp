@@ -1,14 +1,52 @@
 #include "study/sharding.hpp"
 
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "hccl/parallel/sharding/presets.hpp"
+#include "hccl/parallel/sharding/shard_graph.hpp"
 #include "hccl/parallel/sharding/sharded_stages.hpp"
+#include "study/strategy/operator_strategies.hpp"
 
 namespace hcclsim::study {
 
-hccl::ShardedGraph shard_network(const models::Graph& network, const ParallelSpec& spec, Rank devices,
+hccl::StrategyMap strategies_of(models::Graph& network, const OperatorParallel& operators, Rank devices,
+                                std::vector<std::string>& notes) {
+  hccl::StrategyMap strategies;
+  if (operators.model > 1) {
+    strategies = hccl::transformer_strategies(network, {.data = static_cast<std::uint32_t>(devices / operators.model),
+                                                        .model = operators.model,
+                                                        .sequence_parallel = operators.sequence,
+                                                        .vocabulary_parallel = operators.vocabulary});
+  }
+  if (operators.strategy.empty()) return strategies;
+  OperatorStrategies own = read_operator_strategies(operators.strategy, network, notes);
+  const std::set<std::string> again(own.recomputed.begin(), own.recomputed.end());
+  for (models::Operator& op : network.operators) op.recompute = op.recompute || again.contains(op.name);
+  for (auto& [name, strategy] : own.strategies) strategies.insert_or_assign(name, std::move(strategy));
+  return strategies;
+}
+
+hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec, Rank devices,
                                  std::vector<std::string>& notes) {
-  if (!spec.operators.cuts()) return hccl::replicated(network, devices);
-  static_cast<void>(notes);
-  return hccl::replicated(network, devices);
+  const OperatorParallel& operators = spec.operators;
+  if (!operators.cuts()) return hccl::replicated(std::move(network), devices);
+  const hccl::StrategyMap strategies = strategies_of(network, operators, devices, notes);
+  hccl::ShardedGraph sharded =
+      hccl::shard_graph(network, strategies, devices, {.enable_alltoall = operators.all_to_all});
+  bool cut = false;
+  for (std::uint32_t parameter = 0; parameter < sharded.parameters.size(); ++parameter) {
+    cut = cut || sharded.is_cut(parameter);
+  }
+  if (operators.model > 1 && operators.strategy.empty() && !cut) {
+    bad_input("option",
+              "--model-parallel {}: {} has no layers of a transformer that ranks could share; --strategy FILE cuts "
+              "single operators",
+              operators.model, network.title);
+  }
+  return sharded;
 }
 
 }  // namespace hcclsim::study
