@@ -235,5 +235,96 @@ TEST(ShardGraph, BackwardCollectivesAreDuals) {
   }
 }
 
+// What every device computes on samples of its own has no communication but the sums of gradients.
+TEST(ShardGraph, WithoutStrategiesAllIsBatchParallel) {
+  for (const std::string name :
+       {"resnet50", "mobilenetv2", "lenet", "vgg16", "vit-b16", "tinygpt", "widedeep", "deepfm"}) {
+    const Graph graph = models::make_model({.name = name, .batch = 8});
+    const ShardedGraph sharded = shard_graph(graph, {}, 4);
+    for (const Operator& op : sharded.graph.operators) EXPECT_FALSE(models::communicates(op.kind)) << op.name;
+    for (std::size_t i = 0; i < sharded.mirrors.size(); ++i) {
+      EXPECT_EQ(sharded.graph.parameters[i].elements, graph.parameters[i].elements);
+      EXPECT_EQ(sharded.families.at(sharded.mirrors[i]), (DeviceGroups{{0, 1, 2, 3}}));
+    }
+    EXPECT_EQ(sharded.graph.operators.size(), graph.operators.size());
+    EXPECT_EQ(sharded.graph.operators.back().loss_parts.front().gradient_factor, 0.25);
+    EXPECT_EQ(sharded.graph.batch(), 2U);
+  }
+}
+
+// Batch norm over the samples of all devices: two sums per channel go round in either pass.
+TEST(ShardGraph, BatchNormOverTheBatch) {
+  const ShardedGraph sharded = shard_graph(images_network(), {}, 4);
+  const auto norm = std::ranges::find(sharded.graph.operators, OperatorKind::batch_norm, &Operator::kind);
+  EXPECT_EQ(sharded.families.at(norm->group.family), (DeviceGroups{{0, 1, 2, 3}}));
+  const models::Program program = models::lower(sharded.graph, {});
+  std::vector<std::pair<Phase, std::uint64_t>> sums;
+  for (const models::Kernel& kernel : program.micro_batch()) {
+    if (kernel.kind != models::KernelClass::communication) continue;
+    EXPECT_EQ(kernel.communication.dtype, DataType::fp32);
+    sums.emplace_back(kernel.phase, kernel.communication.elements);
+  }
+  EXPECT_EQ(sums, (std::vector<std::pair<Phase, std::uint64_t>>{{Phase::forward, 16}, {Phase::backward, 16}}));
+}
+
+// Four devices have four rows of pixels each: a window of 3 reads one of either neighbour, one of 5 with stride 2 two
+// of the one before and one of the one behind.
+TEST(ShardGraph, PixelsOfNeighbours) {
+  const ShardedGraph sharded = shard_graph(
+      images_network(),
+      {{"conv1", {.inputs = {{1, 1, 4, 1}, {1, 1, 1, 1}}}}, {"conv2", {.inputs = {{1, 1, 2, 1}, {1, 1, 1, 1}}}}}, 4);
+  std::vector<const Operator*> exchanges;
+  for (const Operator& op : sharded.graph.operators) {
+    if (op.kind == OperatorKind::neighbour_exchange) exchanges.push_back(&op);
+  }
+  ASSERT_EQ(exchanges.size(), 2U);
+  EXPECT_EQ(exchanges[0]->name, "conv1.height.neighbour_exchange");
+  EXPECT_EQ(exchanges[0]->border, (models::Border{1, 1}));
+  EXPECT_EQ(exchanges[0]->shape(), (models::Shape{8, 4, 6, 16}));
+  EXPECT_EQ(exchanges[1]->border, (models::Border{2, 1}));
+  EXPECT_EQ(exchanges[1]->shape(), (models::Shape{8, 8, 7, 8}));
+  const models::Program program = models::lower(sharded.graph, {});
+  const auto kernel =
+      std::ranges::find(program.kernels, "conv2.height.neighbour_exchange:gradient", &models::Kernel::name);
+  ASSERT_NE(kernel, program.kernels.end());
+  EXPECT_EQ(kernel->communication.neighbours.to_previous, std::uint64_t{8 * 8 * 8 * 2});
+  EXPECT_EQ(kernel->communication.neighbours.to_next, std::uint64_t{8 * 8 * 8});
+  const auto refused = [](const OperatorStrategy& strategy, const std::string& name) {
+    return test::refusal("strategy", [&] { (void)shard_graph(images_network(), {{name, strategy}}, 16); });
+  };
+  EXPECT_THAT(refused({.inputs = {{1, 1, 8, 1}, {1, 1, 1, 1}}}, "conv2"),
+              HasSubstr("height of 4 cannot be cut into 8"));
+  EXPECT_THAT(refused({.inputs = {{1, 1, 16, 1}}}, "pool"), HasSubstr("height of 8 cannot be cut into 16"));
+}
+
+TEST(ShardGraph, WhatIsReadOfTheBatch) {
+  const Graph graph = tokens_network();
+  const StrategyMap strategies = transformer_strategies(graph, {.data = 2, .model = 4});
+  const ShardedGraph whole = shard_graph(graph, strategies, 8, {.dataset = Cuts{1, 1}});
+  EXPECT_EQ(whole.graph.operators[0].shape(), (models::Shape{8, 8}));
+  EXPECT_EQ(whole.graph.operators[1].kind, OperatorKind::slice);
+  const ShardedGraph parts = shard_graph(graph, strategies, 8, {.dataset = Cuts{8, 1}});
+  EXPECT_EQ(parts.graph.operators[0].shape(), (models::Shape{1, 8}));
+  EXPECT_EQ(parts.graph.operators[1].kind, OperatorKind::all_gather);
+  EXPECT_THAT(test::refusal("strategy",
+                            [&] {
+                              (void)shard_graph(graph, {}, 8, {.dataset = Cuts{3, 1}});
+                            }),
+              HasSubstr("cannot be read in (3,1) parts by 8 devices"));
+}
+
+TEST(ShardGraph, RefusedGraphs) {
+  const Graph graph = tokens_network();
+  const auto refusal = [&](const StrategyMap& strategies, Rank devices) {
+    return test::refusal("strategy", [&] { (void)shard_graph(graph, strategies, devices); });
+  };
+  EXPECT_THAT(refusal({{"nobody", {.inputs = {{2, 1}}}}}, 4),
+              HasSubstr("nobody: tokens has no operator of this name that could be cut as (2,1)"));
+  EXPECT_THAT(refusal({{"input", {.inputs = {{2, 1}}}}}, 4), HasSubstr("input: tokens has no operator"));
+  EXPECT_THAT(refusal({}, 0), HasSubstr("1 or more devices, got 0"));
+  EXPECT_THAT(refusal({{"table", {.inputs = {{4, 1}, {1, 1}}}}}, 4),
+              HasSubstr("head: parameter table.weight is cut as"));
+}
+
 }  // namespace
 }  // namespace hcclsim::hccl
