@@ -15,6 +15,7 @@
 #include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/run_options.hpp"
+#include "cli/print/comm_reuse_report.hpp"
 #include "cli/print/output.hpp"
 #include "study/plans.hpp"
 
@@ -52,9 +53,10 @@ void show_plan(const PlanCommand& command) {
   const study::PlanDocument shown = document(command, 0);
   if (command.format == "json") {
     print(json_of(shown) + '\n');
+    if (shown.comm_reuse.has_value()) print_apart(comm_reuse_text(*shown.comm_reuse));
     return;
   }
-  std::string text;
+  std::string text = shown.comm_reuse.has_value() ? comm_reuse_text(*shown.comm_reuse) : "";
   for (const hccl::StreamText& stream : streams_of(shown)) {
     text += fmt::format("{} {}\n", stream.whose, stream.stream);
     for (const std::string& line : stream.lines) text += "  " + line + '\n';
