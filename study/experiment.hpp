@@ -33,6 +33,9 @@ struct Experiment : LoadedPlatform {
   /// The Plan of a step, which is not simulated.
   [[nodiscard]] hccl::Plan plan() { return plan_training(cluster, program, soc, training); }
 
+  /// Samples of the network that is cut into stages: of a micro-batch, of all replicas if its operators are cut.
+  [[nodiscard]] std::uint32_t samples_of_micro_batch(const RunSpec& spec) const;
+
   /// Whether times of kernels were measured, so that the cost model has no part in them.
   [[nodiscard]] bool measured_kernels() const { return profile.has_value() || has_measured_gradients; }
 
@@ -71,8 +74,6 @@ struct Experiment : LoadedPlatform {
   /// `rule`: MindSpore's, of data parallelism; none: HCCL's split.
   void name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule);
   [[nodiscard]] models::Program load_program(const RunSpec& spec);
-  /// Of the network that is cut into stages: those of all replicas if its operators are cut.
-  [[nodiscard]] std::uint32_t samples_of_micro_batch(const RunSpec& spec) const;
   [[nodiscard]] models::Graph network_of_micro_batch(const RunSpec& spec);
   void load_stages(const RunSpec& spec);
   void deal_parameters(const RunSpec& spec, const models::Graph& graph);

@@ -13,6 +13,7 @@
 #include "hccl/parallel/fusion_index.hpp"
 #include "hccl/parallel/live_memory.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
+#include "hccl/parallel/sharding/kept_slices.hpp"
 #include "study/balanced_stages.hpp"
 
 namespace hcclsim::study {
@@ -210,6 +211,7 @@ std::vector<hccl::ShardedGraph> cut_into_stages(const hccl::ShardedGraph& networ
   std::vector<bool> matched;
   for (std::uint32_t number = 0; number < count; ++number) {
     hccl::mark_recomputed(stages[number].graph, spec.recompute, number, count, matched, spec.mp_comm_recompute);
+    if (spec.recompute_slice_activation) hccl::slice_kept_activations(stages[number]);
   }
   require_matched(network.graph, spec, matched);
   return stages;

@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "device/numerics/loops/rounding.hpp"
 #include "device/numerics/parameter_slot.hpp"
+#include "device/numerics/tensor_part.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "models/data/batch.hpp"
 #include "models/graph.hpp"
@@ -136,6 +137,8 @@ struct StepInput {
   float loss_scale = 1;            ///< the gradients are those of loss · loss_scale
   std::uint64_t dropout_seed = 0;  ///< of the step
   std::uint64_t first_sample = 0;  ///< of the batch among all samples of the step, which dropout goes by
+  /// Of each operator that draws random numbers, which part of its output in the whole network this is; empty: all.
+  std::span<const TensorPart> parts{};
   /// Of each family of groups that operators name: the rank's place in its group.
   std::span<const std::uint32_t> places{};
 };

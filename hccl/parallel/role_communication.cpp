@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "hccl/parallel/role_builder.hpp"
@@ -25,9 +27,41 @@ Collective collective_of(OperatorKind kind) {
       return Collective::alltoall;
     case OperatorKind::broadcast:
       return Collective::broadcast;
+    case OperatorKind::neighbour_exchange:
+      return Collective::send_recv;
     default:
       internal_error("operators of kind {} are no collectives", models::name_of(kind));
   }
+}
+
+/// What each rank of a group sends to the next and to the previous one.
+BlockCounts counts_of(const models::NeighbourElements& neighbours, Rank ranks) {
+  std::vector<std::uint64_t> counts(std::size_t{ranks} * ranks, 0);
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    const bool last = rank + 1 == ranks;
+    if (!last || neighbours.ring) counts[rank * ranks + (rank + 1) % ranks] += neighbours.to_next;
+    if (rank > 0 || neighbours.ring) counts[rank * ranks + (rank + ranks - 1) % ranks] += neighbours.to_previous;
+  }
+  return BlockCounts::of_pairs(ranks, std::move(counts));
+}
+
+Operation operation_of(const CommunicationWork& work) {
+  Operation operation{
+      .ranks = work.group.ranks, .type = work.dtype, .op = work.reduction, .collective = collective_of(work.kind)};
+  operation.in_place = operation.collective == Collective::allreduce || operation.collective == Collective::broadcast;
+  operation.root = work.group.root;
+  if (work.kind == OperatorKind::neighbour_exchange) {
+    operation.counts = counts_of(work.neighbours, operation.ranks);
+    return operation;
+  }
+  if (!work.counts.empty()) {
+    operation.counts = BlockCounts::of_pairs(operation.ranks, work.counts);
+    return operation;
+  }
+  const bool blocks =
+      operation.collective == Collective::reduce_scatter || operation.collective == Collective::alltoall;
+  operation.elements = work.elements / (blocks ? work.group.ranks : 1);
+  return operation;
 }
 
 }  // namespace
@@ -37,7 +71,9 @@ void RoleBuilder::add_communication(std::uint32_t k) {
   Tasks after = needed_by(k);
   const bool has_input = work.input != models::no_tensor;
   const std::uint32_t writer = has_input ? program_.tensors[work.input].writer : models::LiveTensor::none;
-  if (writer != models::LiveTensor::none) after.push_back(task_of_[writer]);
+  const bool computed =
+      writer != models::LiveTensor::none && program_.kernels[writer].kind != models::KernelClass::communication;
+  if (computed) after.push_back(task_of_[writer]);
   // The gradient of a parameter goes back behind the kernels that have added it up.
   const bool returns = work.kind == OperatorKind::send && !has_input && passes_[pass_].phase == models::Phase::backward;
   if (returns) after.push_back(last_compute_);
@@ -111,19 +147,7 @@ void RoleBuilder::add_operator_collective(std::uint32_t k, Tasks after) {
   }
   auto found = operator_collectives_.find(k);
   if (found == operator_collectives_.end()) {
-    const Collective collective = collective_of(work.kind);
-    const std::uint64_t blocks =
-        collective == Collective::reduce_scatter || collective == Collective::alltoall ? work.group.ranks : 1;
-    Operation operation{.ranks = work.group.ranks,
-                        .elements = work.elements / blocks,
-                        .type = work.dtype,
-                        .collective = collective,
-                        .root = work.group.root,
-                        .in_place = collective == Collective::allreduce || collective == Collective::broadcast};
-    if (!work.counts.empty()) {
-      operation.elements = 0;
-      operation.counts = BlockCounts::of_pairs(work.group.ranks, work.counts);
-    }
+    const Operation operation = operation_of(work);
     found = operator_collectives_.emplace(k, add_collective(family, operation, kernel.name)).first;
   }
   open_ = none;

@@ -48,7 +48,8 @@ class ScheduleShop {
   std::shared_ptr<const Schedule> make(const Communicator& group, const Operation& operation) {
     if (last_ranks_ != group.ranks) {
       last_ranks_ = group.ranks;
-      last_shape_ = operation.collective == Collective::send_recv ? Topology{.ranks = 2} : topology_of(group, cluster_);
+      const bool message = operation.collective == Collective::send_recv && operation.ranks == 2;
+      last_shape_ = message ? Topology{.ranks = 2} : topology_of(group, cluster_);
     }
     std::vector<Made>& alike = made_[operation.payload()];
     for (const Made& made : alike) {
@@ -80,10 +81,7 @@ class ScheduleShop {
 
 Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                     const device::Soc& soc, const TrainingOptions& options) {
-  ScheduleShop shop(cluster, soc, options);
-  const ScheduleMaker maker = [&shop](const Communicator& group, const Operation& operation) {
-    return shop.make(group, operation);
-  };
+  const ScheduleMaker maker = schedule_maker(cluster, soc, options);
   if (!options.stages.empty()) {
     Plan plan = parallel_plan(options.stages,
                               {.shape = options.shape,
@@ -312,6 +310,11 @@ Seconds pipeline_start(const TrainingOptions& options, Rank rank) {
     start = std::min(start, options.skew.start(other));
   }
   return start;
+}
+
+ScheduleMaker schedule_maker(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options) {
+  return [shop = std::make_shared<ScheduleShop>(cluster, soc, options)](
+             const Communicator& group, const Operation& operation) { return shop->make(group, operation); };
 }
 
 Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,

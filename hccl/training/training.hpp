@@ -124,6 +124,10 @@ struct TimedStep {
 [[nodiscard]] Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                                  const device::Soc& soc, const TrainingOptions& options);
 
+/// Schedules as that Plan has them; what is passed must outlive the maker.
+[[nodiscard]] ScheduleMaker schedule_maker(sim::Cluster& cluster, const device::Soc& soc,
+                                           const TrainingOptions& options);
+
 /// One simulation; SimGrid allows one per process (base/child_process.hpp).
 [[nodiscard]] TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                                           const device::Soc& soc, const device::TaskCosts& costs,

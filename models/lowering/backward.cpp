@@ -437,6 +437,10 @@ class BackwardPass {
   /// it padded it leaves out.
   void differentiate_copy(OperatorId id) {
     const Operator& op = graph_.operators[id];
+    if (op.kind == slice && is_kept_slice(graph_, id)) {
+      state_.contribute_unchanged(op.inputs.front(), state_.gradient_of(id));
+      return;
+    }
     writer_.launch(op.name, "gradient", Phase::backward, KernelClass::vector, state_.activation);
     for (std::uint32_t output = 0; output < op.outputs.size(); ++output) {
       const TensorId dy = state_.gradient_of({id, output});
@@ -450,6 +454,10 @@ class BackwardPass {
     const Operator& op = graph_.operators[id];
     if (!op.parameters.empty()) {
       gradients_.exchange(op, dual_of(op.kind));
+      return;
+    }
+    if (restores_slice(graph_, id)) {
+      state_.contribute_unchanged(op.inputs.front(), dy);
       return;
     }
     const bool sends = op.kind == receive;

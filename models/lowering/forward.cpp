@@ -379,6 +379,10 @@ class ForwardPass {
           state_.options.forward_only ? Launched::before_all : Launched::with_first;
       return;
     }
+    if (!repeats() && restores_slice(graph_, id)) {
+      state_.value_of(id) = state_.value_of(graph_.operators[op.inputs.front().op].inputs.front());
+      return;
+    }
     const Value sent = op.kind == receive ? Value(id) : op.inputs.front();
     CommunicationWork& work = state_.launch_communication(op, "forward", phase_, op.kind, sent);
     if (op.kind != receive) writer_.read(work.input = state_.value_of(sent));

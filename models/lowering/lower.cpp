@@ -234,6 +234,22 @@ void LoweringState::launch_accumulation(Value to, TensorId share) {
   gradient_of(to) = writer.write(activation_bytes(shape));
 }
 
+bool restores_slice(const Graph& graph, OperatorId gather) {
+  const Operator& op = graph.operators[gather];
+  if (op.kind != OperatorKind::all_gather || !op.recompute) return false;
+  const Operator& before = graph.operators[op.inputs.front().op];
+  return before.kind == OperatorKind::slice && before.axis == op.axis && before.group.family == op.group.family;
+}
+
+bool is_kept_slice(const Graph& graph, OperatorId slice) {
+  for (OperatorId reader = slice + 1; reader < graph.operators.size(); ++reader) {
+    const Operator& op = graph.operators[reader];
+    const bool reads = op.kind == OperatorKind::all_gather && op.inputs.front().op == slice;
+    if (reads && restores_slice(graph, reader)) return true;
+  }
+  return false;
+}
+
 bool is_identity(const Graph& graph, const Operator& op) {
   if (op.kind == OperatorKind::dropout) return op.drop_rate == 0;
   return op.kind == OperatorKind::average_pool && graph.input_of(op) == op.shape();

@@ -175,6 +175,12 @@ struct LoweringState {
 /// Whether no kernel is launched: average pooling that keeps every pixel, dropout of nothing.
 [[nodiscard]] bool is_identity(const Graph& graph, const Operator& op);
 
+/// Whether an allgather puts together what its ranks have sliced only to keep less for the backward pass, which repeats
+/// it. In the forward pass the two undo each other, and so they do to the gradient.
+[[nodiscard]] bool restores_slice(const Graph& graph, OperatorId gather);
+/// Whether a slice is what such an allgather reads.
+[[nodiscard]] bool is_kept_slice(const Graph& graph, OperatorId slice);
+
 /// Writes the kernels of the forward pass, the loss (which also writes the gradient of the logits) included.
 void lower_forward(LoweringState& state);
 /// Writes the kernels of an attention whose keys and values go round a group (ring_attention.cpp).

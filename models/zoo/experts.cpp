@@ -20,12 +20,13 @@ constexpr ProjectionNames deepseek_names{"gate_proj", "up_proj", "down_proj"};
 
 /// What the experts make of the rows `x`; operators begin with `name` ("model.layers.0.mlp").
 OperatorId append_experts(GraphBuilder& builder, const std::string& name, const ProjectionNames& names,
-                          const Experts& experts, OperatorId x) {
+                          const Experts& experts, std::uint32_t sequences, OperatorId x) {
   const std::uint32_t hidden = builder.shape(x).channels();
   const OperatorId logits = builder.linear(name + ".gate", x, experts.count, false);
   const OperatorId gates = builder.route(name + ".route", logits, experts.route);
-  const std::uint32_t capacity =
-      expert_capacity(builder.shape(x).batch(), experts.count, experts.route.top_k, experts.capacity);
+  // That of a sequence for each of them, so that samples can be shared out.
+  const std::uint32_t capacity = sequences * expert_capacity(builder.shape(x).batch() / sequences, experts.count,
+                                                             experts.route.top_k, experts.capacity);
   const OperatorId rows = builder.dispatch(name + ".dispatch", x, gates, capacity, experts.dropless);
   const auto linear = [&](std::string_view projection, OperatorId from, std::uint32_t features) {
     return builder.expert_linear(fmt::format("{}.experts.{}", name, projection), from, features);
@@ -68,7 +69,8 @@ Graph mixtral(std::string title, const Transformer& sizes, const Experts& expert
     x = append_rotary_attention(builder, name, sizes, x);
     const OperatorId normed = builder.rms_norm(name + ".post_attention_layernorm", x);
     x = builder.add(name + ".add_2",
-                    append_experts(builder, name + ".block_sparse_moe", mixtral_names, experts, normed), x);
+                    append_experts(builder, name + ".block_sparse_moe", mixtral_names, experts, sizes.batch, normed),
+                    x);
   }
   builder.end_layers();
   x = builder.linear("lm_head", builder.rms_norm("model.norm", x), sizes.vocabulary, false);
@@ -88,7 +90,7 @@ Graph deepseek(std::string title, const Transformer& sizes, const LatentAttentio
       x = builder.add(name + ".add_2", dense, x);
       continue;
     }
-    const OperatorId routed = append_experts(builder, name + ".mlp", deepseek_names, experts, normed);
+    const OperatorId routed = append_experts(builder, name + ".mlp", deepseek_names, experts, sizes.batch, normed);
     const OperatorId shared = append_gated_mlp(builder, name + ".mlp.shared_experts", sizes.hidden,
                                                experts.shared * experts.feed_forward, normed);
     x = builder.add(name + ".add_2", builder.add(name + ".mlp.add", routed, shared), x);

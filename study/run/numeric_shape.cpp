@@ -17,6 +17,15 @@ bool same_parameters(const models::Graph& one, const models::Graph& other) {
                     [](const models::Parameter& a, const models::Parameter& b) { return a.elements == b.elements; });
 }
 
+/// Replicas whose samples one network has.
+Rank replicas_in_network(const RunSpec& spec, Rank replicas) { return spec.parallel.operators.cuts() ? replicas : 1; }
+
+/// `shape` has the samples of one replica.
+models::Graph network_of(models::ModelOptions shape, Rank replicas) {
+  shape.batch *= replicas;
+  return models::make_model(shape);
+}
+
 }  // namespace
 
 models::Graph numeric_graph(const RunSpec& spec, const BatchSizes& timed, Rank replicas) {
@@ -29,31 +38,33 @@ models::Graph numeric_graph(const RunSpec& spec, const BatchSizes& timed, Rank r
   }
   if (numerics.input.has_value()) shape.input = numerics.input;
   if (numerics.batch.has_value()) shape.batch = *numerics.batch;
-  models::Graph graph = models::make_model(shape);
-  if (models::step_flops(graph) * replicas * timed.micro_batches <= most_default_flops) return graph;
+  const Rank together = replicas_in_network(spec, replicas);
+  models::Graph graph = network_of(shape, together);
+  if (models::step_flops(graph) * (replicas / together) * timed.micro_batches <= most_default_flops) return graph;
 
   if (!numerics.batch.has_value()) shape.batch = std::min(shape.batch, small_batch);
   if (!numerics.input.has_value() && graph.input_kind == models::InputKind::images) {
     shape.input = std::min(graph.operators.front().shape().height(), small_input);
   }
-  return models::make_model(shape);
+  return network_of(shape, together);
 }
 
-std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const models::Graph& graph) {
+std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const models::Graph& graph, Rank replicas) {
   constexpr std::uint32_t least_input = 32;
   const bool images = graph.input_kind == models::InputKind::images;
   models::ModelOptions shape = spec.model;
-  shape.batch = graph.batch();
+  const Rank together = replicas_in_network(spec, replicas);
+  shape.batch = graph.batch() / together;
   if (images) shape.input = graph.operators.front().shape().height();
   std::vector<models::Graph> smaller;
   while (!spec.numerics->batch.has_value() && shape.batch > 1) {
     shape.batch /= 2;
-    smaller.push_back(models::make_model(shape));
+    smaller.push_back(network_of(shape, together));
   }
   while (!spec.numerics->input.has_value() && images && *shape.input / 2 >= least_input) {
     *shape.input /= 2;
     try {
-      models::Graph made = models::make_model(shape);
+      models::Graph made = network_of(shape, together);
       if (!same_parameters(made, graph)) break;
       smaller.push_back(std::move(made));
     } catch (const Error&) {

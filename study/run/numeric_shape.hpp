@@ -18,14 +18,15 @@ constexpr double most_default_flops = 2e11;
 constexpr std::uint32_t small_input = 64;
 constexpr std::uint32_t small_batch = 2;
 
-/// The network in the shape to be computed, a micro-batch of a replica: the sizes of its numerics where given, for the
-/// rest the timed shape or the small one. Throws Error(bad_input) as make_model does.
+/// The network in the shape to be computed, a micro-batch of a replica, or of all of them if its operators are cut: the
+/// sizes of its numerics where given, for the rest the timed shape or the small one. Throws Error(bad_input) as
+/// make_model does.
 [[nodiscard]] models::Graph numeric_graph(const RunSpec& spec, const BatchSizes& timed, Rank replicas);
 
-/// Networks to be computed where that one takes too much memory, the largest first: half the batch down to one sample,
-/// then half the pixels per side down to 32, as far as sizes are not given and a network of the same parameters takes
-/// them.
-[[nodiscard]] std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const models::Graph& graph);
+/// Networks to be computed where that one takes too much memory, the largest first: half the batch down to one sample
+/// of a replica, then half the pixels per side down to 32, as far as sizes are not given and a network of the same
+/// parameters takes them.
+[[nodiscard]] std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const models::Graph& graph, Rank replicas);
 
 /// "2 x 3x64x64", "2 x 32 tokens", "2 x 784": samples and the shape of one.
 [[nodiscard]] std::string shape_text(const models::Graph& graph);

@@ -19,6 +19,7 @@
 #include "hccl/training/numerics/gradient_check.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 #include "study/run/numeric_shape.hpp"
+#include "study/sharding.hpp"
 #include "study/stages.hpp"
 
 namespace hcclsim::study {
@@ -61,8 +62,9 @@ std::vector<hccl::ShardedGraph> graphs_of_roles(const RunSpec& spec, const Exper
                                                 const models::Graph& graph) {
   std::vector<std::uint32_t> layers_of_parts;
   if (experiment.stages.has_value()) layers_of_parts = experiment.stages->layers_of_parts;
-  return cut_into_stages(hccl::replicated(graph, spec.parallel.devices(experiment.npus)), spec.parallel,
-                         layers_of_parts);
+  std::vector<std::string> notes;  // the timed run has given them
+  const hccl::ShardedGraph network = shard_network(graph, spec.parallel, spec.parallel.devices(experiment.npus), notes);
+  return cut_into_stages(network, spec.parallel, layers_of_parts);
 }
 
 hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& experiment, const models::Graph& graph) {
@@ -82,9 +84,11 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
   out.computation.round = numerics.round;
   out.computation.overflow = overflow_of(numerics.overflow, experiment.soc);
   out.computation.label_smoothing = static_cast<float>(numerics.label_smoothing);
-  out.data = numerics.data.empty() ? fmt::format("synthetic:{}", std::uint64_t{experiment.replicas} *
-                                                                     experiment.batch.micro_batches * graph.batch())
-                                   : numerics.data;
+  const Rank readers = spec.parallel.operators.cuts() ? 1 : experiment.replicas;  // of whole batches
+  out.data = numerics.data.empty()
+                 ? fmt::format("synthetic:{}", std::uint64_t{readers} * experiment.batch.micro_batches * graph.batch())
+                 : numerics.data;
+  out.make_schedule = hccl::schedule_maker(experiment.cluster, experiment.soc, experiment.training);
   out.shuffle = numerics.shuffle;
   out.seed = numerics.seed;
   out.own_weights = spec.parameter_broadcast && numerics.load.empty();
@@ -122,7 +126,7 @@ std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experimen
   for (std::size_t role = 0; role < roles.size(); ++role) {
     require_same_parameters(wanted, roles[role].graph, *plan.roles[role].program);
   }
-  std::vector<models::Graph> graphs = smaller_graphs(spec, wanted);
+  std::vector<models::Graph> graphs = smaller_graphs(spec, wanted, experiment.replicas);
   graphs.insert(graphs.begin(), wanted);
   for (const models::Graph& graph : graphs) {
     const hccl::TrainerOptions how = trainer_options(spec, experiment, graph);

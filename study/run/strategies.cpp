@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "hccl/parallel/pipeline/stage_graphs.hpp"
 #include "models/inference.hpp"
 #include "models/zoo/zoo.hpp"
+#include "study/sharding.hpp"
 #include "study/strategy/batch_parallel.hpp"
+#include "study/strategy/operator_strategies.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -27,15 +30,16 @@ void exchange_strategy_files(const RunSpec& spec, Experiment& experiment) {
         experiment.model);
   }
   models::ModelOptions sizes = spec.model;
-  sizes.batch = experiment.batch.micro_batch;
+  sizes.batch = experiment.samples_of_micro_batch(spec);
   models::Graph network = models::make_model(sizes);
   if (spec.parallel.forward_only) network = models::inference_graph(std::move(network));
   const Rank devices = experiment.training.stage_ranks();
   const std::uint32_t stage = experiment.training.rank / devices;
   std::vector<std::uint32_t> layers;
   if (experiment.stages.has_value()) layers = experiment.stages->layers_of_parts;
+  const bool cuts = spec.parallel.operators.cuts();
   const std::vector<hccl::ShardedGraph> graphs =
-      cut_into_stages(hccl::replicated(std::move(network), devices), spec.parallel, layers);
+      cuts ? experiment.stages->graphs : cut_into_stages(hccl::replicated(network, devices), spec.parallel, layers);
   BatchParallel of{.graph = graphs[stage].graph,
                    .stage = stage,
                    .devices = devices,
@@ -44,6 +48,18 @@ void exchange_strategy_files(const RunSpec& spec, Experiment& experiment) {
                    .accumulates = experiment.batch.micro_batches > 1 && !spec.parallel.forward_only,
                    .only_trainable = files.only_trainable};
   if (!spec.parallel.forward_only) of.optimizer = spec.optimizer;
+  if (cuts) {
+    of.sharded = &graphs[stage];
+    if (files.save.empty()) return;
+    std::vector<std::string> known;  // they have been told
+    const hccl::StrategyMap strategies = strategies_of(network, spec.parallel.operators, devices, known);
+    std::vector<std::uint32_t> stages(network.operators.size(), 0);
+    if (!layers.empty()) stages = hccl::parts_of_operators(network, layers);
+    for (std::uint32_t& part : stages) part %= spec.parallel.shape.stages;
+    write_strategies(files.save,
+                     {.nodes = node_strategies(network, strategies, devices, stages), .parameters = layouts_of(of)});
+    return;
+  }
   if (!files.load.empty()) require_batch_parallel(read_strategies(files.load), of, files.load, experiment.notes);
   if (!files.save.empty()) write_strategies(files.save, batch_parallel_strategies(of));
 }

@@ -89,15 +89,44 @@ ParameterLayout whole_layout(std::string name, const std::vector<std::uint32_t>&
           .tensor_shape = {shape.begin(), shape.end()}};
 }
 
+/// Of a parameter that is cut, on a device. Blocks that lie one behind the other in it are one axis.
+ParameterLayout cut_layout(const hccl::ShardedGraph& stage, std::uint32_t index) {
+  const hccl::TensorLayout& layout = stage.parameters[index];
+  const models::Parameter& parameter = stage.graph.parameters[index];
+  ParameterLayout result = whole_layout(parameter.name, parameter.shape, stage.devices);
+  result.dev_matrix = layout.devices.sizes;
+  const std::size_t blocks = layout.map.size() - parameter.shape.size();
+  for (std::size_t axis = 0; axis < layout.map.size(); ++axis) {
+    if (layout.map[axis].empty()) continue;
+    std::int32_t& cut = result.tensor_map[axis < blocks ? 0 : axis - blocks];
+    if (layout.map[axis].size() > 1 || cut != -1) {
+      bad_input("unsupported",
+                "{}: an axis that is cut along several axes of the devices has no form in a file of strategies",
+                parameter.name);
+    }
+    cut = static_cast<std::int32_t>(layout.map[axis].front());
+  }
+  return result;
+}
+
+/// Distance of the devices that share a parameter.
+std::int32_t shard_step(const BatchParallel& of, std::uint32_t index) {
+  if (of.sharded == nullptr || of.sharded->mirrors[index] == hccl::ShardedGraph::no_family) return 1;
+  const std::vector<Rank>& copies = of.sharded->families[of.sharded->mirrors[index]].front();
+  return static_cast<std::int32_t>(copies[1] - copies[0]);
+}
+
 /// Of a parameter and its copies.
 void add_layouts(const BatchParallel& of, std::uint32_t index, std::vector<ParameterLayout>& layouts) {
   const models::Parameter& parameter = of.graph.parameters[index];
   const models::ParameterShare* const share = of.program == nullptr ? nullptr : &of.program->parameters[index];
   const auto add = [&](std::string name, bool shared) {
-    ParameterLayout& layout = layouts.emplace_back(whole_layout(std::move(name), parameter.shape, of.devices));
+    ParameterLayout& layout = layouts.emplace_back(of.sharded == nullptr ? whole_layout("", parameter.shape, of.devices)
+                                                                         : cut_layout(*of.sharded, index));
+    layout.name = std::move(name);
     if (!shared) return;
-    layout.shard_step = 1;
-    layout.shard_size = static_cast<std::int32_t>(of.shard_ranks);
+    layout.shard_step = shard_step(of, index);
+    layout.shard_size = static_cast<std::int32_t>(of.sharded == nullptr ? of.shard_ranks : share->shards);
   };
   const bool shared = share != nullptr && share->shards > 1;
   add(parameter.name, shared);
@@ -166,14 +195,18 @@ StrategyMap batch_parallel_strategies(const BatchParallel& of) {
     if (!product || op.parameters.size() == 1) continue;
     add({bias_name(of.graph, op), of.stage, {cut_samples(op.shape(), of.devices), uncut(1)}});
   }
-  for (std::uint32_t index = 0; index < of.graph.parameters.size(); ++index) {
-    add_layouts(of, index, strategies.parameters);
-  }
+  strategies.parameters = layouts_of(of);
+  return strategies;
+}
+
+std::vector<ParameterLayout> layouts_of(const BatchParallel& of) {
+  std::vector<ParameterLayout> layouts;
+  for (std::uint32_t index = 0; index < of.graph.parameters.size(); ++index) add_layouts(of, index, layouts);
   for (const models::Operator& op : of.graph.operators) {
     if (of.only_trainable || op.kind != OperatorKind::batch_norm) continue;
-    add_moving_statistics(of, op, strategies.parameters);
+    add_moving_statistics(of, op, layouts);
   }
-  return strategies;
+  return layouts;
 }
 
 void require_batch_parallel(const StrategyMap& loaded, const BatchParallel& of, const std::string& path,

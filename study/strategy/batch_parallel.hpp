@@ -6,13 +6,15 @@
 #include <vector>
 
 #include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/sharding/sharded_graph.hpp"
 #include "models/graph.hpp"
 #include "models/lowering/optimizer.hpp"
 #include "models/program.hpp"
 #include "study/strategy/strategy_file.hpp"
 
-/// Strategies of operators that all are batch parallel: an input with samples is cut on its first axis into as many
-/// parts as the devices of a stage and that axis have in common, a parameter is not cut.
+/// What stands in a file of strategies of a stage. Strategies of operators that all are batch parallel: an input with
+/// samples is cut on its first axis into as many parts as the devices of a stage and that axis have in common, a
+/// parameter is not cut.
 namespace hcclsim::study {
 
 struct BatchParallel {
@@ -21,6 +23,7 @@ struct BatchParallel {
   Rank devices = 1;                                 ///< of the stage
   const models::Program* program = nullptr;         ///< how parameters are shared
   Rank shard_ranks = 1;                             ///< ranks that share them
+  const hccl::ShardedGraph* sharded = nullptr;      ///< how parameters are cut; null: they are not
   std::optional<models::Optimizer> optimizer = {};  ///< none: the network is applied, not trained
   bool accumulates = false;                         ///< gradients of micro-batches are added up
   bool only_trainable = true;                       ///< else moving statistics of batch norm have layouts too
@@ -36,6 +39,10 @@ struct BatchParallel {
 /// Of the operators that have a parameter, under the name of the first one; and the layouts of all parameters, each
 /// with its copies: states of the optimizer and the sum of its gradients.
 [[nodiscard]] StrategyMap batch_parallel_strategies(const BatchParallel& of);
+
+/// The layouts alone, also of parameters that are cut. Throws Error(bad_input, "unsupported") for one whose axis is cut
+/// along several axes of the devices.
+[[nodiscard]] std::vector<ParameterLayout> layouts_of(const BatchParallel& of);
 
 /// Throws Error(bad_input, "unsupported") for a strategy of one of the operators that is not batch parallel, or
 /// "strategy" for one whose inputs are not those of the operator; operators that the network does not have are

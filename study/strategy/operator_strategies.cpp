@@ -15,6 +15,7 @@
 #include "base/config_file.hpp"
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "hccl/parallel/sharding/operator_sharding.hpp"
 #include "study/strategy/batch_parallel.hpp"
 #include "study/strategy/strategy_file.hpp"
 
@@ -130,6 +131,25 @@ class PatternFile {
   std::string where_;
 };
 
+bool has_bias(const models::Operator& op) {
+  const bool product = op.kind == models::OperatorKind::linear || op.kind == models::OperatorKind::convolution;
+  return product && op.parameters.size() > 1;
+}
+
+std::string key_of(const models::Graph& network, const models::Operator& op) {
+  return op.parameters.empty() ? fmt::format("{}_{}", models::name_of(op.kind), op.name) : node_name(network, op);
+}
+
+/// The bias of a product is added to what the product makes: its rows, or images, and the features of the weight.
+NodeStrategy bias_strategy(const models::Graph& network, const models::Operator& op, const NodeStrategy& product) {
+  NodeStrategy bias{.name = bias_name(network, op), .stage = product.stage, .inputs = {product.inputs[0]}};
+  const std::uint32_t features = product.inputs[1].front();
+  std::vector<std::uint32_t>& made = bias.inputs.front();
+  made[op.kind == models::OperatorKind::linear ? made.size() - 1 : 1] = features;
+  bias.inputs.push_back({features});
+  return bias;
+}
+
 /// The strategies of a checkpoint for the operators that have their parameters.
 hccl::StrategyMap strategies_of_checkpoint(const std::string& path, const models::Graph& network,
                                            std::vector<std::string>& notes) {
@@ -139,17 +159,16 @@ hccl::StrategyMap strategies_of_checkpoint(const std::string& path, const models
   std::set<std::string_view> used;
   hccl::StrategyMap strategies;
   for (const models::Operator& op : network.operators) {
-    if (op.parameters.empty() || models::communicates(op.kind)) continue;
-    const auto found = nodes.find(node_name(network, op));
+    const auto found = nodes.find(key_of(network, op));
     if (found == nodes.end()) continue;
     used.insert(found->first);
-    hccl::OperatorStrategy strategy{.inputs = found->second->inputs, .output = {}, .layout = {}};
-    const auto bias = op.kind == models::OperatorKind::linear && op.parameters.size() > 1
-                          ? nodes.find(bias_name(network, op))
-                          : nodes.end();
-    if (bias != nodes.end()) {
-      used.insert(bias->first);
-      if (bias->second->inputs.size() > 1) strategy.inputs.push_back(bias->second->inputs[1]);
+    const NodeStrategy& node = *found->second;
+    hccl::OperatorStrategy strategy{.inputs = node.inputs, .output = {}, .layout = {}};
+    if (!node.output.empty()) strategy.output = node.output;
+    strategy.gathers_again = node.gathers_again;
+    if (has_bias(op)) {
+      const auto bias = nodes.find(bias_name(network, op));
+      if (bias != nodes.end()) used.insert(bias->first);
     }
     strategies.emplace(op.name, std::move(strategy));
   }
@@ -166,6 +185,41 @@ OperatorStrategies read_operator_strategies(const std::string& path, const model
                                             std::vector<std::string>& notes) {
   if (path.ends_with(".toml")) return PatternFile(path).for_operators_of(network);
   return {.strategies = strategies_of_checkpoint(path, network, notes), .recomputed = {}};
+}
+
+std::vector<NodeStrategy> node_strategies(const models::Graph& network, const hccl::StrategyMap& strategies,
+                                          Rank devices, std::span<const std::uint32_t> stages) {
+  const hccl::WholeGraph whole(network);
+  std::vector<NodeStrategy> nodes;
+  std::map<std::string, std::size_t> place;  // of two operators with one key the last one counts
+  const auto add = [&](NodeStrategy node) {
+    const auto [found, is_new] = place.try_emplace(node.name, nodes.size());
+    if (is_new) {
+      nodes.push_back(std::move(node));
+    } else {
+      nodes[found->second] = std::move(node);
+    }
+  };
+  for (models::OperatorId id = 0; id < network.operators.size(); ++id) {
+    const models::Operator& op = network.operators[id];
+    if (op.kind == models::OperatorKind::input) continue;
+    const auto given = strategies.find(op.name);
+    const hccl::OperatorStrategy strategy =
+        given == strategies.end() ? hccl::batch_parallel(whole.signature(id), devices) : given->second;
+    if (strategy.layout.has_value()) {
+      bad_input("unsupported", "{}: a strategy with device axes of its own has no form in a file of strategies",
+                op.name);
+    }
+    NodeStrategy node{.name = key_of(network, op), .stage = stages[id], .inputs = strategy.inputs};
+    node.output = strategy.output.value_or(hccl::Cuts{});
+    node.gathers_again = strategy.gathers_again;
+    if (has_bias(op)) {
+      node.inputs.resize(2);
+      add(bias_strategy(network, op, node));
+    }
+    add(std::move(node));
+  }
+  return nodes;
 }
 
 bool cuts_operators(const std::string& path) {

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/units.hpp"
 #include "hccl/parallel/sharding/strategy.hpp"
 #include "models/graph.hpp"
+#include "study/strategy/strategy_file.hpp"
 
 /// The file of --strategy: how the operators of a network are cut. It is TOML, patterns of names with the cuts of the
 /// inputs and parameters of an operator, of several patterns the last one that fits counts,
@@ -28,6 +32,14 @@ struct OperatorStrategies {
 /// "config" for a file that is no TOML, "strategy" for what is wrong in it or names no operator, "unsupported".
 [[nodiscard]] OperatorStrategies read_operator_strategies(const std::string& path, const models::Graph& network,
                                                           std::vector<std::string>& notes);
+
+/// What a checkpoint holds of the operators of a network that is cut over the devices of a stage: their strategies, or
+/// how they are cut without one, and the stage of each. Operators without parameters, which MindSpore does not save,
+/// stand under their kind and name ("gelu_h.0.mlp.act"), so that a loaded file cuts the network as before. Throws
+/// Error(bad_input, "unsupported") for strategies with device axes of their own.
+[[nodiscard]] std::vector<NodeStrategy> node_strategies(const models::Graph& network,
+                                                        const hccl::StrategyMap& strategies, Rank devices,
+                                                        std::span<const std::uint32_t> stages);
 
 /// Whether a checkpoint of strategies cuts anything but samples, all into the same number of parts.
 [[nodiscard]] bool cuts_operators(const std::string& path);

@@ -42,6 +42,8 @@ std::string protobuf_text(const StrategyMap& strategies) {
     out.set_name(node.name);
     out.mutable_strategy()->set_stage(node.stage);
     for (const auto& cuts : node.inputs) fill(*out.mutable_strategy()->add_inputs(), cuts);
+    if (!node.output.empty()) fill(*out.mutable_strategy()->mutable_output(), node.output);
+    if (node.gathers_again) out.mutable_strategy()->set_gathers_again(true);
   }
   for (const ParameterLayout& layout : strategies.parameters) {
     format::Parameter& out = *map.add_parameters();
@@ -69,6 +71,8 @@ StrategyMap from_protobuf(const std::string& path, const std::string& text) {
     read.name = node.name();
     read.stage = node.strategy().stage();
     for (const format::Cuts& cuts : node.strategy().inputs()) read.inputs.push_back(values_of<std::uint32_t>(cuts));
+    read.output = values_of<std::uint32_t>(node.strategy().output());
+    read.gathers_again = node.strategy().gathers_again();
   }
   for (const format::Parameter& parameter : map.parameters()) {
     const format::Layouts& layouts = parameter.layouts();
@@ -93,7 +97,10 @@ StrategyMap from_protobuf(const std::string& path, const std::string& text) {
 Json json_of(const StrategyMap& strategies) {
   Json nodes = Json::object();
   for (const NodeStrategy& node : strategies.nodes) {
-    nodes.append(node.name, Json::object({{"stage", node.stage}, {"parallel_strategy", Json(node.inputs)}}));
+    Json one = Json::object({{"stage", node.stage}, {"parallel_strategy", Json(node.inputs)}});
+    if (!node.output.empty()) one.append("out_strategy", node.output);
+    if (node.gathers_again) one.append("gathers_again", true);
+    nodes.append(node.name, std::move(one));
   }
   Json layouts = Json::object();
   for (const ParameterLayout& layout : strategies.parameters) {
@@ -129,6 +136,11 @@ class JsonReader {
       const Json& inputs = member(node, "parallel_strategy", name);
       if (!inputs.is_array()) refuse(path_, fmt::format("{}: parallel_strategy is no list", name));
       for (const Json& cuts : inputs) read.inputs.push_back(numbers<std::uint32_t>(cuts, name));
+      if (const Json* output = node.find("out_strategy")) read.output = numbers<std::uint32_t>(*output, name);
+      if (const Json* again = node.find("gathers_again")) {
+        if (!again->is_boolean()) refuse(path_, fmt::format("{}: gathers_again is neither true nor false", name));
+        read.gathers_again = again->get<bool>();
+      }
     }
     for (const auto& [name, layout] : object(json, "parallel_layout_item", "the file").items()) {
       ParameterLayout read{.name = name,

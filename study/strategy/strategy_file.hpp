@@ -16,6 +16,9 @@ struct NodeStrategy {
   std::string name;  ///< "<primitive>_<parameter>"
   std::uint32_t stage = 0;
   std::vector<std::vector<std::uint32_t>> inputs;
+  // What MindSpore's files do not have, and its readers leave out:
+  std::vector<std::uint32_t> output{};  ///< parts of a sum that is scattered; empty: every device gets all of it
+  bool gathers_again = false;           ///< inputs that are put together are not kept for the backward pass
 
   bool operator==(const NodeStrategy&) const = default;
 };

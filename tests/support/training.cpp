@@ -59,7 +59,7 @@ std::unique_ptr<hccl::Trainer> make_trainer(const TrainingSetup& setup) {
   models::Graph graph = models::make_model(
       {.name = setup.model, .batch = setup.batch, .input = setup.input, .vocabulary = setup.vocabulary});
   const hccl::Plan plan = plan_of(graph, setup);
-  return std::make_unique<hccl::Trainer>(std::move(graph), std::vector<models::Graph>{}, plan, setup.options);
+  return std::make_unique<hccl::Trainer>(std::move(graph), std::vector<hccl::ShardedGraph>{}, plan, setup.options);
 }
 
 std::vector<std::vector<float>> weights_of(const hccl::Trainer& trainer, Rank rank) {

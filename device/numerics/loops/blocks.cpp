@@ -16,4 +16,11 @@ void put_part(const AxisForm& whole, const AxisForm& part, std::size_t first, co
   }
 }
 
+void add_part(const AxisForm& whole, const AxisForm& part, std::size_t first, const float* from, float* to) {
+  float* out = to + first * whole.inner;
+  for (std::size_t i = 0; i < part.outer; ++i, from += part.row(), out += whole.row()) {
+    for (std::size_t k = 0; k < part.row(); ++k) out[k] += from[k];
+  }
+}
+
 }  // namespace hcclsim::device

@@ -21,5 +21,7 @@ struct AxisForm {
 void take_part(const AxisForm& whole, const AxisForm& part, std::size_t first, const float* from, float* to);
 /// The other way.
 void put_part(const AxisForm& whole, const AxisForm& part, std::size_t first, const float* from, float* to);
+/// As put_part, but adds.
+void add_part(const AxisForm& whole, const AxisForm& part, std::size_t first, const float* from, float* to);
 
 }  // namespace hcclsim::device

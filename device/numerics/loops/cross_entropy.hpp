@@ -22,7 +22,25 @@ struct LossOfRows {
 LossOfRows cross_entropy(std::span<const float> logits, std::span<const std::int32_t> labels, float smoothing,
                          float loss_scale, std::span<float> slopes);
 
-/// The same with one logit per label.
+/// Softmax cross-entropy of which a rank has some of the classes of every row, one of several equal parts. It goes in
+/// three steps; between them what the ranks have found is put together.
+struct ClassPart {
+  std::size_t number = 0;
+  std::size_t parts = 1;
+};
+/// First the greatest logit of every row, of which the greatest over the ranks goes on.
+void row_maxima(std::span<const float> logits, std::size_t rows, std::span<float> maxima);
+/// Then for every row the sum of the exponentials of the logits less `maxima`, and behind all of these for every row
+/// the logits less `maxima` times their targets, added up; the sums over the ranks go on. Throws as cross_entropy.
+void row_sums(std::span<const float> logits, ClassPart part, std::span<const std::int32_t> labels, float smoothing,
+              std::span<const float> maxima, std::span<float> sums);
+/// Last the loss, which all ranks get, and the gradients of a rank's own logits. Rows that are right are counted by the
+/// rank that has their label, once for every rank; of equal logits on several ranks it does not tell which is first.
+LossOfRows cross_entropy_of_part(std::span<const float> logits, ClassPart part, std::span<const std::int32_t> labels,
+                                 float smoothing, float loss_scale, std::span<const float> maxima,
+                                 std::span<const float> sums, std::span<float> slopes);
+
+/// As cross_entropy with one logit per label.
 LossOfRows sigmoid_cross_entropy(std::span<const float> logits, std::span<const std::int32_t> labels, float smoothing,
                                  float loss_scale, std::span<float> slopes);
 

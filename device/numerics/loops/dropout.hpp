@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/counter_random.hpp"
+#include "device/numerics/tensor_part.hpp"
 
 /// Which elements a dropout operator keeps is a function of (seed, operator, sample, element), so the backward pass
 /// computes the mask again instead of storing it, and it does not matter who computes which samples: a sample has the
@@ -24,6 +25,8 @@ class Dropout {
   /// out = in · mask / (1 − rate) for samples `first_sample`, `first_sample` + 1, …, which lie one after the other and
   /// have `elements` each. `out` may be `in`.
   void apply(std::uint64_t first_sample, std::size_t elements, std::span<const float> in, std::span<float> out) const;
+  /// The same for a part of a tensor, whose first sample in the whole is `first_sample`.
+  void apply(std::uint64_t first_sample, const TensorPart& part, std::span<const float> in, std::span<float> out) const;
 
  private:
   [[nodiscard]] std::uint64_t key_of(std::uint64_t sample) const { return mix_bits(key_ ^ sample); }

@@ -6,21 +6,31 @@
 
 namespace hcclsim::device {
 
-void look_up(std::span<const float> table, std::span<const std::int32_t> tokens, std::size_t features,
+void look_up(std::span<const float> table, TablePart part, std::span<const std::int32_t> tokens, std::size_t features,
              std::span<float> out) {
   const std::size_t entries = table.size() / features;
   for (std::size_t r = 0; r < tokens.size(); ++r) {
     const auto token = static_cast<std::size_t>(tokens[r]);
-    if (token >= entries) bad_input("tokens", "token {} at {}: tokens must be 0 to {}", tokens[r], r, entries - 1);
-    std::ranges::copy(table.subspan(token * features, features), out.begin() + r * features);
+    if (token >= entries * part.parts) {
+      bad_input("tokens", "token {} at {}: tokens must be 0 to {}", tokens[r], r, entries * part.parts - 1);
+    }
+    const std::span<float> row = out.subspan(r * features, features);
+    if (token / entries == part.number) {
+      std::ranges::copy(table.subspan(token % entries * features, features), row.begin());
+    } else {
+      std::ranges::fill(row, 0.0F);
+    }
   }
 }
 
-void look_up_gradient(std::span<const float> slopes, std::span<const std::int32_t> tokens, std::size_t features,
-                      std::span<float> gradient, bool add) {
+void look_up_gradient(std::span<const float> slopes, TablePart part, std::span<const std::int32_t> tokens,
+                      std::size_t features, std::span<float> gradient, bool add) {
   if (!add) std::ranges::fill(gradient, 0.0F);
+  const std::size_t entries = gradient.size() / features;
   for (std::size_t r = 0; r < tokens.size(); ++r) {
-    float* entry = &gradient[static_cast<std::size_t>(tokens[r]) * features];
+    const auto token = static_cast<std::size_t>(tokens[r]);
+    if (token / entries != part.number) continue;
+    float* entry = &gradient[token % entries * features];
     const float* slope = &slopes[r * features];
     for (std::size_t i = 0; i < features; ++i) entry[i] += slope[i];
   }

@@ -8,23 +8,32 @@
 /// sums over the rows that read an entry, in the order of the rows; entries that nobody read have gradient 0.
 namespace hcclsim::device {
 
-/// Row r of `out` = row tokens[r] of `table`; rows are `features` long. Throws Error(bad_input) of kind "tokens" for a
-/// token beyond the table.
-void look_up(std::span<const float> table, std::span<const std::int32_t> tokens, std::size_t features,
+/// Which of several equal parts of a table there is.
+struct TablePart {
+  std::size_t number = 0;
+  std::size_t parts = 1;
+};
+
+/// Row r of `out` = row tokens[r] of a table; rows are `features` long. `table` is a part of the rows: those of others
+/// are zeros. Throws Error(bad_input) of kind "tokens" for a token beyond the whole table.
+void look_up(std::span<const float> table, TablePart part, std::span<const std::int32_t> tokens, std::size_t features,
              std::span<float> out);
 
 /// The gradient of look_up's table; all of it is written, or added to with `add`.
-void look_up_gradient(std::span<const float> slopes, std::span<const std::int32_t> tokens, std::size_t features,
-                      std::span<float> gradient, bool add);
+void look_up_gradient(std::span<const float> slopes, TablePart part, std::span<const std::int32_t> tokens,
+                      std::size_t features, std::span<float> gradient, bool add);
 
 /// Which row of a table belongs to a position of a sequence: row t, or of segments row ⌊t · rows / sequence⌋.
 struct PositionTable {
   std::size_t sequence = 1;
+  TablePart positions{};  ///< which part of every sequence there is; `sequence` is its length
   std::size_t features = 1;
   std::size_t segments = 0;  ///< rows of a table of segments; 0: a row per position
 
+  [[nodiscard]] PositionTable at(TablePart part) const { return {sequence, part, features, segments}; }
   [[nodiscard]] std::size_t row_of(std::size_t position) const {
-    return segments == 0 ? position : position * segments / sequence;
+    position += positions.number * sequence;
+    return segments == 0 ? position : position * segments / (sequence * positions.parts);
   }
 };
 

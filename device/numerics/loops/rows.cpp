@@ -63,7 +63,7 @@ void rotate_positions(const HeadsInRows& form, int direction, std::span<const fl
   const std::size_t row = form.heads * form.width;
   if (still > 0) std::ranges::copy(in, out.begin());
   for (std::size_t r = 0; r < in.size() / row; ++r) {
-    const auto position = static_cast<double>(r % form.sequence) * direction;
+    const auto position = static_cast<double>(form.first + r % form.sequence) * direction;
     for (std::size_t i = 0; i < half; ++i) {
       const double angle = position * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(form.turned));
       const auto cosine = static_cast<float>(std::cos(angle));

@@ -23,6 +23,7 @@ struct HeadsInRows {
   std::size_t heads = 1;
   std::size_t width = 2;
   std::size_t turned = 2;  ///< of the width, the last ones; even
+  std::size_t first = 0;   ///< position of the first row of every sequence
 };
 /// Turns features i and i + turned/2 of the turned ones of every head at position t by the angle direction · t ·
 /// 10000^(−2i/turned) (Su et al., "RoFormer"). Its gradient is the turn in the other direction. `in` may be `out`.

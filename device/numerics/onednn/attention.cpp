@@ -144,6 +144,18 @@ void plan_mask(Planner& planner, TensorId scores) {
   }
 }
 
+/// Of the probabilities of an attention, from that of its result: sequences × positions × heads of `width` features.
+TensorPart scores_part(const TensorPart& result, std::uint32_t width) {
+  const std::uint32_t length = result.whole[1];
+  const auto of = [&](const std::vector<std::uint32_t>& sizes) {
+    return std::vector<std::uint32_t>{sizes[0], sizes[2] / width, length, length};
+  };
+  TensorPart scores{of(result.whole), of(result.sizes), {result.first[0], result.first[2] / width, 0, 0}};
+  scores.of_sample =
+      result.of_sample / (std::uint64_t{length} * result.whole[2]) * length * length * (result.whole[2] / width);
+  return scores;
+}
+
 /// Probabilities, or their gradient, times the mask of dropout; a new tensor.
 TensorId plan_dropout(Planner& planner, TensorId from) {
   const models::Operator& op = planner.op();
@@ -153,9 +165,17 @@ TensorId plan_dropout(Planner& planner, TensorId from) {
   const auto id = planner.random_stream();
   const std::size_t size = models::attention_scores(op);
   const std::size_t of_sample = size / planner.graph().batch();
-  planner.host({in, out}, [in, out, id, rate = op.drop_rate, size, of_sample](const StepContext& step) {
+  const auto width = static_cast<std::uint32_t>(models::value_width(op));
+  planner.host({in, out}, [in, out, id, rate = op.drop_rate, size, of_sample, width,
+                           number = planner.number()](const StepContext& step) {
     const Dropout dropout(step.input.dropout_seed, id, rate);
-    dropout.apply(step.input.first_sample, of_sample, {step.data(in), size}, {step.data(out), size});
+    const std::span<const float> from(step.data(in), size);
+    if (step.input.parts.empty()) {
+      dropout.apply(step.input.first_sample, of_sample, from, {step.data(out), size});
+    } else {
+      dropout.apply(step.input.first_sample, scores_part(step.input.parts[number], width), from,
+                    {step.data(out), size});
+    }
   });
   return planner.in_layout(out, layout);
 }

@@ -112,8 +112,112 @@ class Collective : public Layer {
   }
 };
 
+/// What a rank sends to its neighbours in the group, and gets from them. Blocks follow each other in the order of the
+/// ranks that they go to or come from; at either end of the group there is no neighbour.
+struct Neighbours {
+  models::Group group;
+  std::size_t to_previous = 0;  // elements
+  std::size_t to_next = 0;
+
+  [[nodiscard]] bool has_previous(const StepContext& step) const { return step.place_in(group) > 0; }
+  [[nodiscard]] bool has_next(const StepContext& step) const { return step.place_in(group) + 1 < group.ranks; }
+  [[nodiscard]] float* sent_to_previous(const StepContext& step) const { return step.sent; }
+  [[nodiscard]] float* sent_to_next(const StepContext& step) const {
+    return step.sent + (has_previous(step) ? to_previous : 0);
+  }
+  [[nodiscard]] const float* from_previous(const StepContext& step) const { return step.received; }
+  /// A neighbour sends what this rank would send to the other side.
+  [[nodiscard]] const float* from_next(const StepContext& step) const {
+    return step.received + (has_previous(step) ? to_next : 0);
+  }
+};
+
+/// Borders of the neighbours around a tensor, along an axis. Their gradients go back and are added where they came
+/// from.
+class NeighbourExchange : public Layer {
+ public:
+  void plan_forward(Planner& planner) override {
+    const models::Operator& op = planner.op();
+    const PlainTensor own = as_plain(planner, planner.input());
+    dnnl::memory::dims sizes = own.sizes;
+    sizes.at(op.axis) += op.border.before + op.border.behind;
+    const PlainTensor out = new_plain_tensor(planner, std::move(sizes));
+    const Forms forms(own.along(op.axis), op.border);
+    const Neighbours around{op.group, forms.behind.elements(), forms.before.elements()};
+    planner.host({own.id}, [forms, around, own = own.id](const StepContext& step) {
+      if (around.has_previous(step)) {
+        take_part(forms.own, forms.behind, 0, step.data(own), around.sent_to_previous(step));
+      }
+      if (around.has_next(step)) {
+        take_part(forms.own, forms.before, forms.own.size - forms.before.size, step.data(own),
+                  around.sent_to_next(step));
+      }
+    });
+    const std::size_t elements = around.to_previous + around.to_next;
+    planner.stop_for(false, elements, elements);
+    planner.host({own.id, out.id}, [forms, around, own = own.id, out = out.id](const StepContext& step) {
+      float* const to = step.data(out);
+      std::fill_n(to, forms.all.elements(), 0.0F);
+      put_part(forms.all, forms.own, forms.before.size, step.data(own), to);
+      if (around.has_previous(step)) put_part(forms.all, forms.before, 0, around.from_previous(step), to);
+      if (around.has_next(step)) {
+        put_part(forms.all, forms.behind, forms.before.size + forms.own.size, around.from_next(step), to);
+      }
+    });
+    planner.set_output(as_output(planner, out));
+  }
+
+  void plan_backward(Planner& planner) override {
+    if (!planner.input_needs_gradient()) return;
+    const models::Operator& op = planner.op();
+    const PlainTensor slopes = as_plain(planner, planner.output_gradient());
+    dnnl::memory::dims sizes = slopes.sizes;
+    sizes.at(op.axis) -= op.border.before + op.border.behind;
+    const PlainTensor gradient = new_plain_tensor(planner, std::move(sizes));
+    const Forms forms(gradient.along(op.axis), op.border);
+    const Neighbours around{op.group, forms.before.elements(), forms.behind.elements()};
+    planner.host({slopes.id}, [forms, around, from = slopes.id](const StepContext& step) {
+      if (around.has_previous(step)) {
+        take_part(forms.all, forms.before, 0, step.data(from), around.sent_to_previous(step));
+      }
+      if (around.has_next(step)) {
+        take_part(forms.all, forms.behind, forms.before.size + forms.own.size, step.data(from),
+                  around.sent_to_next(step));
+      }
+    });
+    const std::size_t elements = around.to_previous + around.to_next;
+    planner.stop_for(true, elements, elements);
+    planner.host({slopes.id, gradient.id},
+                 [forms, around, from = slopes.id, to = gradient.id](const StepContext& step) {
+                   float* const sum = step.data(to);
+                   take_part(forms.all, forms.own, forms.before.size, step.data(from), sum);
+                   if (around.has_previous(step)) {
+                     add_part(forms.own, forms.behind, 0, around.from_previous(step), sum);
+                   }
+                   if (around.has_next(step)) {
+                     add_part(forms.own, forms.before, forms.own.size - forms.before.size, around.from_next(step), sum);
+                   }
+                 });
+    planner.give_gradient(0, gradient.id);
+  }
+
+ private:
+  struct Forms {
+    Forms(const AxisForm& own_form, const models::Border& border) : own(own_form), all(own), before(own), behind(own) {
+      all.size += border.before + border.behind;
+      before.size = border.before;
+      behind.size = border.behind;
+    }
+    AxisForm own;
+    AxisForm all;
+    AxisForm before;
+    AxisForm behind;
+  };
+};
+
 }  // namespace
 
+std::unique_ptr<Layer> make_neighbour_exchange() { return std::make_unique<NeighbourExchange>(); }
 std::unique_ptr<Layer> make_collective() { return std::make_unique<Collective>(); }
 
 }  // namespace hcclsim::device::onednn

@@ -26,9 +26,15 @@ class DropoutLayer : public Layer {
     const auto id = planner.random_stream();
     const std::size_t size = op.shape().elements();
     const std::size_t of_sample = size / planner.graph().batch();
-    planner.host({in, out}, [in, out, id, rate = op.drop_rate, size, of_sample](const StepContext& step) {
+    planner.host({in, out}, [in, out, id, rate = op.drop_rate, size, of_sample,
+                             number = planner.number()](const StepContext& step) {
       const Dropout dropout(step.input.dropout_seed, id, rate);
-      dropout.apply(step.input.first_sample, of_sample, {step.data(in), size}, {step.data(out), size});
+      const std::span<const float> from(step.data(in), size);
+      if (step.input.parts.empty()) {
+        dropout.apply(step.input.first_sample, of_sample, from, {step.data(out), size});
+      } else {
+        dropout.apply(step.input.first_sample, step.input.parts[number], from, {step.data(out), size});
+      }
     });
     return planner.in_layout(out, layout);
   }

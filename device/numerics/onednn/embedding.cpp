@@ -16,7 +16,8 @@ struct Table {
       : gradient(planner.gradient_index(0)),
         elements(planner.graph().parameters[planner.op().parameters[0]].elements),
         features(planner.op().shape().channels()),
-        output(planner.op().shape().elements()) {}
+        output(planner.op().shape().elements()),
+        group(planner.op().group) {}
 
   [[nodiscard]] std::span<const float> weight_of(const StepContext& step) const {
     return {step.weight_of(gradient), elements};
@@ -24,6 +25,8 @@ struct Table {
   [[nodiscard]] std::span<float> gradient_of(const StepContext& step) const {
     return {step.gradient_of(gradient), elements};
   }
+  /// Of a table, or of the positions, that a group has in parts.
+  [[nodiscard]] TablePart part(const StepContext& step) const { return {step.place_in(group), group.ranks}; }
   /// A tensor as large as the output.
   [[nodiscard]] std::span<float> rows_of(const StepContext& step, TensorId id) const { return {step.data(id), output}; }
 
@@ -31,6 +34,7 @@ struct Table {
   std::size_t elements;
   std::size_t features;
   std::size_t output;
+  models::Group group;
 };
 
 class TokenEmbedding : public Layer {
@@ -39,7 +43,7 @@ class TokenEmbedding : public Layer {
     const models::Shape& shape = planner.op().shape();
     const TensorId out = planner.new_tensor(matrix_layout(shape, fp32));
     planner.host({out}, [out, table = Table(planner)](const StepContext& step) {
-      look_up(table.weight_of(step), step.batch->tokens, table.features, table.rows_of(step, out));
+      look_up(table.weight_of(step), table.part(step), step.batch->tokens, table.features, table.rows_of(step, out));
     });
     planner.set_output(planner.in_layout(out, matrix_layout(shape, planner.compute_type())));
   }
@@ -48,7 +52,8 @@ class TokenEmbedding : public Layer {
     const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().shape(), fp32));
     const bool add = planner.is_begun(0);
     planner.host({slope}, [slope, add, table = Table(planner)](const StepContext& step) {
-      look_up_gradient(table.rows_of(step, slope), step.batch->tokens, table.features, table.gradient_of(step), add);
+      look_up_gradient(table.rows_of(step, slope), table.part(step), step.batch->tokens, table.features,
+                       table.gradient_of(step), add);
     });
   }
 };
@@ -62,7 +67,7 @@ class PositionEmbedding : public Layer {
     if (reads_tokens(planner)) {
       const TensorId out = planner.new_tensor(matrix_layout(shape, fp32));
       planner.host({out}, [out, form, table = Table(planner)](const StepContext& step) {
-        add_positions(form, table.weight_of(step), {}, table.rows_of(step, out));
+        add_positions(form.at(table.part(step)), table.weight_of(step), {}, table.rows_of(step, out));
       });
       planner.set_output(planner.in_layout(out, matrix_layout(shape, planner.compute_type())));
       return;
@@ -71,7 +76,8 @@ class PositionEmbedding : public Layer {
     const bool in_place = in != planner.input() || planner.may_overwrite_input();
     const TensorId out = in_place ? in : planner.new_tensor(planner.layout(in));
     planner.host({in, out}, [in, out, form, table = Table(planner)](const StepContext& step) {
-      add_positions(form, table.weight_of(step), table.rows_of(step, in), table.rows_of(step, out));
+      add_positions(form.at(table.part(step)), table.weight_of(step), table.rows_of(step, in),
+                    table.rows_of(step, out));
     });
     planner.set_output(planner.in_layout(out, matrix_layout(shape, planner.compute_type())));
   }
@@ -79,7 +85,7 @@ class PositionEmbedding : public Layer {
   void plan_backward(Planner& planner) override {
     const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().shape(), fp32));
     planner.host({slope}, [slope, form = form_of(planner), table = Table(planner)](const StepContext& step) {
-      add_positions_gradient(form, table.rows_of(step, slope), table.gradient_of(step));
+      add_positions_gradient(form.at(table.part(step)), table.rows_of(step, slope), table.gradient_of(step));
     });
     if (!reads_tokens(planner)) planner.give_gradient(0, planner.output_gradient());
   }

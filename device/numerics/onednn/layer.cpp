@@ -12,7 +12,7 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
     case OperatorKind::convolution:
       return make_convolution();
     case OperatorKind::batch_norm:
-      return make_batch_norm();
+      return op.group.ranks > 1 ? make_group_batch_norm() : make_batch_norm();
     case OperatorKind::relu:
       return make_relu(std::numeric_limits<float>::infinity());
     case OperatorKind::relu6:
@@ -43,7 +43,7 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
     case OperatorKind::segment_embedding:
       return make_position_embedding();
     case OperatorKind::attention:
-      return make_attention();
+      return op.group.ranks > 1 ? make_ring_attention() : make_attention();
     case OperatorKind::tanh:
       return make_tanh();
     case OperatorKind::swiglu:
@@ -64,6 +64,14 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
       return make_sum_rows();
     case OperatorKind::factorization:
       return make_factorization(graph, op);
+    case OperatorKind::bias:
+      return make_bias();
+    case OperatorKind::pad:
+      return make_pad();
+    case OperatorKind::reshape:
+      return make_reshape();
+    case OperatorKind::neighbour_exchange:
+      return make_neighbour_exchange();
     case OperatorKind::join_heads:
       return make_join_heads();
     case OperatorKind::route:

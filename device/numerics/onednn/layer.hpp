@@ -50,6 +50,12 @@ class Layer {
 [[nodiscard]] std::unique_ptr<Layer> make_patches();
 [[nodiscard]] std::unique_ptr<Layer> make_join_rows();
 [[nodiscard]] std::unique_ptr<Layer> make_sum_rows();
+[[nodiscard]] std::unique_ptr<Layer> make_ring_attention();  ///< over the positions of a group
+[[nodiscard]] std::unique_ptr<Layer> make_bias();
+[[nodiscard]] std::unique_ptr<Layer> make_group_batch_norm();  ///< over the samples and pixels of a group
+[[nodiscard]] std::unique_ptr<Layer> make_pad();
+[[nodiscard]] std::unique_ptr<Layer> make_reshape();
+[[nodiscard]] std::unique_ptr<Layer> make_neighbour_exchange();
 [[nodiscard]] std::unique_ptr<Layer> make_join_heads();
 [[nodiscard]] std::unique_ptr<Layer> make_route(const models::Operator& op);
 [[nodiscard]] std::unique_ptr<Layer> make_dispatch();

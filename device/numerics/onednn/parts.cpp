@@ -143,8 +143,8 @@ class Slice : public Layer {
     sizes_ = whole.sizes;
     const PlainTensor part = with_size(planner, whole, op.axis, sizes_.at(op.axis) / op.group.ranks);
     planner.host({whole.id, part.id}, [form = whole.along(op.axis), cut = part.along(op.axis), from = whole.id,
-                                       to = part.id, family = op.group.family](const StepContext& step) {
-      take_part(form, cut, step.place_in(family) * cut.size, step.data(from), step.data(to));
+                                       to = part.id, group = op.group](const StepContext& step) {
+      take_part(form, cut, step.place_in(group) * cut.size, step.data(from), step.data(to));
     });
     planner.set_output(as_output(planner, part));
   }
@@ -156,8 +156,8 @@ class Slice : public Layer {
     const PlainTensor part = as_plain(planner, planner.output_gradient());
     plan_zeros(planner, whole);
     planner.host({whole.id, part.id}, [form = whole.along(op.axis), cut = part.along(op.axis), from = part.id,
-                                       to = whole.id, family = op.group.family](const StepContext& step) {
-      put_part(form, cut, step.place_in(family) * cut.size, step.data(from), step.data(to));
+                                       to = whole.id, group = op.group](const StepContext& step) {
+      put_part(form, cut, step.place_in(group) * cut.size, step.data(from), step.data(to));
     });
     planner.give_gradient(0, whole.id);
   }
@@ -166,8 +166,64 @@ class Slice : public Layer {
   dnnl::memory::dims sizes_;
 };
 
+/// Zeros before and behind it, along an axis.
+class Pad : public Layer {
+ public:
+  void plan_forward(Planner& planner) override {
+    const models::Operator& op = planner.op();
+    const PlainTensor part = as_plain(planner, planner.input());
+    sizes_ = part.sizes;
+    const PlainTensor whole =
+        with_size(planner, part, op.axis, sizes_.at(op.axis) + op.border.before + op.border.behind);
+    plan_zeros(planner, whole);
+    plan_put(planner, whole, part, op.axis, op.border.before);
+    planner.set_output(as_output(planner, whole));
+  }
+
+  void plan_backward(Planner& planner) override {
+    if (!planner.input_needs_gradient()) return;
+    const PlainTensor whole = as_plain(planner, planner.output_gradient());
+    const PlainTensor part = new_plain_tensor(planner, sizes_);
+    plan_take(planner, whole, part, planner.op().axis, planner.op().border.before);
+    planner.give_gradient(0, part.id);
+  }
+
+ private:
+  dnnl::memory::dims sizes_;
+};
+
+/// The same numbers in axes of other sizes.
+class Reshape : public Layer {
+ public:
+  void plan_forward(Planner& planner) override {
+    const PlainTensor in = as_plain(planner, planner.input());
+    sizes_ = in.sizes;
+    planner.keep(in.id);
+    const models::Shape& shape = planner.op().shape();
+    dnnl::memory::dims sizes;
+    for (std::size_t axis = 0; axis < shape.rank(); ++axis) sizes.push_back(shape.size(axis));
+    planner.set_output(as_output(planner, seen_as(planner, in, std::move(sizes))));
+  }
+
+  void plan_backward(Planner& planner) override {
+    const PlainTensor gradient = as_plain(planner, planner.output_gradient());
+    planner.give_gradient(
+        0, planner.in_layout(seen_as(planner, gradient, sizes_).id, row_major(sizes_, planner.compute_type())));
+  }
+
+ private:
+  static PlainTensor seen_as(Planner& planner, const PlainTensor& tensor, dnnl::memory::dims sizes) {
+    const TensorId id = planner.view(tensor.id, row_major(sizes, dnnl::memory::data_type::f32));
+    return {id, std::move(sizes)};
+  }
+
+  dnnl::memory::dims sizes_;
+};
+
 }  // namespace
 
+std::unique_ptr<Layer> make_pad() { return std::make_unique<Pad>(); }
+std::unique_ptr<Layer> make_reshape() { return std::make_unique<Reshape>(); }
 std::unique_ptr<Layer> make_split() { return std::make_unique<Split>(); }
 std::unique_ptr<Layer> make_concat() { return std::make_unique<Concat>(); }
 std::unique_ptr<Layer> make_slice() { return std::make_unique<Slice>(); }

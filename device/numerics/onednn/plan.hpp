@@ -78,8 +78,8 @@ class StepContext {
   /// A parameter and its gradient in storage layout; `gradient`: place in production order.
   [[nodiscard]] const float* weight_of(std::uint32_t gradient) const;
   [[nodiscard]] float* gradient_of(std::uint32_t gradient) const;
-  /// The rank's place in its group of a family.
-  [[nodiscard]] std::size_t place_in(std::uint32_t family) const;
+  /// The rank's place in its group; 0 in one of one rank.
+  [[nodiscard]] std::size_t place_in(const models::Group& group) const;
 
  private:
   [[nodiscard]] std::byte* address(TensorId id) const;
@@ -163,9 +163,10 @@ inline float* StepContext::gradient_of(std::uint32_t gradient) const {
   return gradients + plan->slots[gradient].offset;
 }
 
-inline std::size_t StepContext::place_in(std::uint32_t family) const {
-  if (family >= input.places.size()) internal_error("no place in a group of family {}", family);
-  return input.places[family];
+inline std::size_t StepContext::place_in(const models::Group& group) const {
+  if (group.ranks == 1) return 0;
+  if (group.family >= input.places.size()) internal_error("no place in a group of family {}", group.family);
+  return input.places[group.family];
 }
 
 inline std::byte* StepContext::address(TensorId id) const {

@@ -18,7 +18,8 @@ using models::OperatorKind;
 bool is_norm_or_bias(const models::Graph& graph, std::uint32_t parameter) {
   const Operator& owner = graph.operators[graph.parameters[parameter].owner];
   const bool norm = owner.kind == OperatorKind::batch_norm || owner.kind == OperatorKind::layer_norm ||
-                    owner.kind == OperatorKind::rms_norm || owner.kind == OperatorKind::sum_rows;
+                    owner.kind == OperatorKind::rms_norm || owner.kind == OperatorKind::sum_rows ||
+                    owner.kind == OperatorKind::bias;
   return norm || owner.parameters.front() != parameter;
 }
 
@@ -36,8 +37,8 @@ bool moves_parameter(const Operator& op) {
 /// all_gather.
 bool is_copy(OperatorKind kind) {
   using enum OperatorKind;
-  return kind == split || kind == concat || kind == slice || kind == all_gather || kind == reduce_scatter ||
-         kind == all_to_all || kind == broadcast;
+  return kind == split || kind == concat || kind == slice || kind == pad || kind == reshape || kind == all_gather ||
+         kind == reduce_scatter || kind == all_to_all || kind == broadcast;
 }
 
 /// Whether an operator only passes on numbers that it gets, so that they need not be rounded again.
@@ -357,7 +358,7 @@ void Planner::add_call(PrimitiveTask task, const Layout& scratchpad) {
   plan_.tasks.emplace_back(std::move(task));
 }
 
-void Planner::host(std::initializer_list<TensorId> uses, HostTask work) {
+void Planner::host(std::span<const TensorId> uses, HostTask work) {
   for (const TensorId id : uses) use(id);
   plan_.tasks.emplace_back(std::move(work));
 }

@@ -32,6 +32,7 @@ class Planner {
 
   // What a layer asks for in both passes.
   [[nodiscard]] const models::Graph& graph() const { return plan_.graph; }
+  [[nodiscard]] models::OperatorId number() const { return current_; }
   [[nodiscard]] const models::Operator& op() const { return plan_.graph.operators[current_]; }
   [[nodiscard]] const models::Shape& input_shape(std::size_t input = 0) const;
   [[nodiscard]] const ComputationOptions& options() const { return plan_.options; }
@@ -58,7 +59,10 @@ class Planner {
     add_call({primitive, std::move(arguments)}, descriptor.scratchpad_desc());
   }
   /// `uses`: all tensors that `work` reads or writes.
-  void host(std::initializer_list<TensorId> uses, HostTask work);
+  void host(std::initializer_list<TensorId> uses, HostTask work) {
+    host(std::span(uses.begin(), uses.size()), std::move(work));
+  }
+  void host(std::span<const TensorId> uses, HostTask work);
   /// Tells that the operator reads this many labels of the batch.
   void read_labels(std::size_t labels) { plan_.labels = labels; }
   /// Memory for a message of the operator; returns its number in StepContext::boxes.
@@ -160,7 +164,7 @@ class Planner {
   std::vector<bool> absorbed_;                      ///< per operator: the one before it does its work
   std::vector<std::optional<TensorId>> gradients_;  ///< per value: sum of what consumers gave so far
   std::vector<Stop> stops_;
-  std::uint32_t layer_stops_ = 0;                   ///< of the layer's pass that is planned
+  std::uint32_t layer_stops_ = 0;        ///< of the layer's pass that is planned
   std::vector<models::OperatorId> run_;  ///< per operator: first of the recomputed ones around it, or itself
   std::vector<bool> kept_;               ///< per tensor
   std::vector<std::uint32_t> holders_;   ///< per tensor: operators still to be planned whose gradient it is

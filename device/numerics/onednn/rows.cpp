@@ -118,7 +118,7 @@ class RowMap : public Layer {
     in_ = plain_input(planner);
     const Plain out = new_plain(planner, planner.op().shape());
     planner.host({in_.id, out.id},
-                 [in = in_, out, map = map_](const StepContext& step) { map(in.of(step), out.of(step)); });
+                 [in = in_, out, map = map_](const StepContext& step) { map(step, in.of(step), out.of(step)); });
     set_plain_output(planner, out);
   }
 
@@ -126,7 +126,7 @@ class RowMap : public Layer {
     const Plain slopes = plain_slopes(planner);
     const Plain gradient = new_plain(planner, planner.input_shape());
     planner.host({in_.id, slopes.id, gradient.id}, [in = in_, slopes, gradient, back = back_](const StepContext& step) {
-      back(in.of(step), slopes.of(step), gradient.of(step));
+      back(step, in.of(step), slopes.of(step), gradient.of(step));
     });
     planner.give_gradient(0, gradient.id);
   }
@@ -288,25 +288,35 @@ std::unique_ptr<Layer> make_rotary(const models::Operator& op) {
   const std::size_t width = op.shape().channels() / op.heads;
   const HeadsInRows form{
       .sequence = op.sequence, .heads = op.heads, .width = width, .turned = op.turned == 0 ? width : op.turned};
-  return row_map([=](Row in, MutableRow out) { rotate_positions(form, 1, in, out); },
-                 [=](Row, Row slopes, MutableRow back) { rotate_positions(form, -1, slopes, back); });
+  // A group may have each sequence in parts.
+  const auto placed = [form, group = op.group](const StepContext& step) {
+    HeadsInRows own = form;
+    own.first = step.place_in(group) * form.sequence;
+    return own;
+  };
+  return row_map([=](const StepContext& step, Row in, MutableRow out) { rotate_positions(placed(step), 1, in, out); },
+                 [=](const StepContext& step, Row, Row slopes, MutableRow back) {
+                   rotate_positions(placed(step), -1, slopes, back);
+                 });
 }
 
 std::unique_ptr<Layer> make_select_rows(const models::Graph& graph, const models::Operator& op) {
   const std::size_t rows = op.sequence;
   const std::size_t features = op.shape().channels();
   const std::size_t sequence = graph.input_of(op).batch() / (op.shape().batch() / rows);
-  return row_map(
-      [=](Row in, MutableRow out) { select_rows(in, sequence, rows, features, out); },
-      [=](Row, Row slopes, MutableRow back) { select_rows_gradient(slopes, sequence, rows, features, back); });
+  return row_map([=](const StepContext&, Row in, MutableRow out) { select_rows(in, sequence, rows, features, out); },
+                 [=](const StepContext&, Row, Row slopes, MutableRow back) {
+                   select_rows_gradient(slopes, sequence, rows, features, back);
+                 });
 }
 
 std::unique_ptr<Layer> make_factorization(const models::Graph& graph, const models::Operator& op) {
   const std::size_t sequence = op.sequence;
   const std::size_t features = graph.input_of(op).channels();
-  return row_map(
-      [=](Row in, MutableRow out) { factorization(in, sequence, features, out); },
-      [=](Row in, Row slopes, MutableRow back) { factorization_gradient(in, slopes, sequence, features, back); });
+  return row_map([=](const StepContext&, Row in, MutableRow out) { factorization(in, sequence, features, out); },
+                 [=](const StepContext&, Row in, Row slopes, MutableRow back) {
+                   factorization_gradient(in, slopes, sequence, features, back);
+                 });
 }
 
 }  // namespace hcclsim::device::onednn

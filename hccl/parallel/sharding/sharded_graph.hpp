@@ -44,10 +44,6 @@ struct ShardedGraph {
     if (mirrors.empty()) return devices;
     return mirrors[parameter] == no_family ? 1 : static_cast<Rank>(families[mirrors[parameter]].front().size());
   }
-  /// What a device reads of the batch of the whole network, if operators are cut: of its samples, with the axes of the
-  /// first operator's output, and of the labels, a row of each tensor of logits on one axis.
-  TensorLayout input{};
-  std::vector<TensorLayout> labels{};
 };
 
 }  // namespace hcclsim::hccl

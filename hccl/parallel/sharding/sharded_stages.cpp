@@ -1,5 +1,6 @@
 #include "hccl/parallel/sharding/sharded_stages.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
@@ -7,7 +8,7 @@
 namespace hcclsim::hccl {
 
 ShardedGraph replicated(models::Graph network, Rank devices) {
-  return {.graph = std::move(network), .devices = devices, .families = {}, .parameters = {}, .mirrors = {}};
+  return {.graph = std::move(network), .devices = devices};
 }
 
 namespace {
@@ -22,17 +23,19 @@ std::uint32_t original_of(std::uint32_t number, std::uint32_t before) {
 ShardedGraph stage_of(const ShardedGraph& network, models::Graph graph) {
   ShardedGraph stage = replicated(std::move(graph), network.devices);
   stage.families = network.families;
-  stage.input = network.input;
-  stage.labels = network.labels;
   for (models::Parameter& parameter : stage.graph.parameters) {
     const std::uint32_t number = parameter.original;
     if (!network.parameters.empty()) stage.parameters.push_back(network.parameters[number]);
     if (!network.mirrors.empty()) stage.mirrors.push_back(network.mirrors[number]);
     parameter.original = original_of(number, network.graph.parameters[number].original);
   }
+  const std::vector<std::uint32_t> first_value = network.graph.first_values();
   for (models::Operator& op : stage.graph.operators) {
-    if (op.original == models::no_original) continue;
-    op.original = original_of(op.original, network.graph.operators[op.original].original);
+    const bool own = op.original != models::no_original;
+    for (std::uint32_t output = 0; output < op.outputs.size() && !network.values.empty(); ++output) {
+      stage.values.push_back(own ? network.values[first_value[op.original] + output] : std::nullopt);
+    }
+    if (own) op.original = original_of(op.original, network.graph.operators[op.original].original);
   }
   return stage;
 }

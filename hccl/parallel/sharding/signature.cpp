@@ -48,6 +48,10 @@ WholeGraph::WholeGraph(const models::Graph& graph) : graph_(&graph), packed_(gra
     const Operator& op = graph.operators[id];
     const bool packs = op.kind == OperatorKind::attention && op.inputs.size() == 1 && op.heads == op.kv_heads;
     if (packs) packed_[op.inputs.front().op] = true;
+    const bool behind = !op.inputs.empty() && op.kind != OperatorKind::combine;
+    samples_of_rows_.push_back(op.kind == OperatorKind::dispatch ? view(op.inputs.front()).size(0)
+                               : behind                          ? samples_of_rows_[op.inputs.front().op]
+                                                                 : 0);
   }
 }
 
@@ -68,8 +72,9 @@ Signature WholeGraph::signature(OperatorId id) const {
 }
 
 const OperatorRule* rule_of(OperatorKind kind) {
-  static const std::array<std::span<const OperatorRule>, 7> families{
-      elementwise_rules(), product_rules(), norm_rules(), embedding_rules(), image_rules(), row_rules(), loss_rules()};
+  static const std::array<std::span<const OperatorRule>, 8> families{elementwise_rules(), product_rules(), norm_rules(),
+                                                                     embedding_rules(),   image_rules(),   row_rules(),
+                                                                     loss_rules(),        expert_rules()};
   for (const std::span<const OperatorRule> family : families) {
     const auto rule = std::ranges::find(family, kind, &OperatorRule::kind);
     if (rule != family.end()) return &*rule;

@@ -55,13 +55,16 @@ class WholeGraph {
   [[nodiscard]] models::Shape view(models::Value value) const;
   /// Whether what a value holds are the queries, keys and values of an attention, side by side with as many heads each.
   [[nodiscard]] bool is_packed(models::Value value) const { return packed_[value.op] && value.output == 0; }
+  /// Samples whose rows a value holds as experts × places × features; 0: it does not.
+  [[nodiscard]] std::uint32_t samples_of_rows(models::Value value) const { return samples_of_rows_[value.op]; }
   /// Signature of an operator. Throws Error(bad_input, "strategy") for kinds without a rule.
   [[nodiscard]] Signature signature(models::OperatorId id) const;
 
  private:
   const models::Graph* graph_;
-  std::vector<std::uint32_t> positions_;  ///< of operators: rows of each sequence
-  std::vector<bool> packed_;              ///< of operators
+  std::vector<std::uint32_t> positions_;        ///< of operators: rows of each sequence
+  std::vector<bool> packed_;                    ///< of operators
+  std::vector<std::uint32_t> samples_of_rows_;  ///< of operators
 };
 
 /// How operators of a kind are cut.
@@ -84,5 +87,6 @@ struct OperatorRule {
 [[nodiscard]] std::span<const OperatorRule> image_rules();
 [[nodiscard]] std::span<const OperatorRule> row_rules();
 [[nodiscard]] std::span<const OperatorRule> loss_rules();
+[[nodiscard]] std::span<const OperatorRule> expert_rules();
 
 }  // namespace hcclsim::hccl

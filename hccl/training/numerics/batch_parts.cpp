@@ -1,6 +1,9 @@
 #include "hccl/training/numerics/batch_parts.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "base/error.hpp"
 #include "hccl/training/numerics/parameter_parts.hpp"
@@ -14,13 +17,30 @@ void take_all(const TensorLayout& layout, Rank rank, const std::vector<Element>&
   take_part<Element>(layout, rank, whole, part);
 }
 
+const TensorLayout& layout_of(const ShardedGraph& stage, models::Value value) {
+  const std::optional<TensorLayout>& layout = stage.values.at(stage.graph.first_values()[value.op] + value.output);
+  if (!layout.has_value()) {
+    internal_error("{}: nobody knows which part of {} a device has", stage.graph.title,
+                   stage.graph.operators[value.op].name);
+  }
+  return *layout;
+}
+
 }  // namespace
 
-BatchParts::BatchParts(const models::Graph& network, const ShardedGraph& stage)
-    : input_(stage.input), labels_(stage.labels) {
-  if (input_.shape != network.operators.front().shape()) {
-    internal_error("{}: a batch of {} is laid out as {}", network.title, to_string(network.operators.front().shape()),
-                   to_string(input_));
+BatchParts::BatchParts(const ShardedGraph& first, const ShardedGraph& last) : input_(layout_of(first, 0)) {
+  const auto is_loss = [](const models::Operator& op) {
+    return op.kind == models::OperatorKind::loss || op.kind == models::OperatorKind::binary_loss;
+  };
+  const auto loss = std::ranges::find_if(last.graph.operators, is_loss);
+  if (loss == last.graph.operators.end()) internal_error("{}: its last stage has no loss", last.graph.title);
+  for (const models::Value logits : loss->inputs) {
+    TensorLayout rows = layout_of(last, logits);
+    std::vector<std::uint32_t> sizes = rows.shape.sizes();
+    sizes.pop_back();  // the classes
+    rows.map.pop_back();
+    rows.shape = models::Shape(std::move(sizes));
+    labels_.push_back(std::move(rows));
   }
 }
 
@@ -41,7 +61,7 @@ void BatchParts::take(Rank rank, models::Batch& batch) const {
 
 std::uint32_t BatchParts::label_rows() const {
   std::uint32_t rows = 0;
-  for (const TensorLayout& layout : labels_) rows += layout.slice_shape().batch();
+  for (const TensorLayout& layout : labels_) rows += static_cast<std::uint32_t>(layout.slice_shape().elements());
   return rows;
 }
 

@@ -14,16 +14,14 @@ namespace hcclsim::hccl {
 
 class BatchParts {
  public:
-  /// `network`: the whole; `stage`: what a rank computes of it.
-  BatchParts(const models::Graph& network, const ShardedGraph& stage);
+  /// What ranks of the first and of the last stage compute.
+  BatchParts(const ShardedGraph& first, const ShardedGraph& last);
 
   /// The batch that is being read.
   models::Batch whole;
 
   /// Copies what a rank reads.
   void take(Rank rank, models::Batch& batch) const;
-  /// The first sample of a rank.
-  [[nodiscard]] std::uint32_t first_sample(Rank rank) const { return input_.offsets(rank).front(); }
   /// Of one rank.
   [[nodiscard]] std::uint32_t label_rows() const;
 

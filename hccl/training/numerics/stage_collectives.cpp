@@ -24,15 +24,18 @@ std::uint64_t block_elements(const Operation& operation, const device::Exchange&
   return operation.collective == Collective::alltoall ? exchange.sent / operation.ranks : exchange.sent;
 }
 
-/// Whether buffers of these sizes are those of the operation.
+/// Whether buffers of these sizes are those of the operation; the first and the last rank of a group may need less.
 bool fits(const Operation& operation, const device::Exchange& exchange) {
   const Bytes element = size_of(operation.type);
   const auto size = [&](Buffer buffer, Rank owner) { return operation.size(buffer, owner) / element; };
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
   for (Rank rank = 0; rank < operation.ranks; ++rank) {
-    const std::uint64_t input = operation.in_place ? size(Buffer::output, rank) : size(Buffer::input, rank);
-    if (exchange.sent != input || exchange.received != size(Buffer::output, rank)) return false;
+    sent = std::max(sent, size(operation.in_place ? Buffer::output : Buffer::input, rank));
+    received = std::max(received, size(Buffer::output, rank));
   }
-  return true;
+  if (operation.collective != Collective::send_recv) return exchange.sent == sent && exchange.received == received;
+  return exchange.sent >= sent && exchange.received >= received && 2 * sent > exchange.sent;
 }
 
 constexpr std::size_t half = 2;  // bytes of a number that is moved in two rounds

@@ -88,6 +88,20 @@ std::vector<std::uint32_t> places_in(const std::vector<DeviceGroups>& families, 
   return places;
 }
 
+/// What a device has of the results of operators that draw random numbers.
+std::vector<device::TensorPart> parts_drawn_by(const ShardedGraph& stage, std::uint32_t samples, Rank device) {
+  std::vector<device::TensorPart> parts(stage.graph.operators.size());
+  const std::vector<std::uint32_t> first_value = stage.graph.first_values();
+  for (models::OperatorId id = 0; id < parts.size(); ++id) {
+    if (stage.graph.operators[id].drop_rate == 0) continue;
+    const std::optional<TensorLayout>& layout = stage.values[first_value[id]];
+    if (!layout.has_value()) internal_error("{}: it is not known what is cut", stage.graph.operators[id].name);
+    parts[id] = {layout->shape.sizes(), layout->slice_shape().sizes(), layout->offsets(device),
+                 layout->shape.elements() / samples};
+  }
+  return parts;
+}
+
 /// Ranks that have the same of a parameter and sum up its gradient in other groups train several networks.
 void require_mirrors(const StageSetup& setup) {
   for (const SegmentReduction& reduction : setup.communication.reductions) {
@@ -120,7 +134,10 @@ StageSetup::StageSetup(const Plan& plan, std::uint32_t number, const models::Gra
     if (task.role == number && task.computes()) micro_batches = std::max(micro_batches, task.micro_batch + 1);
   }
   require_mirrors(*this);
-  for (Rank rank = 0; rank < communication.replicas; ++rank) family_places.push_back(places_in(stage.families, rank));
+  for (Rank rank = 0; rank < communication.replicas; ++rank) {
+    family_places.push_back(places_in(stage.families, rank));
+    if (parts.cut()) drawn_parts.push_back(parts_drawn_by(stage, network.batch(), rank));
+  }
   if (StageCollectives::exist(*role)) {
     collectives = std::make_shared<StageCollectives>(plan, *role, computation, make_schedule);
   }
@@ -161,6 +178,7 @@ TrainedStage::TrainedStage(const StageSetup& setup, const device::OptimizerSetti
       computation_(setup.computation),
       parts_(setup.parts),
       family_places_(setup.family_places),
+      drawn_parts_(setup.drawn_parts),
       collectives_(setup.collectives),
       overflow_(overflow),
       slot_of_(computation_.parameters().size()),
@@ -275,6 +293,7 @@ void TrainedStage::run(const NumericTask& task, PassPart part, Rank replica, Sea
   const device::Weights& weights = store_->weights_of(replica);
   device::StepInput input = source.input(replica, task.micro_batch);
   input.places = family_places_[replica];
+  if (!drawn_parts_.empty()) input.parts = drawn_parts_[replica];
   const bool whole = task.kind == NumericTask::Kind::step;
   const bool backward = task.kind == NumericTask::Kind::backward;
   const bool adds = task.micro_batch > 0 && (whole || backward);

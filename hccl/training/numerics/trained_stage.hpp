@@ -49,6 +49,8 @@ struct StageSetup {
   ParameterParts parts;
   /// Of each rank, its place in its group of each family.
   std::vector<std::vector<std::uint32_t>> family_places{};
+  /// Of each rank, what it has of the results of operators that draw random numbers; none: no operator is cut.
+  std::vector<std::vector<device::TensorPart>> drawn_parts{};
   std::shared_ptr<StageCollectives> collectives{};  ///< inside the program; none: null
   std::uint32_t micro_batches = 1;
   std::uint32_t open_micro_batches = 0;  ///< of which messages or activations are kept at the same time, at most
@@ -126,6 +128,7 @@ class TrainedStage {
   device::Computation computation_;
   ParameterParts parts_;
   std::vector<std::vector<std::uint32_t>> family_places_;
+  std::vector<std::vector<device::TensorPart>> drawn_parts_;
   std::shared_ptr<StageCollectives> collectives_;
   device::Overflow overflow_;
   std::unique_ptr<ParameterStore> store_;

@@ -13,6 +13,7 @@
 #include "base/counter_random.hpp"
 #include "base/error.hpp"
 #include "device/numerics/loops/gradient_checks.hpp"
+#include "hccl/parallel/sharding/sharded_stages.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -57,12 +58,12 @@ Trainer::Trainer(models::Graph graph, std::vector<ShardedGraph> stages, const Pl
   if (plan.compression.has_value() && options_.loss_scale.kind() == device::LossScaler::Kind::dynamic) {
     bad_input("unsupported", "with a dynamic loss scale an overflow would stay in what a compression hook keeps");
   }
-  if (stages.empty()) stages.push_back({.graph = graph_, .families = {}, .parameters = {}, .mirrors = {}});
+  if (stages.empty()) stages.push_back(replicated(graph_, plan.ranks()));
   if (const std::size_t roles = computing_roles(plan).size(); stages.size() != roles) {
     internal_error("graphs of {} stages for {} roles", stages.size(), roles);
   }
   find_owners(stages);
-  if (!stages.front().parameters.empty()) parts_.emplace(graph_, stages.front());
+  if (!stages.front().parameters.empty()) parts_.emplace(stages.front(), stages.back());
   if (cut() && (options_.own_weights || plan.compression.has_value())) {
     bad_input("numerics", "{}: where operators are cut over NPUs, {}", graph_.title,
               options_.own_weights ? "all draw their weights from one seed, and broadcast none"
@@ -289,7 +290,7 @@ TrainedStage::Source Trainer::source(float loss_scale) {
     const std::uint64_t first = (reader * micro_batches() + micro_batch) * graph_.batch();
     return device::StepInput{.loss_scale = loss_scale,
                              .dropout_seed = counter_bits(options_.seed, random_stream::dropout, iteration_),
-                             .first_sample = cut() ? first + parts_->first_sample(replica) : first};
+                             .first_sample = first};
   };
   return {open, read, input};
 }

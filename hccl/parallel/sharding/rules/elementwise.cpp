@@ -10,7 +10,11 @@ using models::OperatorId;
 using models::OperatorKind;
 
 /// A dimension for each axis of a tensor.
-std::vector<std::size_t> all_axes(SignatureWriter& writer, const models::Shape& view) {
+std::vector<std::size_t> all_axes(SignatureWriter& writer, const WholeGraph& whole, OperatorId id) {
+  const models::Shape view = whole.view(id);
+  const std::uint32_t samples = whole.samples_of_rows(id);
+  if (samples > 0)
+    return {writer.dimension("experts"), writer.dimension("batch", samples), writer.dimension("features")};
   if (view.rank() == 4) {
     return {writer.dimension("batch"), writer.dimension("channels"), writer.dimension("height"),
             writer.dimension("width")};
@@ -23,7 +27,7 @@ std::vector<std::size_t> all_axes(SignatureWriter& writer, const models::Shape& 
 Signature elementwise_signature(const WholeGraph& whole, OperatorId id) {
   SignatureWriter writer;
   const models::Shape view = whole.view(id);
-  const std::vector<std::size_t> axes = all_axes(writer, view);
+  const std::vector<std::size_t> axes = all_axes(writer, whole, id);
   for (std::size_t i = 0; i < whole.op(id).inputs.size(); ++i) writer.input(view, axes);
   // A bias is as long as the second axis of an image, and as the last one of features.
   if (!whole.op(id).parameters.empty()) {
@@ -49,7 +53,7 @@ Signature copying_signature(const WholeGraph& whole, OperatorId id) {
   SignatureWriter writer;
   const models::Operator& op = whole.op(id);
   const models::Shape view = whole.view(id);
-  std::vector<std::size_t> axes = all_axes(writer, view);
+  std::vector<std::size_t> axes = all_axes(writer, whole, id);
   // The axes behind the rows of sequences are one further in the view.
   const std::size_t behind = view.rank() > op.shape().rank() ? 1 : 0;
   const std::size_t processed = op.axis + behind;

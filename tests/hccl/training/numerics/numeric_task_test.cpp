@@ -12,6 +12,8 @@
 #include "base/error.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/parallel/data_parallel.hpp"
+#include "hccl/parallel/sharding/sharded_stages.hpp"
+#include "hccl/training/numerics/trained_stage.hpp"
 #include "models/zoo/zoo.hpp"
 #include "tests/support/parallel_training.hpp"
 #include "tests/support/training.hpp"
@@ -113,18 +115,24 @@ TEST(NumericTask, GatherBeforeThePassThatReads) {
             "0 gather 0; 0 step 0.; 0 reduce 0; 0 step 1.; 0 reduce 0; 0 mirror 0; 0 update 0,1,2");
 }
 
-TEST(NumericTask, RefusesWhatHasNoRealNumbersYet) {
+TEST(NumericTask, RefusesMessagesToNobody) {
   Plan plan = plan_of_mlp({.npus = 2});
   plan.roles.front().tasks.push_back({.work = SendTask{}, .purpose = {.phase = StepPhase::forward}});
   EXPECT_THROW(static_cast<void>(numeric_tasks(plan)), Error);
-  // Ranks of a stage that reduce their gradients apart, in one role or in two.
-  plan = plan_of_mlp({.npus = 2});
+}
+
+/// Ranks of a stage that have the same parameters and reduce their gradients apart, as two networks.
+TEST(NumericTask, RefusesNetworksThatTrainApart) {
+  const auto refused = [](const Plan& plan) {
+    const models::Graph network = models::make_model({.name = "mlp:4,3,2", .batch = 2});
+    EXPECT_THROW(StageSetup(plan, 0, network, replicated(network, 2), numeric_tasks(plan), {}, {}), Error);
+  };
+  Plan plan = plan_of_mlp({.npus = 2});
   for (GroupFamily& family : plan.families) family.groups = {{"first", {0}}, {"second", {1}}};
-  EXPECT_THROW(static_cast<void>(numeric_tasks(plan)), Error);
-  plan.roles.push_back(plan.roles.front());
-  plan.role_of = {0, 1};
-  for (GroupFamily& family : plan.families) family.groups.pop_back();
-  EXPECT_THROW(static_cast<void>(numeric_tasks(plan)), Error);
+  for (PlannedCollective& collective : plan.collectives) {
+    collective.schedules.assign(2, collective.schedules.front());
+  }
+  refused(plan);
 }
 
 TEST(NumericTask, BroadcastsFollowTheUpdates) {

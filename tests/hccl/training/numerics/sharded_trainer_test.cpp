@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "hccl/parallel/sharding/presets.hpp"
+#include "models/graph_builder.hpp"
+#include "models/zoo/zoo.hpp"
+#include "tests/hccl/training/numerics/trained.hpp"
+#include "tests/support/sharded_training.hpp"
+
+/// Networks whose operators are cut over devices train as on one device: the loss, the norm of the gradient and the
+/// weights differ by the order of sums.
+namespace hcclsim::hccl {
+namespace {
+
+using models::GraphBuilder;
+using test::ShardedTraining;
+using test::Trained;
+
+Trained train(Trainer& trainer, int steps = 3) {
+  Trained result;
+  for (int step = 0; step < steps; ++step) {
+    const IterationFigures figures = trainer.step(true);
+    EXPECT_LE(trainer.reduction_check().worst_ratio, 1);
+    result.losses.push_back(figures.loss);
+    result.norms.push_back(figures.gradient_norm);
+    result.accuracies.push_back(figures.accuracy);
+  }
+  EXPECT_EQ(trainer.replica_check().differing_bits, 0);
+  result.weights = test::weights_of(trainer);
+  return result;
+}
+
+Trained train(const ShardedTraining& training) { return train(*test::make_trainer(training)); }
+
+/// On one device, with the same micro-batches.
+Trained on_one_device(ShardedTraining training) {
+  training.devices = 1;
+  training.strategies.clear();
+  training.shape.stages = 1;
+  training.optimizer_parallel = "off";
+  training.recompute = "none";
+  training.precision = models::precision_of(models::Amp::o0);
+  return train(training);
+}
+
+void expect_as_on_one_device(const ShardedTraining& training, double tolerance = 2e-5) {
+  test::expect_near(train(training), on_one_device(training), tolerance);
+}
+
+/// Three linear operators with biases, of 8 samples.
+models::Graph perceptron() {
+  GraphBuilder net("perceptron", models::Shape{8, 16});
+  const auto first = net.relu("relu1", net.linear("fc1", GraphBuilder::input(), 24, true));
+  const auto second = net.relu("relu2", net.linear("fc2", first, 12, true));
+  return std::move(net).finish(net.linear("fc3", second, 8, true));
+}
+
+ShardedTraining perceptron_training(Rank devices) {
+  ShardedTraining training{.network = perceptron(), .devices = devices};
+  training.options.data = "synthetic-classes:96";
+  training.options.learning_rate = device::LearningRate(0.05);
+  return training;
+}
+
+ShardedTraining language_training(const char* name, const TransformerSharding& sharding) {
+  ShardedTraining training{
+      .network = models::make_model(
+          {.name = name, .batch = 4, .sequence = 8, .layers = 2, .hidden = 16, .heads = 4, .vocabulary = 32}),
+      .devices = sharding.devices()};
+  training.strategies = transformer_strategies(training.network, sharding);
+  training.options.data = "synthetic:96";
+  training.options.learning_rate = device::LearningRate(0.05);
+  return training;
+}
+
+TEST(ShardedTrainer, BatchParallelTrainsAsOneDevice) {
+  for (const Rank devices : {2U, 4U, 8U}) expect_as_on_one_device(perceptron_training(devices));
+}
+
+/// Outputs of the first product are cut, then the sum of the second one: an all_reduce, and the bias behind it.
+TEST(ShardedTrainer, CutProductsTrainAsOneDevice) {
+  for (const std::uint32_t data : {1U, 2U}) {
+    for (const std::uint32_t model : {2U, 4U}) {
+      ShardedTraining training = perceptron_training(data * model);
+      training.strategies = {{"fc1", {.inputs = {{data, 1}, {model, 1}}}},
+                             {"relu1", {.inputs = {{data, model}}}},
+                             {"fc2", {.inputs = {{data, model}, {1, model}}}},
+                             {"fc3", {.inputs = {{data, 1}, {model, 1}}}}};
+      SCOPED_TRACE(fmt::format("data {}, model {}", data, model));
+      expect_as_on_one_device(training);
+    }
+  }
+}
+
+/// The classes are cut: maxima and sums of the rows are those of the group.
+TEST(ShardedTrainer, LossesOfCutClassesTrainAsOneDevice) {
+  for (const float smoothing : {0.0F, 0.1F}) {
+    ShardedTraining training = perceptron_training(4);
+    training.strategies = {{"fc3", {.inputs = {{2, 1}, {2, 1}}}}, {"loss", {.inputs = {{2, 2}}}}};
+    training.options.computation.label_smoothing = smoothing;
+    expect_as_on_one_device(training);
+  }
+}
+
+/// Layouts that change between operators: all_gather, all_to_all, slices.
+TEST(ShardedTrainer, RedistributedTensorsTrainAsOneDevice) {
+  for (const bool alltoall : {false, true}) {
+    ShardedTraining training = perceptron_training(4);
+    training.strategies = {{"fc1", {.inputs = {{1, 1}, {4, 1}}}},
+                           {"relu1", {.inputs = {{4, 1}}}},
+                           {"fc2", {.inputs = {{1, 2}, {2, 2}}}},
+                           {"relu2", {.inputs = {{2, 2}}}},
+                           {"fc3", {.inputs = {{4, 1}, {1, 1}}}}};
+    training.sharding.enable_alltoall = alltoall;
+    expect_as_on_one_device(training);
+  }
+}
+
+TEST(ShardedTrainer, TransformersTrainAsOneDevice) {
+  for (const char* const name : {"gpt2-small", "llama2-7b"}) {
+    for (const TransformerSharding& sharding :
+         {TransformerSharding{.model = 2}, TransformerSharding{.data = 2, .model = 2},
+          TransformerSharding{.data = 2, .model = 4},
+          TransformerSharding{.model = 2, .sequence_parallel = true, .vocabulary_parallel = true},
+          TransformerSharding{.data = 2, .model = 2, .sequence_parallel = true},
+          TransformerSharding{.data = 2, .context = 2, .model = 2}}) {
+      SCOPED_TRACE(
+          fmt::format("{}: data {}, context {}, model {}", name, sharding.data, sharding.context, sharding.model));
+      expect_as_on_one_device(language_training(name, sharding));
+    }
+  }
+}
+
+TEST(ShardedTrainer, StagesMicroBatchesAndRecomputationGoTogether) {
+  for (const char* const recompute : {"none", "full"}) {
+    for (const char* const optimizer : {"off", "zero1", "zero2", "zero3"}) {
+      ShardedTraining training = language_training("llama2-7b", {.data = 2, .model = 2, .vocabulary_parallel = true});
+      training.shape = {.stages = 2, .micro_batches = 4};
+      training.recompute = recompute;
+      training.optimizer_parallel = optimizer;
+      SCOPED_TRACE(fmt::format("recompute {}, optimizer {}", recompute, optimizer));
+      expect_as_on_one_device(training);
+    }
+  }
+}
+
+TEST(ShardedTrainer, RecomputationAndWorkersChangeNoBit) {
+  ShardedTraining training = language_training("llama2-7b", {.data = 2, .model = 2, .sequence_parallel = true});
+  training.shape.micro_batches = 2;
+  training.options.workers = 1;
+  const Trained one = train(training);
+  training.options.workers = 3;
+  EXPECT_TRUE(train(training) == one);
+  training.recompute = "full";
+  EXPECT_TRUE(train(training) == one);
+}
+
+/// Weights of one device, cut: the parts have the bits of the whole.
+TEST(ShardedTrainer, StartsFromThePartsOfOneDevice) {
+  ShardedTraining training = language_training("gpt2-small", {.data = 2, .model = 4, .vocabulary_parallel = true});
+  const auto cut = test::make_trainer(training);
+  training.devices = 1;
+  training.strategies.clear();
+  const auto whole = test::make_trainer(training);
+  EXPECT_TRUE(test::weights_of(*cut) == test::weights_of(*whole));
+}
+
+TEST(ShardedTrainer, GoesOnFromACheckpointBitByBit) {
+  ShardedTraining training = language_training("llama2-7b", {.data = 2, .model = 2});
+  training.options.optimizer.rule = models::Optimizer::adam;
+  const std::string path = testing::TempDir() + "sharded.ckpt";
+  const auto straight = test::make_trainer(training);
+  for (int step = 0; step < 4; ++step) straight->step(false);
+  const auto first = test::make_trainer(training);
+  for (int step = 0; step < 2; ++step) first->step(false);
+  first->save(path);
+  const auto second = test::make_trainer(training);
+  second->load(path);
+  for (int step = 0; step < 2; ++step) second->step(false);
+  EXPECT_TRUE(test::weights_of(*second) == test::weights_of(*straight));
+}
+
+/// Sums in half precision are rounded; what is only moved is not.
+TEST(ShardedTrainer, TimedTypesRoundSumsAlone) {
+  ShardedTraining training = language_training("llama2-7b", {.data = 2, .model = 2});
+  training.precision = models::precision_of(models::Amp::o2);
+  expect_as_on_one_device(training, 2e-2);
+  ShardedTraining moved = perceptron_training(2);
+  moved.strategies = {{"fc1", {.inputs = {{1, 1}, {2, 1}}}}, {"fc2", {.inputs = {{2, 1}, {1, 1}}}}};
+  const Trained exact = train(moved);
+  moved.precision = models::precision_of(models::Amp::o2);
+  test::expect_near(train(moved), exact, 2e-3);  // of gradients alone
+}
+
+/// Another batch than the timed one has collectives of other sizes.
+TEST(ShardedTrainer, ComputesOtherShapesThanTheTimedOne) {
+  ShardedTraining training = language_training("llama2-7b", {.data = 2, .model = 2});
+  models::ModelOptions larger{
+      .name = "llama2-7b", .batch = 8, .sequence = 8, .layers = 2, .hidden = 16, .heads = 4, .vocabulary = 32};
+  const Trained small = train(training);
+  const models::Graph computed = std::exchange(training.network, models::make_model(larger));
+  training.strategies = transformer_strategies(training.network, {.data = 2, .model = 2});
+  EXPECT_TRUE(train(*test::make_trainer(training, &computed)) == small);
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl
