@@ -1,11 +1,16 @@
 #include "study/comm_reuse.hpp"
 
+#include "base/error.hpp"
 #include "study/experiment.hpp"
 
 namespace hcclsim::study {
 
-hccl::CommReuse comm_reuse_on(const LoadedPlatform& platform, std::uint32_t limit) {
-  hccl::CommReuse reuse{.limit = limit};
+std::optional<hccl::CommReuse> comm_reuse_on(const LoadedPlatform& platform, const RunSpec& spec) {
+  if (!spec.comm_reuse.has_value()) return std::nullopt;
+  if (spec.compression.has_value()) {
+    bad_input("unsupported", "--comm-reuse does not know the collectives of --compress yet; leave out one of them");
+  }
+  hccl::CommReuse reuse{.limit = *spec.comm_reuse};
   if (platform.soc.streams > 0) reuse.streams.streams = platform.soc.streams;
   for (Rank rank = 0; rank < platform.cluster.size(); ++rank) {
     reuse.servers.push_back(platform.cluster.npu(rank).server);

@@ -175,12 +175,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.network = spec.network;
   training.fold = spec.fold;
   if (spec.hbm_contention) share_hbm(spec);
-  if (spec.comm_reuse.has_value()) {
-    if (spec.compression.has_value()) {
-      bad_input("unsupported", "--comm-reuse does not know the collectives of --compress yet; leave out one of them");
-    }
-    training.comm_reuse = comm_reuse_on(*this, *spec.comm_reuse);
-  }
+  training.comm_reuse = comm_reuse_on(*this, spec);
   mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
   failures = spec.failures;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {

@@ -52,8 +52,13 @@ std::string check_line(const study::PlanDocument& document) {
 void show_plan(const PlanCommand& command) {
   const study::PlanDocument shown = document(command, 0);
   if (command.format == "json") {
-    print(json_of(shown) + '\n');
-    if (shown.comm_reuse.has_value()) print_apart(comm_reuse_text(*shown.comm_reuse));
+    if (!shown.comm_reuse.has_value()) {
+      print(json_of(shown) + '\n');
+    } else {
+      Json json = Json::parse(json_of(shown));
+      json["comm_reuse"] = comm_reuse_json(*shown.comm_reuse);
+      print(json.dump(1) + '\n');
+    }
     return;
   }
   std::string text = shown.comm_reuse.has_value() ? comm_reuse_text(*shown.comm_reuse) : "";
