@@ -12,6 +12,7 @@
 #include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/common.hpp"
+#include "cli/options/ps_options.hpp"
 #include "cli/options/strategy_search_options.hpp"
 
 namespace hcclsim::cli {
@@ -59,15 +60,19 @@ void add_search_options(Command& command, SearchOptions& options) {
   refuse_foreign_options(of_run, contradictory, "search chooses how samples, layers and operators are spread");
   for (const auto& option : of_run) {
     if (option->group() == numerics_group) option->refuse("search simulates times; give it to `hcclsim run`");
+    if (option->group() == "MindSpore's set_auto_parallel_context") {
+      option->refuse("search chooses how a step is spread; give it to `hcclsim run`");
+    }
+    if (option->group() == ps_group) option->refuse("search looks for plans without servers");
   }
+  command.remove(command.get("--mode"));  // whether there are servers
   command.begin_group(std::string(searching));
   command
       .add("--mode",
            one_of({"plan", "recursive_programming", "sharding_propagation", "dynamic_programming", "exact"},
                   [&options](const std::string& word) { options.mode = word; }),
            "plan: data, model and pipeline parallelism, micro-batches, recomputing and shared parameters, by "
-           "simulation; "
-           "the others: how every operator is cut, by MindSpore's searches and an exact one with their costs")
+           "simulation; the others: how every operator is cut, by MindSpore's searches and an exact one with their costs")
       .with_default("plan");
   command.add("--database", read_file(options.database),
               "SQLite file that keeps what was found; the same command goes on there, 'hcclsim sweep' shows it");
@@ -89,7 +94,6 @@ void finish_search_options(Command& command, SearchOptions& options) {
   const std::optional<study::StrategySearchMode> mode = study::strategy_search_mode(options.mode);
   check_strategy_search_options(command, mode.has_value(), mode.value_or(options.strategies.mode));
   options.strategies.mode = mode.value_or(options.strategies.mode);
-  if (options.run.ps.enabled) bad_input("option", "--mode ps: search looks for plans without servers");
 }
 
 study::PlanSpace plan_space(const Command& command, const RunOptions& run, Rank npus, std::uint32_t npus_of_server) {

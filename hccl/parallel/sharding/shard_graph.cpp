@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/error.hpp"
@@ -128,12 +129,21 @@ class Sharder {
 
   // Families and values. -----------------------------------------------------------------------------------------
 
-  models::Group group_of(DeviceGroups groups) {
+  /// The groups of devices that differ in axes of a matrix, counted from the right; none if there is only one device in
+  /// each.
+  models::Group group_along(const DeviceMatrix& matrix, std::vector<std::uint32_t> axes) {
+    std::erase_if(axes, [&](std::uint32_t axis) { return matrix.size_from_right(axis) == 1; });
+    if (axes.empty()) return {};
+    for (std::uint32_t& axis : axes) axis = static_cast<std::uint32_t>(matrix.sizes.size()) - 1 - axis;
+    std::ranges::sort(axes);
+    const auto [known, is_new] = groups_.try_emplace({matrix.sizes, axes});
+    if (!is_new) return known->second;
+    DeviceGroups groups = matrix.groups(axes);
     const auto ranks = static_cast<std::uint32_t>(groups.front().size());
     const auto found = std::ranges::find(result_.families, groups);
-    const auto family = static_cast<std::uint32_t>(found - result_.families.begin());
+    known->second = {.family = static_cast<std::uint32_t>(found - result_.families.begin()), .ranks = ranks};
     if (found == result_.families.end()) result_.families.push_back(std::move(groups));
-    return {.family = family, .ranks = ranks};
+    return known->second;
   }
 
   /// The group of an operator that needs to know which part a device has: its ranks are in the order of the parts.
@@ -142,15 +152,12 @@ class Sharder {
     for (const std::string_view name : dimensions) {
       const std::size_t number = sharding.signature.find(name);
       if (number == sharding.axes.size()) continue;
-      for (const std::uint32_t axis : sharding.axes[number]) {
-        if (sharding.matrix.size_from_right(axis) > 1) axes.push_back(axis);
-      }
+      axes.insert(axes.end(), sharding.axes[number].begin(), sharding.axes[number].end());
     }
-    if (axes.empty()) return {};
     if (!std::ranges::is_sorted(axes, std::greater<>()) && dimensions.size() == 1) {
       bad_input("strategy", "{} must be cut along axes of the devices from the left to the right", dimensions.front());
     }
-    return group_of(sharding.groups(axes));
+    return group_along(sharding.matrix, std::move(axes));
   }
 
   [[nodiscard]] std::uint32_t number_of(Value value) const { return first_value_[value.op] + value.output; }
@@ -198,7 +205,7 @@ class Sharder {
     const std::uint32_t axis = kind == OperatorKind::all_to_all ? step.split_dim : step.dim;
     made.axis = axis_without_ones(step.before, step.after, axis);
     made.joined_axis = axis_without_ones(step.before, step.after, step.concat_dim);
-    made.group = group_of(step.groups());
+    made.group = group_along(step.devices, {step.axis});
     made.recompute = again;
     return add(std::move(made), {});
   }
@@ -302,6 +309,7 @@ class Sharder {
     op.kv_heads /= std::min(op.kv_heads, sharding.cut("heads"));
     op.group = group_of_parts(sharding, rule_of(op.kind)->group);
     if (op.kind == OperatorKind::loss || op.kind == OperatorKind::binary_loss) adapt_loss(op, sharding);
+    if (op.kind == OperatorKind::route) op.loss_parts.push_back({{}, 1.0 / static_cast<double>(result_.devices)});
   }
 
   /// Devices with the same rows of all classes compute the same loss.
@@ -376,8 +384,18 @@ class Sharder {
     parameter.shape = local.sizes();
     parameter.elements = local.elements();
     parameter.original = index;
-    DeviceGroups copies = layout.replicas();
-    if (copies.front().size() > 1) result_.mirrors[index] = group_of(std::move(copies)).family;
+    const models::Group copies = group_along(layout.devices, axes_of_copies(layout));
+    if (copies.ranks > 1) result_.mirrors[index] = copies.family;
+  }
+
+  /// Axes of the devices that do not cut a tensor.
+  [[nodiscard]] static std::vector<std::uint32_t> axes_of_copies(const TensorLayout& layout) {
+    std::vector<std::uint32_t> axes(layout.devices.sizes.size());
+    std::iota(axes.begin(), axes.end(), 0U);
+    for (const std::vector<std::uint32_t>& cut : layout.map) {
+      for (const std::uint32_t axis : cut) std::erase(axes, axis);
+    }
+    return axes;
   }
 
   void own_parameters(const std::vector<std::uint32_t>& parameters, OperatorId id, OperatorId own) {
@@ -389,7 +407,7 @@ class Sharder {
   /// Adds up what an operator left.
   Value sum(const Operator& op, OperatorId own, const OperatorSharding& sharding) {
     if (sharding.partial.empty()) return own;
-    const models::Group group = group_of(sharding.groups(sharding.partial));
+    const models::Group group = group_along(sharding.matrix, sharding.partial);
     const Shape left = shape_of(own);
     if (!sharding.scattered.has_value()) {
       Operator made = between(op, "all_reduce", OperatorKind::all_reduce, own, left);
@@ -433,6 +451,8 @@ class Sharder {
   std::vector<std::uint32_t> first_value_;
   std::vector<Held> held_;  // of values of the whole graph
   std::map<std::pair<std::uint32_t, std::string>, Value> redistributed_;
+  std::map<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>, models::Group>
+      groups_;                                  // by the sizes of a matrix and its axes from the left
   std::map<std::string, std::uint32_t> names_;  // how often each has been given
   ShardedGraph result_;
 };
