@@ -83,6 +83,7 @@ int run_command(int argc, char** argv) {
     add_plan_command(app);
     add_context_command(app);
     add_tune_command(app);
+    add_search_command(app);
     add_sweep_command(app);
     add_job_command(app);
     add_platform_command(app);

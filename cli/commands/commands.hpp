@@ -20,6 +20,8 @@ void add_context_command(Command& app);
 /// `tune`: the best gradient split of a training step, with its proof, what others would do, and both confirmed by
 /// simulation.
 void add_tune_command(Command& app);
+/// `search`: ways to spread a step over NPUs that no other beats in time and memory.
+void add_search_command(Command& app);
 /// `job`: an MSJob of the MindSpore operator for Kubernetes, from its creation to its end.
 void add_job_command(Command& app);
 /// `calibrate`: link speeds of a platform fitted to measured communication times.

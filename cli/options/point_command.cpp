@@ -16,6 +16,7 @@
 #include "cli/print/job/job_report.hpp"
 #include "cli/print/ps_report.hpp"
 #include "cli/print/run_report.hpp"
+#include "study/plan_search/plan_search.hpp"
 #include "study/ps/ps.hpp"
 #include "study/run/numerics.hpp"
 #include "study/run/run.hpp"
@@ -84,6 +85,31 @@ class RunPoint : public PointCommand {
   RunOptions values_;
 };
 
+/// Two figures of a run: its memory, and the bound of its step (study::estimate_command) or the step itself, simulated
+/// (study::step_command).
+class StepPoint : public PointCommand {
+ public:
+  explicit StepPoint(const std::string& name) : PointCommand(name) { add_run_options(options(), values_); }
+  [[nodiscard]] const std::string& platform() const override { return values_.platform; }
+  [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
+    return values_.spec.platform.edits;
+  }
+
+  [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
+    finish_run_options(options(), values_);
+    use_routing(values_.spec.platform, cluster);
+    study::Experiment experiment(values_.spec, cluster);
+    const auto peak = static_cast<double>(study::hbm_peak(experiment));
+    if (name() == study::step_command) {
+      return {"{}", {{"step_time_s", study::simulated_step(experiment)}, {"hbm_peak_bytes", peak}}};
+    }
+    return {"{}", {{"time_s", study::step_bound(experiment)}, {"hbm_peak_bytes", peak}}};
+  }
+
+ private:
+  RunOptions values_;
+};
+
 class CollectivePoint : public PointCommand {
  public:
   CollectivePoint() : PointCommand("collective", "OP") { add_collective_options(options(), values_); }
@@ -144,6 +170,7 @@ std::unique_ptr<PointCommand> PointCommand::make(const std::string& name) {
   if (name == "run") return std::make_unique<RunPoint>();
   if (name == "collective") return std::make_unique<CollectivePoint>();
   if (name == "job") return std::make_unique<JobPoint>();
+  if (name == study::estimate_command || name == study::step_command) return std::make_unique<StepPoint>(name);
   bad_input("option", "'{}' cannot be swept; commands that can: {}", name, fmt::join(swept_commands, ", "));
 }
 

@@ -14,7 +14,7 @@
 #include "study/sweep/point.hpp"
 
 /// A command whose options a sweep varies: `run`, `collective` or `job`, with its own parser, so that a point means
-/// exactly what the command line with the same options means.
+/// exactly what the command line with the same options means. Estimates of a run (study/plan_search) take its options.
 namespace hcclsim::cli {
 
 class PointCommand {

@@ -24,7 +24,7 @@ using FixedParts = std::function<std::optional<DimensionParts>(OperatorId)>;
 SearchCost redistribution_cost(const TensorLayout& from, const TensorLayout& to, DataType type, bool kept,
                                const SearchOptions& options) {
   const RedistributionCost cost =
-      cost_of(redistribute(from, to, options.enable_alltoall), {.element = size_of(type)});
+      cost_of(redistribute(from, to, {.all_to_all = options.enable_alltoall}), {.element = size_of(type)});
   const double forward = practical_bytes(cost.forward, options);
   const double all = forward + practical_bytes(cost.backward, options);
   return {.computation = cost.computation,
@@ -152,9 +152,7 @@ class CostGraphBuilder {
   }
 
   /// Whether every device has the same part.
-  [[nodiscard]] bool same(const TensorLayout& a, const TensorLayout& b) const {
-    return redistribute(a, b, options_.enable_alltoall).empty();
-  }
+  [[nodiscard]] bool same(const TensorLayout& a, const TensorLayout& b) const { return redistribute(a, b, {}).empty(); }
 
   const Graph& graph_;
   const SearchOptions& options_;

@@ -48,7 +48,8 @@ using Choice = std::vector<std::uint32_t>;
 
 /// The input of the network is cut by samples over as many devices as divide them. `fixed`: the only candidate of an
 /// operator, by its number, where there is one. Throws Error(bad_input, "search") if it cannot be its strategy.
-[[nodiscard]] CostGraph make_cost_graph(const models::Graph& graph, const SearchOptions& options,
-                                        const std::function<std::optional<DimensionParts>(models::OperatorId)>& fixed = {});
+[[nodiscard]] CostGraph make_cost_graph(
+    const models::Graph& graph, const SearchOptions& options,
+    const std::function<std::optional<DimensionParts>(models::OperatorId)>& fixed = {});
 
 }  // namespace hcclsim::hccl

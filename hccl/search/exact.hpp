@@ -6,10 +6,10 @@
 
 #include "hccl/search/cost_graph.hpp"
 
-/// The best choice there is, as a judge of the searches. Operators are decided in forward order; what is behind does not
-/// depend on what is before but for the candidates of operators with an edge over the border. So of all choices that
-/// have those alike only the best is kept, or, when memory is limited, those that no other one beats in cost and in
-/// memory. Chains and networks whose branches join again have narrow borders.
+/// The best choice there is, as a judge of the searches. Operators are decided in forward order; what is behind does
+/// not depend on what is before but for the candidates of operators with an edge over the border. So of all choices
+/// that have those alike only the best is kept, or, when memory is limited, those that no other one beats in cost and
+/// in memory. Chains and networks whose branches join again have narrow borders.
 ///
 /// A bound is proven with the result: where a border is wider than is allowed, the choices with the least hope are
 /// dropped, and what the best of them could have come to, with the least that each operator and edge behind can cost,
@@ -25,7 +25,7 @@ struct ExactResult {
   Choice choice;
   double cost = 0;
   double memory = 0;
-  double bound = 0;  ///< no choice that fits costs less
+  double bound = 0;            ///< no choice that fits costs less
   std::uint64_t examined = 0;  ///< partial choices
 
   /// Whether there is none better.

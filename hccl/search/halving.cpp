@@ -18,9 +18,7 @@ bool is_even(std::uint32_t size) { return size >= 2 && size % 2 == 0; }
 /// Cuts of an operator that cuts its input and its output alike.
 Halving along(std::size_t axis) { return {.name = axis_names.at(axis), .first = axis, .second = {}, .output = axis}; }
 
-Halving rows_halving() {
-  return {.name = "i", .first = nchw_height, .second = {}, .output = nchw_height};
-}
+Halving rows_halving() { return {.name = "i", .first = nchw_height, .second = {}, .output = nchw_height}; }
 Halving columns_halving() { return {.name = "j", .first = {}, .second = nchw_width, .output = nchw_width}; }
 Halving inner_halving() { return {.name = "k", .first = nchw_width, .second = nchw_height, .output = {}}; }
 

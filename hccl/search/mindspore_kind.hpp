@@ -6,8 +6,9 @@
 
 #include "models/graph.hpp"
 
-/// MindSpore searches over its own operators, which are finer than those of our networks: a linear operator is a MatMul and
-/// a BiasAdd, an attention two BatchMatMuls with a Softmax between them. Here is which of them each of ours stands for.
+/// MindSpore searches over its own operators, which are finer than those of our networks: a linear operator is a MatMul
+/// and a BiasAdd, an attention two BatchMatMuls with a Softmax between them. Here is which of them each of ours stands
+/// for.
 namespace hcclsim::hccl {
 
 /// Kinds of MindSpore's operators that the recursive search tells apart.

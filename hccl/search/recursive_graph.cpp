@@ -17,7 +17,8 @@ using models::OperatorId;
 template <typename Sizes>
 RecursiveTensor aligned(const Sizes& sizes, std::size_t rank) {
   RecursiveTensor tensor;
-  for (std::size_t axis = 0; axis < std::min<std::size_t>(rank, 4); ++axis) tensor.shape.at(4 - rank + axis) = sizes(axis);
+  for (std::size_t axis = 0; axis < std::min<std::size_t>(rank, 4); ++axis)
+    tensor.shape.at(4 - rank + axis) = sizes(axis);
   return tensor;
 }
 

@@ -7,11 +7,11 @@
 namespace hcclsim::hccl {
 
 struct SearchCost {
-  double computation = 0;  ///< bytes that are computed on
-  double forward = 0;  ///< bytes sent in the forward pass
-  double communication = 0;  ///< bytes sent in a step
+  double computation = 0;            ///< bytes that are computed on
+  double forward = 0;                ///< bytes sent in the forward pass
+  double communication = 0;          ///< bytes sent in a step
   double partial_communication = 0;  ///< of those, what is not hidden: γ of what parameters send, all of the rest
-  double memory = 0;  ///< bytes kept for the backward pass
+  double memory = 0;                 ///< bytes kept for the backward pass
 
   SearchCost& operator+=(const SearchCost& other);
   bool operator==(const SearchCost&) const = default;

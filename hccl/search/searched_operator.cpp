@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -53,8 +54,8 @@ std::vector<std::uint32_t> sizes_of(OperatorKind kind, const Signature& signatur
 Kept kept_of(OperatorKind kind) {
   using enum OperatorKind;
   constexpr std::array outputs{relu, relu6, tanh};
-  constexpr std::array inputs{convolution, linear, batch_norm, max_pool,      average_pool, gelu, swiglu, layer_norm,
-                              rms_norm,    token_embedding, attention, factorization, loss, binary_loss};
+  constexpr std::array inputs{convolution, linear,   batch_norm,      max_pool,  average_pool,  gelu, swiglu,
+                              layer_norm,  rms_norm, token_embedding, attention, factorization, loss, binary_loss};
   if (std::ranges::find(outputs, kind) != outputs.end()) return Kept::output;
   return std::ranges::find(inputs, kind) != inputs.end() ? Kept::inputs : Kept::nothing;
 }
@@ -94,8 +95,14 @@ std::vector<SearchedOperator> searched_operators(const Graph& graph) {
       bad_input("unsupported", "{}: a strategy search takes a network before it is cut, without '{}'", op.name,
                 models::name_of(op.kind));
     }
-    SearchedOperator searched{.id = id, .kind = op.kind, .signature = {}, .sizes = {}, .inputs = {}, .parameters = {},
-                              .outputs = {}, .kept = kept_of(op.kind)};
+    SearchedOperator searched{.id = id,
+                              .kind = op.kind,
+                              .signature = {},
+                              .sizes = {},
+                              .inputs = {},
+                              .parameters = {},
+                              .outputs = {},
+                              .kept = kept_of(op.kind)};
     searched.signature = op.kind == OperatorKind::input ? input_signature(whole) : whole.signature(id);
     searched.sizes = sizes_of(op.kind, searched.signature);
     for (std::size_t i = 0; i < searched.signature.inputs.size(); ++i) {
@@ -146,14 +153,19 @@ TensorLayout layout_of(const TensorAxes& axes, const DimensionParts& parts, Rank
 }
 
 OperatorStrategy strategy_of(const SearchedOperator& op, const DimensionParts& parts) {
-  OperatorStrategy strategy;
-  const auto append = [&](const std::vector<SearchedTensor>& tensors) {
-    for (const SearchedTensor& tensor : tensors) strategy.inputs.push_back(cuts_of(tensor.axes, parts));
-  };
-  if (op.signature.parameters_first) append(op.parameters);
-  append(op.inputs);
-  if (!op.signature.parameters_first) append(op.parameters);
-  return strategy;
+  std::map<std::string_view, std::uint32_t> cuts;
+  for (std::size_t i = 0; i < parts.size(); ++i) cuts[op.signature.dimensions[i].name] = parts[i];
+  return strategy_of(op.signature, cuts);
+}
+
+DimensionParts parts_of(const OperatorSharding& sharding) {
+  DimensionParts parts;
+  for (const std::vector<std::uint32_t>& axes : sharding.axes) {
+    std::uint32_t product = 1;
+    for (const std::uint32_t axis : axes) product *= sharding.matrix.size_from_right(axis);
+    parts.push_back(product);
+  }
+  return parts;
 }
 
 }  // namespace hcclsim::hccl

@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "hccl/parallel/layout/tensor_layout.hpp"
+#include "hccl/parallel/sharding/operator_sharding.hpp"
 #include "hccl/parallel/sharding/signature.hpp"
 #include "hccl/parallel/sharding/strategy.hpp"
 #include "models/graph.hpp"
 
-/// An operator as the searches see it: the dimensions of its computation (hccl/parallel/sharding/signature.hpp), and into
-/// how many parts each may be cut. The searches cut less than the rules of operators allow: height and width of images
-/// stay whole, and so do the classes of a loss and the positions of an attention, whose exchange their costs do not
-/// know. Rows of sequences are one axis, as in MindSpore: positions are only cut where every sequence is a part of its
-/// own already.
+/// An operator as the searches see it: the dimensions of its computation (hccl/parallel/sharding/signature.hpp), and
+/// into how many parts each may be cut. The searches cut less than the rules of operators allow: height and width of
+/// images stay whole, and so do the classes of a loss and the positions of an attention, whose exchange their costs do
+/// not know. Rows of sequences are one axis, as in MindSpore: positions are only cut where every sequence is a part of
+/// its own already.
 namespace hcclsim::hccl {
 
 /// Parts of every dimension of a signature.
@@ -33,8 +34,8 @@ struct SearchedOperator {
   models::OperatorId id = 0;
   models::OperatorKind kind{};
   Signature signature;
-  std::vector<std::uint32_t> sizes;     ///< of each dimension: parts must divide it
-  std::vector<SearchedTensor> inputs;   ///< what other operators make
+  std::vector<std::uint32_t> sizes;    ///< of each dimension: parts must divide it
+  std::vector<SearchedTensor> inputs;  ///< what other operators make
   std::vector<SearchedTensor> parameters;
   std::vector<SearchedTensor> outputs;
   Kept kept = Kept::nothing;
@@ -65,5 +66,7 @@ struct SearchedOperator {
 
 /// As a user would write it.
 [[nodiscard]] OperatorStrategy strategy_of(const SearchedOperator& op, const DimensionParts& parts);
+/// What a strategy means.
+[[nodiscard]] DimensionParts parts_of(const OperatorSharding& sharding);
 
 }  // namespace hcclsim::hccl

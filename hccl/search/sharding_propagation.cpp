@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "hccl/search/candidates.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -79,8 +78,10 @@ class Walk {
   /// Once per edge.
   void warn(std::uint32_t edge, std::string_view what) {
     const CostEdge& met = graph_.edges[edge];
-    std::string text = fmt::format("between {} and {}: {}", graph_.nodes[met.from].name, graph_.nodes[met.to].name, what);
-    if (std::ranges::find(result_.warnings, text) == result_.warnings.end()) result_.warnings.push_back(std::move(text));
+    std::string text =
+        fmt::format("between {} and {}: {}", graph_.nodes[met.from].name, graph_.nodes[met.to].name, what);
+    if (std::ranges::find(result_.warnings, text) == result_.warnings.end())
+      result_.warnings.push_back(std::move(text));
   }
 
   const CostGraph& graph_;
@@ -91,35 +92,7 @@ class Walk {
   Propagated result_;
 };
 
-/// Whether cuts of a tensor are those that a user has written, who may take the first two axes of three for one.
-bool is_written(const Cuts& cuts, const Cuts& written) {
-  if (cuts == written) return true;
-  if (cuts.size() != written.size() + 1 || written.empty()) return false;
-  return cuts[0] * cuts[1] == written[0] && std::equal(written.begin() + 1, written.end(), cuts.begin() + 2);
-}
-
 }  // namespace
-
-DimensionParts parts_for(const SearchedOperator& op, const std::string& name, const OperatorStrategy& strategy,
-                         const SearchOptions& options) {
-  SearchOptions any = options;
-  any.fully_use_devices = false;
-  for (const DimensionParts& parts : candidates_of(op, any)) {
-    const std::vector<Cuts> cuts = strategy_of(op, parts).inputs;
-    const std::size_t written = strategy.inputs.size();
-    if (written > cuts.size() + op.signature.further_tensors ||
-        written + op.signature.optional_parameters < cuts.size()) {
-      continue;
-    }
-    bool equal = true;
-    for (std::size_t i = 0; i < std::min(written, cuts.size()); ++i) {
-      equal = equal && is_written(cuts[i], strategy.inputs[i]);
-    }
-    if (equal) return parts;
-  }
-  bad_input("search", "{}: {} is no strategy of this operator on {} devices", name, to_string(strategy),
-            options.devices);
-}
 
 Propagated propagate(const CostGraph& graph, const std::vector<std::optional<std::uint32_t>>& given) {
   std::vector<std::uint32_t> starts;
@@ -137,7 +110,9 @@ Propagated propagate(const CostGraph& graph, const std::vector<std::optional<std
 
 PropagationResult sharding_propagation(const models::Graph& graph, const StrategyMap& given,
                                        const SearchOptions& options) {
+  check(options);
   const std::vector<SearchedOperator> operators = searched_operators(graph);
+  const WholeGraph whole(graph);
   std::vector<std::optional<DimensionParts>> fixed(operators.size());
   for (const auto& [name, strategy] : given) {
     const auto found = std::ranges::find(graph.operators, name, &models::Operator::name);
@@ -145,7 +120,7 @@ PropagationResult sharding_propagation(const models::Graph& graph, const Strateg
       bad_input("search", "'{}': {} has no operator of this name that can have a strategy", name, graph.title);
     }
     const auto id = static_cast<std::size_t>(found - graph.operators.begin());
-    fixed[id] = parts_for(operators[id], name, strategy, options);
+    fixed[id] = parts_of(shard_operator(whole, static_cast<models::OperatorId>(id), &strategy, options.devices));
   }
   const CostGraph costs = make_cost_graph(graph, options, [&](models::OperatorId id) { return fixed[id]; });
   std::vector<std::optional<std::uint32_t>> settled(costs.nodes.size());

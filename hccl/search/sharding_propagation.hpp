@@ -11,8 +11,8 @@
 /// MindSpore's propagation: strategies that a user gives to a few operators spread to all others. From every operator
 /// that has one, in order of their names, a breadth-first walk goes to its neighbours, those behind it first. A
 /// neighbour without a strategy takes, among its candidates, one that needs no communication on the edge to it; of
-/// several the one with the least computation there, then the least forward communication of its own, then the first. If
-/// there is none, the one with the least communication is taken, with a warning. Operators that nobody reaches take
+/// several the one with the least computation there, then the least forward communication of its own, then the first.
+/// If there is none, the one with the least communication is taken, with a warning. Operators that nobody reaches take
 /// their first candidate.
 ///
 /// A walk goes through shared parameters too; a last pass makes their users agree, those with a strategy of the user
@@ -26,8 +26,8 @@ struct PropagationResult {
 };
 
 /// `given`: strategies of operators by name. Throws Error(bad_input, "search") without one, for a name that the network
-/// does not have, for a strategy that the operator cannot have, and where given strategies cut a shared parameter
-/// differently.
+/// does not have, for cuts that the searches do not make, and where given strategies cut a shared parameter
+/// differently; "strategy" for one that the operator cannot have.
 [[nodiscard]] PropagationResult sharding_propagation(const models::Graph& graph, const StrategyMap& given,
                                                      const SearchOptions& options);
 
@@ -38,10 +38,5 @@ struct Propagated {
   std::uint64_t candidates = 0;
 };
 [[nodiscard]] Propagated propagate(const CostGraph& graph, const std::vector<std::optional<std::uint32_t>>& given);
-
-/// Parts of the dimensions for which an operator has this strategy: cuts of all its tensors, with rows of sequences as
-/// one axis or two; those that may be left out follow. Throws Error(bad_input, "search") if there are none.
-[[nodiscard]] DimensionParts parts_for(const SearchedOperator& op, const std::string& name,
-                                       const OperatorStrategy& strategy, const SearchOptions& options);
 
 }  // namespace hcclsim::hccl

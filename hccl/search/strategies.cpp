@@ -123,12 +123,12 @@ std::uint64_t parts_of_parameter(const User& user, const DimensionParts& parts) 
 }
 
 /// The strategy nearest to `now` that cuts the parameter by `layout`.
-std::optional<DimensionParts> nearest(const SearchedOperator& op, const TensorAxes& parameter, const DimensionParts& now,
-                                      const TensorLayout& layout, Rank devices) {
+std::optional<DimensionParts> nearest(const SearchedOperator& op, const TensorAxes& parameter,
+                                      const DimensionParts& now, const TensorLayout& layout, Rank devices) {
   std::optional<DimensionParts> best;
   std::pair<std::ptrdiff_t, std::uint64_t> best_rank;
   for (DimensionParts& parts : all_strategies(op, devices)) {
-    if (!redistribute(layout, layout_of(parameter, parts, devices), false).empty()) continue;
+    if (!redistribute(layout, layout_of(parameter, parts, devices), {}).empty()) continue;
     std::ptrdiff_t equal = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) equal += parts[i] == now[i] ? 1 : 0;
     const std::pair rank{equal, devices_used(parts)};
@@ -145,7 +145,7 @@ bool take_layout(const std::vector<SearchedOperator>& operators, const std::vect
                  std::vector<DimensionParts>& parts) {
   std::vector<DimensionParts> taken;
   for (const User& user : users) {
-    if (redistribute(layout, layout_of(*user.axes, parts[user.id], devices), false).empty()) {
+    if (redistribute(layout, layout_of(*user.axes, parts[user.id], devices), {}).empty()) {
       taken.push_back(parts[user.id]);
       continue;
     }

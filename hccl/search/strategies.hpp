@@ -17,8 +17,8 @@ struct NetworkStrategies {
 
 /// Gives parts to operators that have none: layouts spread from neighbours that are decided, first those over all
 /// devices, then over half of them, and so on; each time from what an operator reads to the operator as long as there
-/// is one, then from what reads it. An axis whose cut the operator cannot have stays whole. What nobody reaches cuts its
-/// samples over as many devices as divide them.
+/// is one, then from what reads it. An axis whose cut the operator cannot have stays whole. What nobody reaches cuts
+/// its samples over as many devices as divide them.
 void follow_neighbours(const models::Graph& graph, const std::vector<SearchedOperator>& operators, Rank devices,
                        std::vector<std::optional<DimensionParts>>& parts);
 

@@ -15,13 +15,6 @@
 namespace hcclsim::study {
 namespace {
 
-/// Processors that this process may use.
-std::uint32_t processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&set)) : 1;
-}
-
 std::size_t count_of(const std::vector<StoredPoint>& points, PointStatus status) {
   const auto has_it = [&](const StoredPoint& point) { return point.status == status; };
   return static_cast<std::size_t>(std::count_if(points.begin(), points.end(), has_it));
@@ -58,6 +51,12 @@ ino_t file_number(const std::string& path) {
 }
 
 }  // namespace
+
+std::uint32_t processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&set)) : 1;
+}
 
 std::vector<std::string> ids_of(const std::vector<Point>& points) {
   std::vector<std::string> ids;

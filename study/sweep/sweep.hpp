@@ -32,6 +32,9 @@ struct SweepReport {
   [[nodiscard]] std::size_t left() const { return points.size() - done - failed; }
 };
 
+/// Processors that this process may use.
+[[nodiscard]] std::uint32_t processors();
+
 [[nodiscard]] SweepReport report_of(SweepStore& store, const std::vector<Point>& points, std::uint64_t computed);
 
 /// Computes those points that the database has not yet; `stop` and `progress` as RunnerOptions has them. Throws

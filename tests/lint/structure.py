@@ -16,6 +16,7 @@ FLOORS = [
     ["cli"],
     ["study"],
     ["hccl/training", "hccl/ps"],
+    ["hccl/search"],
     ["hccl/parallel", "hccl/verify"],
     ["hccl/runtime", "hccl/execute"],
     ["hccl/collective", "hccl/check", "hccl/compression"],

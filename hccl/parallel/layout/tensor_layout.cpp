@@ -64,6 +64,12 @@ std::vector<std::uint32_t> TensorLayout::offsets(Rank device) const {
   return offsets;
 }
 
+std::uint32_t TensorLayout::copies() const {
+  std::uint32_t copies = devices.devices();
+  for (std::size_t axis = 0; axis < map.size(); ++axis) copies /= cuts(axis);
+  return copies;
+}
+
 std::vector<std::vector<Rank>> TensorLayout::replicas() const {
   std::vector<std::uint32_t> free(devices.sizes.size());
   std::iota(free.begin(), free.end(), 0U);
@@ -75,7 +81,7 @@ std::vector<std::vector<Rank>> TensorLayout::replicas() const {
 }
 
 TensorLayout replicated(DeviceMatrix devices, models::Shape shape) {
-  std::vector<std::vector<std::uint32_t>> map(shape.rank());
+  TensorMap map(shape.rank());
   return {std::move(devices), std::move(map), std::move(shape)};
 }
 

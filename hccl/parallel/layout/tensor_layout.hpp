@@ -28,11 +28,13 @@ struct DeviceMatrix {
   bool operator==(const DeviceMatrix&) const = default;
 };
 
+/// Of each axis of a tensor, the axes of the matrix that cut it, counted from the right (0 is the last), the one that
+/// varies slowest first; empty: it is not cut.
+using TensorMap = std::vector<std::vector<std::uint32_t>>;
+
 struct TensorLayout {
   DeviceMatrix devices;
-  /// Of each axis of the tensor, the axes of the matrix that cut it, counted from the right (0 is the last), the one
-  /// that varies slowest first; empty: it is not cut.
-  std::vector<std::vector<std::uint32_t>> map;
+  TensorMap map;
   models::Shape shape;  ///< of the whole tensor
 
   /// Parts that an axis of the tensor is cut into.
@@ -41,6 +43,8 @@ struct TensorLayout {
   [[nodiscard]] models::Shape slice_shape() const;
   /// Where the part of a device begins, on each axis.
   [[nodiscard]] std::vector<std::uint32_t> offsets(Rank device) const;
+  /// How many devices hold the same part.
+  [[nodiscard]] std::uint32_t copies() const;
   /// Devices that hold the same part.
   [[nodiscard]] std::vector<std::vector<Rank>> replicas() const;
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "hccl/search/cost_graph.hpp"
@@ -33,10 +34,10 @@ SearchOptions on(Rank devices) {
 TEST(Candidates, UseAllDevicesOrOne) {
   const std::vector<SearchedOperator> operators = searched_operators(two_products());
   SearchOptions options = on(4);
-  EXPECT_THAT(candidates_of(operators[1], options),
-              ElementsAre(DimensionParts{1, 1, 1}, DimensionParts{1, 1, 4}, DimensionParts{1, 2, 2},
-                          DimensionParts{1, 4, 1}, DimensionParts{2, 1, 2}, DimensionParts{2, 2, 1},
-                          DimensionParts{4, 1, 1}));
+  EXPECT_THAT(
+      candidates_of(operators[1], options),
+      ElementsAre(DimensionParts{1, 1, 1}, DimensionParts{1, 1, 4}, DimensionParts{1, 2, 2}, DimensionParts{1, 4, 1},
+                  DimensionParts{2, 1, 2}, DimensionParts{2, 2, 1}, DimensionParts{4, 1, 1}));
   options.fully_use_devices = false;
   EXPECT_EQ(candidates_of(operators[1], options).size(), 10U);  // 2^a · 2^b · 2^c ≤ 4
 }
@@ -62,9 +63,10 @@ TEST(Candidates, KeepRowsOfSequencesAsOneAxis) {
   for (const SearchedOperator& op : operators) {
     const std::optional<std::size_t> positions = op.find("positions");
     for (const DimensionParts& parts : candidates_of(op, on(8))) {
-      if (positions.has_value() && parts[*positions] > 1) EXPECT_EQ(parts[*op.find("batch")], op.sizes[0]);
+      const bool cut = positions.has_value() && parts[*positions] > 1;
+      EXPECT_TRUE(!cut || parts[*op.find("batch")] == op.sizes[0]);
     }
-    if (op.kind == models::OperatorKind::attention) EXPECT_EQ(op.sizes[*op.find("positions")], 1U);
+    EXPECT_TRUE(op.kind != models::OperatorKind::attention || op.sizes[*positions] == 1);
   }
 }
 
@@ -75,7 +77,6 @@ TEST(Candidates, CutAVocabularyAloneOrWithAllOtherDevicesOnSequences) {
   const std::vector<SearchedOperator> operators = searched_operators(graph);
   const SearchedOperator& table = operators[1];
   ASSERT_EQ(table.kind, models::OperatorKind::token_embedding);
-  std::vector<Cuts> tables;
   for (const DimensionParts& parts : candidates_of(table, options)) {
     const std::size_t vocabulary = *table.find("vocabulary");
     if (parts[vocabulary] == 1) continue;
@@ -123,7 +124,8 @@ TEST(OperatorCost, OfLargeMessagesHasABias) {
 TEST(OperatorCost, OfBatchNormSendsItsInputWhereChannelsAreCut) {
   GraphBuilder builder("norm", {8, 4, 2, 2});
   const models::OperatorId norm = builder.batch_norm("bn", GraphBuilder::input());
-  const models::Graph graph = std::move(builder).finish(builder.linear("fc", builder.flatten("flatten", norm), 2, false));
+  const models::Graph graph =
+      std::move(builder).finish(builder.linear("fc", builder.flatten("flatten", norm), 2, false));
   const SearchedOperator op = searched_operators(graph)[1];
   const SearchOptions options = on(2);
   DimensionParts parts(op.sizes.size(), 1);
@@ -163,7 +165,7 @@ TEST(CostGraphs, HaveTheRedistributionOnTheirEdges) {
 }
 
 TEST(CostGraphs, HaveSharedParametersAsNodes) {
-  models::ModelOptions options{.name = "gpt2", .batch = 8};
+  models::ModelOptions options{.name = "gpt2-small", .batch = 8};
   options.layers = 1;
   const models::Graph graph = models::make_model(options);
   const CostGraph costs = make_cost_graph(graph, on(2));
@@ -177,7 +179,8 @@ TEST(CostGraphs, HaveSharedParametersAsNodes) {
 TEST(CostGraphs, LetElementwiseOperatorsFollow) {
   GraphBuilder builder("follow", {16, 32});
   const models::OperatorId first = builder.linear("first", GraphBuilder::input(), 64, false);
-  const models::Graph graph = std::move(builder).finish(builder.linear("second", builder.relu("relu", first), 8, false));
+  const models::Graph graph =
+      std::move(builder).finish(builder.linear("second", builder.relu("relu", first), 8, false));
   SearchOptions options = on(4);
   const auto pairs = [&] {
     const CostGraph costs = make_cost_graph(graph, options);

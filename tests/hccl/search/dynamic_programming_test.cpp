@@ -106,11 +106,14 @@ TEST(DynamicProgramming, DecidesApartWhatDoesNotTouch) {
   SearchOptions options;
   CostGraph apart;
   for (std::uint32_t i = 0; i < 4; ++i) apart.nodes.push_back(random.node(i, 3));
-  EXPECT_EQ(objective(dynamic_programming(apart, options).listed, options), test::least_of_all(apart, options, unlimited));
+  EXPECT_EQ(objective(dynamic_programming(apart, options).listed, options),
+            test::least_of_all(apart, options, unlimited));
   options.training = false;
-  EXPECT_THAT(test::refusal("search", [&] { (void)dynamic_programming(apart, options); }), HasSubstr("leaves 4 operators"));
+  EXPECT_THAT(test::refusal("search", [&] { (void)dynamic_programming(apart, options); }),
+              HasSubstr("leaves 4 operators"));
   const CostGraph chain = random.chain(4, 3);
-  EXPECT_EQ(objective(dynamic_programming(chain, options).listed, options), test::least_of_all(chain, options, unlimited));
+  EXPECT_EQ(objective(dynamic_programming(chain, options).listed, options),
+            test::least_of_all(chain, options, unlimited));
 }
 
 TEST(DynamicProgramming, RefusesWhatDoesNotFitIntoMemory) {

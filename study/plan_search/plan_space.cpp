@@ -1,0 +1,128 @@
+#include "study/plan_search/plan_space.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+std::vector<std::uint32_t> powers_up_to(std::uint32_t most) {
+  std::vector<std::uint32_t> powers;
+  for (std::uint64_t power = 1; power <= most; power *= 2) powers.push_back(static_cast<std::uint32_t>(power));
+  return powers;
+}
+
+template <typename Value>
+std::vector<Value> or_else(const std::vector<Value>& given, std::vector<Value> otherwise) {
+  return given.empty() ? std::move(otherwise) : given;
+}
+
+bool divides(std::uint64_t divisor, std::uint64_t whole) { return divisor > 0 && whole % divisor == 0; }
+
+/// How NPUs and samples are spread.
+struct Spread {
+  std::uint32_t model = 1;
+  std::uint32_t stages = 1;
+  std::uint32_t data = 1;
+};
+
+class Enumeration {
+ public:
+  Enumeration(const PlanSpace& space, const PlannedNetwork& network) : space_(space), network_(network) {}
+
+  std::vector<PlanOptions> all() && {
+    for (const std::uint32_t model : or_else(space_.model, powers_up_to(space_.most_model))) {
+      if (!can_share_operators(model)) continue;
+      for (const std::uint32_t stages : or_else(space_.stages, powers_up_to(space_.npus))) {
+        if (!divides(std::uint64_t{model} * stages, space_.npus) || stages > std::max(network_.layers, 1U)) continue;
+        add_spread({.model = model, .stages = stages, .data = space_.npus / model / stages});
+      }
+    }
+    return std::move(plans_);
+  }
+
+ private:
+  [[nodiscard]] bool can_share_operators(std::uint32_t model) const {
+    if (model == 1) return true;
+    return network_.heads > 0 && divides(model, network_.heads) && divides(model, network_.features);
+  }
+
+  void add_spread(const Spread& spread) {
+    if (!divides(spread.data, space_.global_batch)) return;
+    for (const std::uint32_t chunks :
+         or_else(space_.chunks, powers_up_to(std::max(network_.layers / spread.stages, 1U)))) {
+      if (chunks > 1 && (spread.stages == 1 || chunks * spread.stages > network_.layers)) continue;
+      for (const std::string& recompute : or_else(space_.recompute, {"none", "full"})) {
+        for (const std::string& optimizer : or_else(space_.optimizer, {"off", "zero1", "zero2", "zero3"})) {
+          if (optimizer != "off" && spread.data == 1) continue;
+          add_operator_choices(spread, chunks, recompute, optimizer);
+        }
+      }
+    }
+  }
+
+  /// Between ranks that share operators.
+  void add_operator_choices(const Spread& spread, std::uint32_t chunks, const std::string& recompute,
+                            const std::string& optimizer) {
+    const auto allowed = [&](const std::optional<bool>& asked, bool value, std::uint32_t whole) {
+      return (!asked.has_value() || *asked == value) && (!value || (spread.model > 1 && divides(spread.model, whole)));
+    };
+    for (const bool sequence : {false, true}) {
+      if (!allowed(space_.sequence, sequence, network_.rows)) continue;
+      for (const bool vocabulary : {false, true}) {
+        if (!allowed(space_.vocabulary, vocabulary, network_.vocabulary)) continue;
+        add_sizes(spread,
+                  {{"chunks", chunks > 1 ? fmt::to_string(chunks) : ""},
+                   {"schedule", chunks > 1 ? "1f1b-interleave" : ""},
+                   {"recompute", recompute == "none" ? "" : recompute},
+                   {"optimizer-parallel", optimizer == "off" ? "" : optimizer},
+                   {"sequence-parallel", sequence ? "on" : ""},
+                   {"vocabulary-parallel", vocabulary ? "on" : ""}},
+                  chunks);
+      }
+    }
+  }
+
+  /// `choices` without a value are those that `run` makes by itself.
+  void add_sizes(const Spread& spread, PlanOptions choices, std::uint32_t chunks) {
+    std::erase_if(choices, [](const auto& choice) { return choice.second.empty(); });
+    const std::uint32_t samples = space_.global_batch / spread.data;
+    for (const std::uint32_t size : or_else(space_.micro_batch, powers_up_to(samples))) {
+      if (!divides(size, samples)) continue;
+      const std::uint32_t micro_batches = samples / size;
+      if (spread.stages > 1 && micro_batches < spread.stages) continue;
+      if (chunks > 1 && !divides(spread.stages, micro_batches)) continue;
+      PlanOptions& plan = plans_.emplace_back();
+      plan = {{"npus", fmt::to_string(space_.npus)}, {"global-batch", fmt::to_string(space_.global_batch)}};
+      if (spread.model > 1) plan.emplace_back("model-parallel", fmt::to_string(spread.model));
+      if (spread.stages > 1) plan.emplace_back("stages", fmt::to_string(spread.stages));
+      plan.emplace_back("micro-batch-size", fmt::to_string(size));
+      plan.insert(plan.end(), choices.begin(), choices.end());
+    }
+  }
+
+  const PlanSpace& space_;
+  const PlannedNetwork& network_;
+  std::vector<PlanOptions> plans_;
+};
+
+}  // namespace
+
+std::vector<PlanOptions> plans_of(const PlanSpace& space, const PlannedNetwork& network) {
+  std::vector<PlanOptions> plans = Enumeration(space, network).all();
+  if (plans.empty()) {
+    bad_input(
+        "option",
+        "no plan spreads {} samples over {} NPUs: data x model x stages must be the NPUs, and the samples of a "
+        "replica whole micro-batches, at least as many as stages; give another --global-batch or --npus, or wider "
+        "lists of choices",
+        space.global_batch, space.npus);
+  }
+  return plans;
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/units.hpp"
+
+/// The ways to spread a training step over NPUs: parts of the samples, of the operators and of the layers, the size of
+/// micro-batches, what is computed again and what replicas share.
+namespace hcclsim::study {
+
+/// What there is to spread.
+struct PlannedNetwork {
+  std::uint32_t layers = 0;      ///< that stages can be cut between
+  std::uint32_t heads = 0;       ///< of keys and values, which model parallelism must divide; 0: it cannot be cut
+  std::uint32_t features = 0;    ///< of a row, likewise
+  std::uint32_t vocabulary = 0;  ///< rows of the table of tokens; 0: there is none
+  std::uint32_t rows = 0;        ///< positions of a sample, which sequence parallelism cuts
+};
+
+/// What a search may choose from. Lists that are empty mean everything that is possible.
+struct PlanSpace {
+  Rank npus = 1;
+  std::uint32_t global_batch = 1;  ///< samples of all replicas in a step
+  std::uint32_t most_model = 8;    ///< ranks that share operators at most: those of a server
+  std::vector<std::uint32_t> model{};
+  std::vector<std::uint32_t> stages{};
+  std::vector<std::uint32_t> micro_batch{};  ///< samples
+  std::vector<std::uint32_t> chunks{};       ///< of a stage; more than one: the schedule is interleaved
+  std::vector<std::string> recompute{};
+  std::vector<std::string> optimizer{};  ///< kinds of optimizer parallelism
+  std::optional<bool> sequence{};        ///< sequence parallelism; none: both ways
+  std::optional<bool> vocabulary{};      ///< likewise
+};
+
+/// Options of `run` and their values.
+using PlanOptions = std::vector<std::pair<std::string, std::string>>;
+
+/// All plans of the space that the sizes of the network allow, none twice; those that differ in nothing but the size of
+/// micro-batches follow each other. NPUs = data × model × stages; the samples of a replica are whole micro-batches, of
+/// which a pipeline has at least as many as stages, and an interleaved one a multiple of them. Powers of two are tried
+/// where no list says otherwise. Throws Error(bad_input, "option") if there are none.
+[[nodiscard]] std::vector<PlanOptions> plans_of(const PlanSpace& space, const PlannedNetwork& network);
+
+}  // namespace hcclsim::study
