@@ -10,6 +10,7 @@
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/parallel/pipeline/schedule.hpp"
 #include "hccl/parallel/recompute.hpp"
+#include "hccl/parallel/sharding/strategy.hpp"
 
 /// How a step is spread over ranks and over time, beyond one micro-batch on every NPU.
 namespace hcclsim::study {
@@ -29,8 +30,14 @@ struct OperatorParallel {
   bool vocabulary = false;  ///< they share the table of tokens, the logits and the loss
   bool all_to_all = false;  ///< a cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)
   std::string strategy{};   ///< file of strategies of single operators, which count before all of these; empty: none
+  hccl::StrategyMap found{};  ///< strategies that a search has found, which count before the file
 
-  [[nodiscard]] bool cuts() const { return model > 1 || !strategy.empty(); }
+  std::uint32_t experts =
+      1;                   ///< devices with samples of their own that share the experts of a layer: a divisor of data
+  double expert_skew = 0;  ///< how unevenly dropless experts are used (hccl::ExpertSkew)
+  std::uint64_t expert_seed = 1;
+
+  [[nodiscard]] bool cuts() const { return model > 1 || experts > 1 || !strategy.empty() || !found.empty(); }
 };
 
 struct ParallelSpec {

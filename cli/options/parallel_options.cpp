@@ -31,6 +31,19 @@ void add_operator_options(Command& command, study::OperatorParallel& operators) 
       .add("--vocabulary-parallel", on_off_or_python(operators.vocabulary),
            "These ranks share the table of tokens, the logits and the loss")
       .with_default();
+  command
+      .add("--expert-parallel,--ep", whole_number(operators.experts, 1, most_model_ranks),
+           "Ranks with samples of their own that share the experts of a layer: rows go to their experts by all-to-alls")
+      .with_default();
+  command
+      .add("--moe-imbalance", number(operators.expert_skew, 0, 1000),
+           "How unevenly dropless experts are used: their shares fall as 1 / (1 + S j); 0: evenly, 1: Zipf's law")
+      .value_name("S")
+      .with_default();
+  command
+      .add("--moe-seed", whole_number(operators.expert_seed, 0, UINT64_MAX),
+           "Seed of which experts of a layer are used most")
+      .with_default();
   command.add("--strategy", read_file(operators.strategy),
               "How single operators are cut, before the options above: TOML of patterns such as \"h.*.mlp.c_fc\" = "
               "[[2, 1], [4, 1]], or MindSpore's checkpoint of strategies, JSON or ProtoBuf");
@@ -91,6 +104,7 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
   const char* const spread = parallel.forward_only                  ? "--forward-only"
                              : parallel.shape.stages > 1            ? "--stages"
                              : parallel.operators.model > 1         ? "--model-parallel"
+                             : parallel.operators.experts > 1       ? "--expert-parallel"
                              : !parallel.operators.strategy.empty() ? "--strategy"
                                                                     : "--optimizer-parallel";
   for (const char* const option : of_data_parallelism) {
@@ -233,6 +247,11 @@ void require_effect(const OptionOrigins& origins, const study::RunSpec& spec) {
   for (const char* const option : {"sequence-parallel", "vocabulary-parallel"}) {
     if (parallel.operators.model > 1 || !origins.given(option)) continue;
     bad_input("option", "{} is of ranks that share operators: it needs --model-parallel of 2 or more",
+              origins.name(option));
+  }
+  for (const char* const option : {"moe-imbalance", "moe-seed"}) {
+    if (parallel.operators.experts > 1 || !origins.given(option)) continue;
+    bad_input("option", "{} is of ranks that share experts: it needs --expert-parallel of 2 or more",
               origins.name(option));
   }
   using enum hccl::OptimizerParallelKind;

@@ -12,6 +12,7 @@
 #include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/common.hpp"
+#include "cli/options/ps_options.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -58,7 +59,12 @@ void add_search_options(Command& command, SearchOptions& options) {
   refuse_foreign_options(of_run, contradictory, "search chooses how samples, layers and operators are spread");
   for (const auto& option : of_run) {
     if (option->group() == numerics_group) option->refuse("search simulates times; give it to `hcclsim run`");
+    if (option->group() == "MindSpore's set_auto_parallel_context") {
+      option->refuse("search chooses how a step is spread; give it to `hcclsim run`");
+    }
+    if (option->group() == ps_group) option->refuse("search looks for plans without servers");
   }
+  command.remove(command.get("--mode"));  // whether there are servers
   command.begin_group(std::string(searching));
   command
       .add(
@@ -79,10 +85,7 @@ void add_search_options(Command& command, SearchOptions& options) {
       .with_default();
 }
 
-void finish_search_options(Command& command, SearchOptions& options) {
-  finish_run_options(command, options.run);
-  if (options.run.ps.enabled) bad_input("option", "--mode ps: search looks for plans without servers");
-}
+void finish_search_options(Command& command, SearchOptions& options) { finish_run_options(command, options.run); }
 
 study::PlanSpace plan_space(const Command& command, const RunOptions& run, Rank npus, std::uint32_t npus_of_server) {
   const study::ParallelSpec& parallel = run.spec.parallel;

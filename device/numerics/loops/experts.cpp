@@ -73,7 +73,8 @@ void route_gradient(const Routing& routing, std::span<const float> probabilities
                     std::span<const float> slopes, float loss_scale, std::span<float> logit_gradient) {
   const std::size_t experts = routing.experts;
   const std::size_t of_sequence = routing.sequence * experts;
-  const float share = loss_scale * static_cast<float>(experts) / static_cast<float>(gates.size());
+  const float share =
+      loss_scale * routing.gradient_factor * static_cast<float>(experts) / static_cast<float>(gates.size());
   std::vector<float> use(experts, 0.0F);
   std::vector<float> slope(experts);  // of the probabilities
   for (std::size_t first = 0; first < gates.size(); first += experts) {

@@ -39,11 +39,13 @@ using Numbers = std::span<float>;
 class Route : public Layer {
  public:
   explicit Route(const models::Operator& op)
-      : routing_{.experts = op.shape().channels(),
-                 .top_k = op.top_k,
-                 .normalised = op.normalised,
-                 .sequence = op.sequence,
-                 .balance_weight = op.balance_weight} {}
+      : routing_{
+            .experts = op.shape().channels(),
+            .top_k = op.top_k,
+            .normalised = op.normalised,
+            .sequence = op.sequence,
+            .balance_weight = op.balance_weight,
+            .gradient_factor = op.loss_parts.empty() ? 1 : static_cast<float>(op.loss_parts.front().gradient_factor)} {}
 
   void plan_forward(Planner& planner) override {
     const PlainTensor logits = as_plain(planner, planner.input());

@@ -326,6 +326,7 @@ class Sharder {
     op.kv_heads /= std::min(op.kv_heads, sharding.cut("heads"));
     op.group = divided(group_of_parts(sharding, rule_of(op.kind)->group), sharding.group_size);
     if (op.kind == OperatorKind::loss || op.kind == OperatorKind::binary_loss) adapt_loss(op, sharding);
+    if (op.kind == OperatorKind::route) op.loss_parts.push_back({{}, 1.0 / static_cast<double>(result_.devices)});
   }
 
   /// Devices with the same rows of all classes compute the same loss.

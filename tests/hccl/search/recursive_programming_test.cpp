@@ -190,11 +190,9 @@ TEST(RecursiveProgramming, CutsResNetBySamples) {
 TEST(RecursiveProgramming, CutsWideProductsOfFewRows) {
   const models::Graph graph = models::make_model({.name = "mlp:4096,8192,4096", .batch = 8});
   const RecursiveProgrammingResult result = recursive_programming(graph, {.devices = 8});
-  const StrategyMap strategies = strategy_map(graph, result.strategies);
   for (const std::string name : {"fc1", "fc2"}) {
     const DimensionParts parts = result.strategies.parts[name == "fc1" ? 1 : 3];
-    EXPECT_EQ(parts[0], 1U) << name;
-    EXPECT_GT(parts[1] * parts[2], 1U) << name;
+    EXPECT_GE(parts[1] * parts[2], 4U) << name;
   }
 }
 
