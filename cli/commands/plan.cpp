@@ -169,6 +169,7 @@ void add_plan_command(Command& app) {
   add_command(plan, "show", "Print the tasks of every stage, stream by stream", Count::one, show_plan);
   add_command(plan, "check", "Prove that the step comes to its end", Count::one, check_plan);
   add_command(plan, "diff", "Compare two Plans; status 1 if they differ", Count::several, compare_plans);
+  add_plan_redistribute(plan);
 }
 
 }  // namespace hcclsim::cli

@@ -21,6 +21,7 @@
 #include "cli/options/run_options.hpp"
 #include "cli/print/baseline.hpp"
 #include "cli/print/failure.hpp"
+#include "cli/print/goodput_report.hpp"
 #include "cli/print/iteration.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
@@ -240,7 +241,10 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   regression.write_junit(report);
   // Files appear when all has succeeded, printing included.
   print(rest_of_report(report, options.format));
-  if (options.format == OutputFormat::csv) print_remarks_apart(report.unmodelled, report.notes);
+  if (options.format == OutputFormat::csv) {
+    print_remarks_apart(report.unmodelled, report.notes);
+    if (report.goodput.has_value()) print_apart(goodput_text(*report.goodput, report.npus));
+  }
   if (report.numerics.has_value()) {
     numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.program->title, npus));
   }

@@ -36,7 +36,9 @@ double percent(double fraction) { return fraction * 100; }
 
 /// "-12.3 %" of the step that was simulated first.
 std::string change(Seconds time, Seconds reference) {
-  return fmt::format("{:+.1f} %", percent((time - reference) / reference));
+  constexpr double shown = 0.05;
+  const double part = percent((time - reference) / reference);
+  return std::abs(part) < shown ? "+0.0 %" : fmt::format("{:+.1f} %", part);
 }
 
 std::string head(const RunReport& report) {
@@ -111,7 +113,9 @@ std::string fault_line(const RunReport& report) {
   std::string line = fmt::format("Steps with faults, from the first on: {}{} ms", fmt::join(steps, ", "),
                                  more > 0 ? fmt::format(" and {} more", more) : "");
   if (faults.without.has_value()) {
-    line += fmt::format("; without faults {:.3f} ms, to which a step of those but the first is {}", ms(*faults.without),
+    const bool one = faults.steps.size() == 1;
+    line += fmt::format("; without faults {:.3f} ms{} {}", ms(*faults.without),
+                        one ? ":" : ", to which a step of those but the first is",
                         change(report.step_time(), *faults.without));
   }
   return line + '\n';

@@ -136,7 +136,7 @@ void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint
   for (std::size_t id = 0; id < graph.operators.size(); ++id) {
     Operator& op = graph.operators[id];
     const bool repeats = can_be_repeated(op) || (collectives && is_collective(op));
-    op.recompute = op.layer <= *last && repeats && stays[id];
+    op.recompute = op.recompute || (op.layer <= *last && repeats && stays[id]);
   }
 }
 
