@@ -267,6 +267,22 @@ TEST(ShardGraph, BatchNormOverTheBatch) {
   EXPECT_EQ(sums, (std::vector<std::pair<Phase, std::uint64_t>>{{Phase::forward, 16}, {Phase::backward, 16}}));
 }
 
+TEST(ShardGraph, BatchNormOverGroupsOfTheBatch) {
+  const OperatorStrategy batch{.inputs = {{4, 1, 1, 1}, {1}, {1}}};
+  const auto with = [&](std::uint32_t group_size) {
+    OperatorStrategy strategy = batch;
+    strategy.group_size = group_size;
+    const ShardedGraph sharded = shard_graph(images_network(), {{"bn1", strategy}}, 8);
+    const auto norm = std::ranges::find(sharded.graph.operators, OperatorKind::batch_norm, &Operator::kind);
+    return norm->group.ranks == 1 ? DeviceGroups{} : sharded.families.at(norm->group.family);
+  };
+  EXPECT_EQ(with(0), (DeviceGroups{{0, 2, 4, 6}, {1, 3, 5, 7}}));
+  EXPECT_EQ(with(2), (DeviceGroups{{0, 2}, {4, 6}, {1, 3}, {5, 7}}));
+  EXPECT_EQ(with(1), DeviceGroups{});
+  EXPECT_THAT(test::refusal("strategy", [&] { (void)with(8); }),
+              HasSubstr("bn1: a group_size of 8; it must be a power of two that divides the 4 devices"));
+}
+
 // Four devices have four rows of pixels each: a window of 3 reads one of either neighbour, one of 5 with stride 2 two
 // of the one before and one of the one behind.
 TEST(ShardGraph, PixelsOfNeighbours) {
