@@ -166,10 +166,7 @@ class Preset {
     is_cut_[id] = is_cut_[graph_.operators[id].inputs.front().op];
     const std::uint32_t heads = is_cut_[id] ? sharding_.model : 1;
     const bool exchanges = sharding_.context > 1 && sharding_.context_kind == ContextKind::ulysses;
-    if (!exchanges) {
-      OperatorStrategy strategy = with(id, {{"heads", heads}, {"positions", positions(id, true)}});
-      return strategy;
-    }
+    if (!exchanges) return with(id, {{"heads", heads}, {"positions", positions(id, true)}});
     // Each device gives the heads of its model-parallel part to the devices of its context.
     LayoutStrategy layout{.matrix = {{sharding_.data, sharding_.context, sharding_.model}}, .inputs = {}};
     const std::vector<std::uint32_t> axes =
