@@ -9,6 +9,7 @@
 #include "cli/print/baseline.hpp"
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
+#include "cli/print/comm_reuse_report.hpp"
 #include "cli/print/goodput_report.hpp"
 #include "cli/print/host_report.hpp"
 #include "cli/print/iteration.hpp"
@@ -352,6 +353,7 @@ std::string foot(const RunReport& report) {
   }
   if (!report.timeline.empty()) text += fmt::format("  Timeline: {}", report.timeline);
   text += '\n';
+  if (report.comm_reuse.has_value()) text += comm_reuse_text(*report.comm_reuse);
   if (report.goodput.has_value()) text += goodput_text(*report.goodput, report.npus);
   text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);
