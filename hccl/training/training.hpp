@@ -16,6 +16,7 @@
 #include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan_walk.hpp"
 #include "hccl/parallel/segment.hpp"
 #include "hccl/parallel/start_up.hpp"
 #include "hccl/runtime/bottleneck.hpp"
@@ -121,6 +122,10 @@ struct TimedStep {
 /// The Plan that is carried out, without a simulation.
 [[nodiscard]] Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                                  const device::Soc& soc, const TrainingOptions& options);
+
+/// Its step if neither links nor what is inside collectives took time, beside what hosts do: no simulation of as many
+/// iterations with these options, without skew, has a shorter one.
+[[nodiscard]] PlanWalk ideal_walk(const Plan& plan, const device::TaskCosts& costs, const TrainingOptions& options);
 
 /// Schedules as that Plan has them; what is passed must outlive the maker.
 [[nodiscard]] ScheduleMaker schedule_maker(sim::Cluster& cluster, const device::Soc& soc,

@@ -158,7 +158,7 @@ class Search {
 }  // namespace
 
 PlanEstimate estimate_plan(Experiment& experiment) {
-  PlanEstimate estimate{.bound = hccl::walk(experiment.plan(), experiment.training.iterations).step,
+  PlanEstimate estimate{.bound = hccl::ideal_walk(experiment.plan(), experiment.costs, experiment.training).step,
                         .hbm_peak = experiment.hbm.peak()};
   if (experiment.stages.has_value()) {
     for (const device::HbmAccount& stage : experiment.stages->hbm) {
