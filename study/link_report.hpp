@@ -54,9 +54,10 @@ struct LinkReport {
     /// Of its capacity while it is busy.
     [[nodiscard]] double utilisation_while_busy(Seconds time) const { return busy > 0 ? utilisation * time / busy : 0; }
   };
-  Seconds time = 0;            ///< that is looked at
-  std::size_t intervals = 1;   ///< of equal length, into which it is divided
-  std::size_t links_used = 0;  ///< links that carried something
+  Seconds time = 0;                   ///< that is looked at
+  std::size_t intervals = 1;          ///< of equal length, into which it is divided
+  std::size_t links_used = 0;         ///< links that carried something
+  bool host_copies_left_out = false;  ///< there are copies of batches from the CPU, which are not counted
   std::vector<OfKind> kinds;
   std::vector<OfLink> links;  ///< the busiest over the whole time first
 

@@ -181,9 +181,8 @@ std::string operators_text(const study::OperatorParallel& operators) {
 std::string parallel_head(const RunReport& report) {
   const study::ParallelResult& parallel = *report.parallel;
   const hccl::PipelineShape& shape = parallel.shape;
-  std::string title = report.program->title;
-  if (const std::size_t comma = title.rfind(", stage "); comma != std::string::npos) title.resize(comma);
-  std::string text = fmt::format("{}, {} x {} ({}): ", title, report.npus, report.npu, report.platform);
+  std::string text = fmt::format("{}, {} x {} ({}): ", study::network_title(*report.program), report.npus, report.npu,
+                                 report.platform);
   if (shape.stages > 1) {
     text += fmt::format("{} stages{} x {} replicas, {}", shape.stages,
                         shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : "", parallel.data,

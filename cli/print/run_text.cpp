@@ -36,7 +36,9 @@ double percent(double fraction) { return fraction * 100; }
 
 /// "-12.3 %" of the step that was simulated first.
 std::string change(Seconds time, Seconds reference) {
-  return fmt::format("{:+.1f} %", percent((time - reference) / reference));
+  constexpr double shown = 0.05;  // less is 0
+  const double change = percent((time - reference) / reference);
+  return fmt::format("{:+.1f} %", std::abs(change) < shown ? 0 : change);
 }
 
 std::string head(const RunReport& report) {

@@ -385,6 +385,7 @@ std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs)
     const auto on_end = [&jobs, &steps, &busy, &running, i](std::span<const Seconds> ends) {
       const TrainingJob& job = jobs[i];
       ConcurrentStep& one = steps[i];
+      if (busy == 0) return false;  // a step that was under way when the last job ended
       if (one.steps < job.options.iterations) one.step.iteration_ends.emplace_back(ends.begin(), ends.end());
       if (++one.steps == job.options.iterations) {
         add_figures(one.step, running->runtime(i), job.cluster, job.options);

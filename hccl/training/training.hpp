@@ -150,7 +150,7 @@ struct TrainingJob {
 /// done theirs, so that none is ever alone.
 struct ConcurrentStep {
   TimedStep step;
-  std::uint32_t steps = 0;  ///< that were done, the repeated ones too
+  std::uint32_t steps = 0;  ///< that ended until all jobs had done theirs, the repeated ones too
   std::vector<double>
       carried;  ///< by LinkId: bytes of the last of its own iterations, as they load the links' capacity
 };

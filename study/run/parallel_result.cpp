@@ -172,6 +172,10 @@ Rank printed_rank(const hccl::TrainingOptions& training, std::uint32_t stage) {
   return stage * training.stage_ranks() + training.rank % training.stage_ranks();
 }
 
+std::string network_title(const models::Program& program) {
+  return program.title.substr(0, program.title.rfind(", stage "));
+}
+
 ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedStep& step) {
   const hccl::TrainingOptions& training = experiment.training;
   const bool staged = experiment.stages.has_value();
