@@ -78,15 +78,17 @@ class Walker {
   /// Goes on behind the first step; `writes` are the checkpoints of each role. Returns the mean distance of ends; of
   /// one step its length.
   Seconds mean_step(std::uint32_t steps, const Writes& writes) {
+    // While a checkpoint is written, batches gather that shorten the steps behind it.
+    const bool all_differ = runs_ahead_ && next_write(writes, 0) < steps;
     std::vector<Seconds> before(states_.size(), 0);
     Seconds first = 0;
     for (std::uint32_t step = 0; step < steps;) {
       if (step > 0) {
-        before = ends();
+        std::ranges::transform(states_, before.begin(), &ClassState::end);
         carry_out();
       }
       // What runs ahead does so from the first step on.
-      const bool steady = (step > 0 || !runs_ahead_) && move_together(before);
+      const bool steady = !all_differ && (step > 0 || !runs_ahead_) && move_together(before);
       const Seconds distance = states_.front().end - before.front();
       const bool has_written = write(writes, step);
       if (step == 0) first = latest_end();
@@ -150,11 +152,6 @@ class Walker {
     if (takes) state.taken.push_back(date);
   }
 
-  [[nodiscard]] std::vector<Seconds> ends() const {
-    std::vector<Seconds> ends;
-    for (const ClassState& state : states_) ends.push_back(state.end);
-    return ends;
-  }
   [[nodiscard]] Seconds latest_end() const { return std::ranges::max(states_, {}, &ClassState::end).end; }
 
   /// Whether all classes have moved on by the same time, up to rounding: then further steps take as long.
