@@ -17,7 +17,7 @@
 /// Values as bytes, for another process of this program on this machine: numbers keep all their bits, texts all their
 /// bytes. It takes numbers and enumerations, texts, pairs, tuples, arrays, optionals, vectors, maps, and structs of all
 /// these, which need no word of their own: members of a plain struct are found by the compiler, so that none can be
-/// forgotten. No struct may have a base, private members or more than 14; it fails to compile.
+/// forgotten. No struct may have a base, private members or more than 15; it fails to compile.
 namespace hcclsim {
 namespace codec {
 
