@@ -20,8 +20,8 @@
 #include "cli/terminal/interruption.hpp"
 #include "cli/terminal/progress.hpp"
 #include "models/zoo/zoo.hpp"
-#include "study/on_platform.hpp"
 #include "study/plan_search/planned_network.hpp"
+#include "study/shipped_platforms.hpp"
 #include "study/sweep/sweep.hpp"
 
 namespace hcclsim::cli {
@@ -50,20 +50,6 @@ class TemporaryDatabase {
   std::string folder_;
 };
 
-/// NPUs that take part, and those of the first one's server.
-std::pair<Rank, std::uint32_t> npus_of(const study::RunSpec& spec) {
-  return study::on_cluster(spec.platform, [&](sim::Cluster& cluster) {
-    const Rank npus = spec.npus.value_or(cluster.size());
-    if (npus > cluster.size()) {
-      bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),
-                cluster.size());
-    }
-    std::uint32_t together = 0;
-    for (Rank rank = 0; rank < npus; ++rank) together += cluster.npu(rank).server == cluster.npu(0).server ? 1 : 0;
-    return std::pair(npus, together);
-  });
-}
-
 std::vector<study::Point> runs_of(const Command& command, const study::PlanSpace& space,
                                   const study::PlannedNetwork& network) {
   study::PointNamer namer(sweep_of("run"));
@@ -82,13 +68,13 @@ void search_plans(Command& command, SearchOptions& options) {
   finish_search_options(command, options);
   study::RunSpec& spec = options.run.spec;
   spec.platform.file = options.run.platform;
-  const auto [npus, together] = npus_of(spec);
+  const study::PlannedNpus where = study::planned_npus(spec);
   models::ModelOptions sizes = spec.model;
   sizes.batch = 1;
   const models::Graph graph = models::make_model(sizes);
   PlanSearchReport report{.model = graph.title,
                           .platform = std::filesystem::path(study::find_platform(options.run.platform)).filename(),
-                          .space = plan_space(command, options.run, npus, together),
+                          .space = plan_space(command, options.run, where),
                           .by_bound = options.by_bound};
   const std::vector<study::Point> runs = runs_of(command, report.space, study::planned_network(graph));
   std::optional<TemporaryDatabase> temporary;

@@ -87,11 +87,11 @@ void add_search_options(Command& command, SearchOptions& options) {
 
 void finish_search_options(Command& command, SearchOptions& options) { finish_run_options(command, options.run); }
 
-study::PlanSpace plan_space(const Command& command, const RunOptions& run, Rank npus, std::uint32_t npus_of_server) {
+study::PlanSpace plan_space(const Command& command, const RunOptions& run, const study::PlannedNpus& where) {
   const study::ParallelSpec& parallel = run.spec.parallel;
-  return {.npus = npus,
-          .global_batch = parallel.global_batch.value_or(samples_per_npu * npus),
-          .most_model = npus_of_server,
+  return {.npus = where.npus,
+          .global_batch = parallel.global_batch.value_or(samples_per_npu * where.npus),
+          .most_model = where.of_server,
           .model = number_of(command, "--model-parallel"),
           .stages = number_of(command, "--stages"),
           .micro_batch = number_of(command, "--micro-batch-size"),

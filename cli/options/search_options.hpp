@@ -29,8 +29,8 @@ void finish_search_options(Command& command, SearchOptions& options);
 
 /// The choices that the options of `run` leave: what is given is fixed. Without a number of samples the step has
 /// samples_per_npu for each NPU.
-[[nodiscard]] study::PlanSpace plan_space(const Command& command, const RunOptions& run, Rank npus,
-                                          std::uint32_t npus_of_server);
+[[nodiscard]] study::PlanSpace plan_space(const Command& command, const RunOptions& run,
+                                          const study::PlannedNpus& where);
 inline constexpr std::uint32_t samples_per_npu = 8;
 
 /// The options of `run` that were given and are the same in all plans, as inputs of points.

@@ -186,6 +186,7 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
     one.alone = alone[i];
     one.step = std::move(steps[i].step);
     one.together = step_figures(one.step, rank);
+    one.hbm_contention = experiment.training.hbm_contention;
     one.unmodelled = experiment.unmodelled;
     one.notes = experiment.notes;
   }

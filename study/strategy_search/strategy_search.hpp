@@ -13,12 +13,17 @@
 #include "study/run/spec.hpp"
 #include "study/search/split_search.hpp"
 
-/// How the operators of a run's network are to be cut: a search (hccl/search/) finds strategies by its own cost model, and
-/// the simulation says what they are worth, beside data parallelism and the usual ways to cut a transformer. MindSpore
-/// itself never knows: its cost models count bytes.
+/// How the operators of a run's network are to be cut: a search (hccl/search/) finds strategies by its own cost model,
+/// and the simulation says what they are worth, beside data parallelism and the usual ways to cut a transformer.
+/// MindSpore itself never knows: its cost models count bytes.
 namespace hcclsim::study {
 
-enum class StrategySearchMode : std::uint8_t { recursive_programming, sharding_propagation, dynamic_programming, exact };
+enum class StrategySearchMode : std::uint8_t {
+  recursive_programming,
+  sharding_propagation,
+  dynamic_programming,
+  exact
+};
 
 [[nodiscard]] std::string_view name_of(StrategySearchMode mode);
 /// Throws Error(bad_input, "option").
@@ -50,18 +55,18 @@ struct StrategySearchResult {
   std::string npu;
   Rank npus = 0;
   std::uint32_t stages = 1;
-  Rank devices = 1;            ///< of a stage
-  std::uint64_t samples = 0;   ///< of a micro-batch, over all devices
-  double cost = 0;             ///< of the search's own model
+  Rank devices = 1;           ///< of a stage
+  std::uint64_t samples = 0;  ///< of a micro-batch, over all devices
+  double cost = 0;            ///< of the search's own model
   /// The same strategies by the model of dynamic programming, by which all modes can be compared.
   double dynamic_cost = 0;
   std::optional<double> bound{};  ///< of exact: nothing costs less
   // Of recursive programming: operators of MindSpore.
   std::optional<std::uint32_t> kept{};
   std::optional<std::uint32_t> eliminated{};
-  std::uint64_t candidates = 0;  ///< that were compared, or sums of costs
+  std::uint64_t candidates = 0;                                 ///< that were compared, or sums of costs
   std::vector<std::pair<std::string, std::string>> strategies;  ///< operator and cuts, in forward order
-  std::vector<StrategyTrial> compared;  ///< what was found first
+  std::vector<StrategyTrial> compared;                          ///< what was found first
   std::vector<std::string> notes;
 };
 
