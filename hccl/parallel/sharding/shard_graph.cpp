@@ -40,7 +40,7 @@ Shape folded(const Shape& whole, const Shape& seen, const Shape& part) {
   return Shape(std::move(sizes));
 }
 
-/// A shape without the axes of one element in it and in `other`; `axes` are given their numbers in it.
+/// A shape without the axes that have one element in it and in `other`.
 Shape without_ones(const Shape& shape, const Shape& other) {
   std::vector<std::uint32_t> sizes;
   for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
@@ -49,6 +49,7 @@ Shape without_ones(const Shape& shape, const Shape& other) {
   return Shape(std::move(sizes));
 }
 
+/// The number that an axis has then.
 std::uint32_t axis_without_ones(const Shape& shape, const Shape& other, std::uint32_t axis) {
   std::uint32_t number = 0;
   for (std::size_t before = 0; before < axis; ++before) {
@@ -137,13 +138,30 @@ class Sharder {
     for (std::uint32_t& axis : axes) axis = static_cast<std::uint32_t>(matrix.sizes.size()) - 1 - axis;
     std::ranges::sort(axes);
     const auto [known, is_new] = groups_.try_emplace({matrix.sizes, axes});
-    if (!is_new) return known->second;
-    DeviceGroups groups = matrix.groups(axes);
+    if (is_new) known->second = group_of(matrix.groups(axes));
+    return known->second;
+  }
+
+  models::Group group_of(DeviceGroups groups) {
     const auto ranks = static_cast<std::uint32_t>(groups.front().size());
     const auto found = std::ranges::find(result_.families, groups);
-    known->second = {.family = static_cast<std::uint32_t>(found - result_.families.begin()), .ranks = ranks};
+    const auto family = static_cast<std::uint32_t>(found - result_.families.begin());
     if (found == result_.families.end()) result_.families.push_back(std::move(groups));
-    return known->second;
+    return {.family = family, .ranks = ranks};
+  }
+
+  /// Groups of `size` neighbours in the groups of a family; 0: these themselves.
+  models::Group divided(const models::Group& group, std::uint32_t size) {
+    if (size == 0 || size == group.ranks) return group;
+    if (size == 1) return {};
+    DeviceGroups parts;
+    for (const std::vector<Rank>& whole : result_.families[group.family]) {
+      for (std::size_t begin = 0; begin < whole.size(); begin += size) {
+        parts.emplace_back(whole.begin() + static_cast<std::ptrdiff_t>(begin),
+                           whole.begin() + static_cast<std::ptrdiff_t>(begin + size));
+      }
+    }
+    return group_of(std::move(parts));
   }
 
   /// The group of an operator that needs to know which part a device has: its ranks are in the order of the parts.
@@ -307,7 +325,7 @@ class Sharder {
     if (op.sequence % positions == 0) op.sequence /= positions;
     op.heads /= std::min(op.heads, sharding.cut("heads"));
     op.kv_heads /= std::min(op.kv_heads, sharding.cut("heads"));
-    op.group = group_of_parts(sharding, rule_of(op.kind)->group);
+    op.group = divided(group_of_parts(sharding, rule_of(op.kind)->group), sharding.group_size);
     if (op.kind == OperatorKind::loss || op.kind == OperatorKind::binary_loss) adapt_loss(op, sharding);
     if (op.kind == OperatorKind::route) op.loss_parts.push_back({{}, 1.0 / static_cast<double>(result_.devices)});
   }
