@@ -9,6 +9,7 @@
 #include "cli/print/baseline.hpp"
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
+#include "cli/print/comm_reuse_report.hpp"
 #include "cli/print/goodput_report.hpp"
 #include "cli/print/host_report.hpp"
 #include "cli/print/iteration.hpp"
@@ -36,7 +37,9 @@ double percent(double fraction) { return fraction * 100; }
 
 /// "-12.3 %" of the step that was simulated first.
 std::string change(Seconds time, Seconds reference) {
-  return fmt::format("{:+.1f} %", percent((time - reference) / reference));
+  constexpr double shown = 0.05;  // less is 0
+  const double change = percent((time - reference) / reference);
+  return fmt::format("{:+.1f} %", std::abs(change) < shown ? 0 : change);
 }
 
 std::string head(const RunReport& report) {
@@ -111,7 +114,9 @@ std::string fault_line(const RunReport& report) {
   std::string line = fmt::format("Steps with faults, from the first on: {}{} ms", fmt::join(steps, ", "),
                                  more > 0 ? fmt::format(" and {} more", more) : "");
   if (faults.without.has_value()) {
-    line += fmt::format("; without faults {:.3f} ms, to which a step of those but the first is {}", ms(*faults.without),
+    const bool one = faults.steps.size() == 1;
+    line += fmt::format("; without faults {:.3f} ms{} {}", ms(*faults.without),
+                        one ? ":" : ", to which a step of those but the first is",
                         change(report.step_time(), *faults.without));
   }
   return line + '\n';
@@ -232,7 +237,10 @@ std::string tail_line(const RunReport& report) {
     parts.push_back(fmt::format("checks {:.3f}", ms(view.checks->end - communication_end)));
     communication_end = view.checks->end;
   }
-  parts.push_back(fmt::format("update {:.3f}", ms(view.iteration_end - communication_end)));
+  parts.push_back(fmt::format("update {:.3f}", ms(view.device_end - communication_end)));
+  if (view.iteration_end > view.device_end) {
+    parts.push_back(fmt::format("checkpoint {:.3f}", ms(view.iteration_end - view.device_end)));
+  }
   return fmt::format("Tail (hang-over after bp_end) {:.3f} ms: {}\n", ms(view.iteration_end - view.bp_end),
                      fmt::join(parts, ", "));
 }
@@ -348,6 +356,7 @@ std::string foot(const RunReport& report) {
   }
   if (!report.timeline.empty()) text += fmt::format("  Timeline: {}", report.timeline);
   text += '\n';
+  if (report.comm_reuse.has_value()) text += comm_reuse_text(*report.comm_reuse);
   if (report.goodput.has_value()) text += goodput_text(*report.goodput, report.npus);
   text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);

@@ -32,7 +32,8 @@ struct IterationPoints {
   Seconds bp_end = 0;                     ///< the last kernel of forward and backward ends
   std::vector<sim::Interval> allreduces;  ///< in the order of segments
   std::optional<sim::Interval> overflow_flag{};  ///< of dynamic loss scaling
-  Seconds iteration_end = 0;                     ///< kernels and communication have ended
+  Seconds device_end = 0;                        ///< kernels and communication have ended
+  Seconds iteration_end = 0;                     ///< so has the checkpoint behind them, if there is one
   std::optional<sim::Interval> input{};          ///< from the first to the last work on its batch on the host
   std::optional<sim::Interval> checkpoint{};     ///< written behind it
   /// From the end of the iteration before it to fp_start; none of the first one.
@@ -80,6 +81,7 @@ struct StepView {
   Seconds fp_end = 0;    ///< 0 if there is no forward kernel
   Seconds bp_start = 0;
   Seconds bp_end = 0;
+  Seconds device_end = 0;  ///< of the iteration without its checkpoint
   Seconds iteration_end = 0;
   Seconds computing = 0;      ///< time during which a compute or update stream is busy
   Seconds communicating = 0;  ///< time during which a collective or a message is under way (message_starts.hpp)

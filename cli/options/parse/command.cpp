@@ -130,6 +130,7 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   const auto unexpected = app.remaining(true);
   const auto commands = command_names(command);
   std::string message = error.what();
+  if (message.starts_with(": ")) message.erase(0, 2);  // of an option that --help does not show
   // What follows a command that keeps the rest is not looked at yet.
   if (!unexpected.empty() && !command.get_prefix_command()) {
     const std::string cause = option_without_value(command);
@@ -184,11 +185,11 @@ Option& Option::not_in_files() {
 }
 
 Option& Option::refuse(const std::string& reason) {
-  // With its name: CLI11 gives none to an option that --help does not show.
+  // With its name, and of a kind that CLI11 passes on as it is: it has no name for an option that --help does not show.
   const auto complain = [name = "--" + key(), reason](const std::string& /*given*/) -> std::string {
-    throw CLI::ValidationError(name, reason);
+    throw CLI::ParseError("RefusedOption", name + ": " + reason, CLI::ExitCodes::ValidationError);
   };
-  option_->check(CLI::Validator(complain, ""));
+  option_->transform(CLI::Validator(complain, ""));  // before what looks at its value
   return group("").not_in_files();
 }
 
