@@ -82,26 +82,26 @@ Skew::Skew(SkewOptions options, Rank size) : options_(std::move(options)) {
     bad_input("option", "start is at {} s, must be at 0 or later", options_.start);
   }
   if (!(options_.start_skew >= 0 && std::isfinite(options_.start_skew))) {
-    bad_input("option", "start skew is {} s, must be 0 or more", options_.start_skew);
+    bad_input("option", "--start-skew: {} s, must be 0 or more", options_.start_skew);
   }
   if (!(options_.jitter >= 0 && options_.jitter <= most_jitter(options_.shape))) {
-    bad_input("option", "{} kernel jitter is {}, must be from 0 to {} (relative standard deviation)",
+    bad_input("option", "--jitter: {} kernel jitter is {}, must be from 0 to {} (relative standard deviation)",
               name_of(options_.shape), options_.jitter, most_jitter(options_.shape));
   }
   if (!(options_.speed_spread >= 0 && options_.speed_spread < 1)) {
-    bad_input("option", "speed spread is {}, must be from 0 to below 1", options_.speed_spread);
+    bad_input("option", "--speed-spread: {}, must be from 0 to below 1", options_.speed_spread);
   }
   if (options_.speeds.empty()) return;
-  if (options_.speed_spread > 0) bad_input("option", "speeds are given as a list and as a spread; give one of them");
+  if (options_.speed_spread > 0) bad_input("option", "--speed-factors and --speed-spread: give one of them");
   if (options_.speeds.size() != size) {
-    bad_input("option", "{} speed factors for {} NPUs; give one per NPU", options_.speeds.size(), size);
+    bad_input("option", "--speed-factors: {} factors for {} NPUs; give one per NPU", options_.speeds.size(), size);
   }
   constexpr double lowest_speed = 0.001;
   constexpr double highest_speed = 1000;
   for (std::size_t rank = 0; rank < options_.speeds.size(); ++rank) {
     const double speed = options_.speeds[rank];
     if (!(speed >= lowest_speed && speed <= highest_speed)) {
-      bad_input("option", "speed factor of rank {} is {}, must be from {} to {} (1 is nominal)", rank, speed,
+      bad_input("option", "--speed-factors: that of rank {} is {}, must be from {} to {} (1 is nominal)", rank, speed,
                 lowest_speed, highest_speed);
     }
   }

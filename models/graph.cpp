@@ -181,8 +181,8 @@ const Operator& route_of(const Graph& graph, const Operator& op) {
 std::uint32_t expert_capacity(std::uint64_t tokens, std::uint32_t experts, std::uint32_t top_k, double factor) {
   const double even = static_cast<double>(tokens) * top_k / experts;
   if (!(factor > 0 && factor * even < 0x1p24)) {
-    bad_input("model", "the capacity of experts must be above 0, and give less than {} rows to each, got {}",
-              1U << 24U, factor);
+    bad_input("model", "the capacity of experts must be above 0, and give less than {} rows to each, got {}", 1U << 24U,
+              factor);
   }
   return static_cast<std::uint32_t>(std::ceil(factor * even));
 }

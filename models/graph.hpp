@@ -156,7 +156,7 @@ struct Operator {
   ///    this rank meet all of them;
   ///  - batch_norm: of the samples and pixels of every channel. Statistics are those of the group.
   Group group{};
-  std::vector<LossPart> loss_parts{};  ///< loss, binary_loss: of each input; empty: all are whole
+  std::vector<LossPart> loss_parts{};  ///< loss, binary_loss: of each input; route; empty: all are whole
   Peer peer{};                         ///< send, receive
   /// all_to_all: elements from each rank of the group to each other, rank by rank; empty: equal parts of what is cut.
   std::vector<std::uint64_t> counts{};

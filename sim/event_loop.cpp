@@ -1,6 +1,8 @@
 #include "sim/event_loop.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/error.hpp"
@@ -33,6 +35,25 @@ void EventLoop::at_end_of_date(EventHandler& handler, std::uint64_t tag) {
   ending_.push_back({&handler, tag, {}});
 }
 
+void EventLoop::watch(EventHandler& handler, std::uint64_t tag, Seconds date) {
+  const auto own = std::ranges::find(watches_, &handler, &Watch::handler);
+  if (own == watches_.end()) {
+    watches_.push_back({date, &handler, tag});
+  } else {
+    own->date = std::min(own->date, date);
+  }
+}
+
+/// Those that stand before the date to which the clock goes next.
+void EventLoop::call_watches(Seconds next) {
+  for (std::size_t i = 0; i < watches_.size(); ++i) {
+    while (watches_[i].date < next) {
+      now_ = std::max(now_, std::exchange(watches_[i].date, std::numeric_limits<Seconds>::infinity()));
+      watches_[i].handler->on_event(watches_[i].tag);
+    }
+  }
+}
+
 void EventLoop::run() {
   running_ = true;
   if (outer_ != nullptr) {
@@ -46,6 +67,12 @@ void EventLoop::run() {
 
 /// Exceptions must not cross the frames of an outer clock: they wait until it has returned.
 void EventLoop::handle_first_date() {
+  try {
+    call_watches(*queue_.first_date());
+  } catch (...) {
+    failure_ = std::current_exception();
+    return;
+  }
   const EventQueue::Bucket bucket = queue_.take_first();
   now_ = queue_.date(bucket);
   handling_ = true;

@@ -54,6 +54,10 @@ class EventLoop final : private EventHandler {
   /// The handler may add events for the same date; they are handled too. To be called only while events are handled.
   void at_end_of_date(EventHandler& handler, std::uint64_t tag);
 
+  /// Calls handler.on_event(tag), once, before the first event behind `date` is handled, with the clock at `date`;
+  /// never if there is no such event. Of several dates that a handler has asked for, the first one counts.
+  void watch(EventHandler& handler, std::uint64_t tag, Seconds date);
+
   /// Runs until no event is left and no transfer is under way. An exception thrown by a handler ends the run and is
   /// thrown from here. May be called again after new events were added.
   void run();
@@ -74,6 +78,7 @@ class EventLoop final : private EventHandler {
  private:
   EventId at(Seconds date, const QueuedEvent& event);
   void handle(EventQueue::Bucket bucket);
+  void call_watches(Seconds next);
   void end_date();
   void on_event(std::uint64_t slot) override;
 
@@ -84,6 +89,12 @@ class EventLoop final : private EventHandler {
   bool handling_ = false;
   std::exception_ptr failure_;
   std::unique_ptr<OuterClock> outer_;
+  struct Watch {
+    Seconds date = 0;
+    EventHandler* handler = nullptr;
+    std::uint64_t tag = 0;
+  };
+  std::vector<Watch> watches_;       // one of each handler that has asked for it
   std::vector<QueuedEvent> ending_;  // to be called at the end of the date
   std::vector<QueuedEvent> ended_;   // being called
   std::vector<std::function<void()>> functions_;

@@ -15,6 +15,7 @@
 #include "models/zoo/zoo.hpp"
 #include "sim/faults/fault_plan.hpp"
 #include "sim/platform/catalog.hpp"
+#include "study/comm_reuse.hpp"
 #include "study/context/compile_checks.hpp"
 #include "study/hbm_advice.hpp"
 #include "study/host_work.hpp"
@@ -174,6 +175,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.network = spec.network;
   training.fold = spec.fold;
   if (spec.hbm_contention) share_hbm(spec);
+  training.comm_reuse = comm_reuse_on(*this, spec);
   mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
   failures = spec.failures;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
@@ -379,7 +381,8 @@ void Experiment::load_stages(const RunSpec& spec) {
   if (dealt) deal_parameters(spec, graph);
   if (spec.parallel.forward_only && spec.parallel.result_broadcast) {
     training.result_type = spec.precision.compute;
-    for (const models::Tensor& result : models::results_of(graph)) {
+    // Those of the last stage, as a device has them.
+    for (const models::Tensor& result : models::results_of(stages->graphs.back().graph)) {
       training.results.push_back(result.shape.elements() * batch.micro_batches);
     }
     for (device::HbmAccount& account : stages->hbm) account.activations += training.result_bytes();

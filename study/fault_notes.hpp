@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,18 @@ inline void note_faults(std::span<const sim::Fault> faults, std::vector<std::str
   for (const sim::Fault& fault : faults) notes.push_back(fmt::format("with the fault {}", fault.text));
   if (!faults.empty())
     notes.emplace_back("dates of faults are those since the first call of each simulation is issued");
+}
+
+/// Says which faults have done nothing, as they begin when all is over. `ends`: dates at which it is, of all ranks or
+/// simulations.
+inline void note_faults_to_come(std::span<const sim::Fault> faults, std::span<const Seconds> ends,
+                                std::vector<std::string>& notes) {
+  if (faults.empty() || ends.empty()) return;
+  const Seconds last = *std::ranges::max_element(ends);
+  for (const sim::Fault& fault : faults) {
+    if (fault.from < last) continue;
+    notes.push_back(fmt::format("the fault {} begins behind the end, at {:.6g} s, and does nothing", fault.text, last));
+  }
 }
 
 }  // namespace hcclsim::study

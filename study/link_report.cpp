@@ -118,6 +118,7 @@ LinkReport link_report(sim::Cluster& cluster, std::span<const sim::Flow> flows,
                             .bytes = one.bytes,
                             .busy = one.busy,
                             .utilisation = one.utilisation,
+                            .utilisation_while_busy = one.while_busy,
                             .most_transfers = one.most_flows,
                             .shares = shares_of(one, question),
                             .loads = std::move(one.load)});

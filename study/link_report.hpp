@@ -46,13 +46,11 @@ struct LinkReport {
     bool shared = true;           ///< false: SimGrid's FATPIPE
     Bytes bytes = 0;
     Seconds busy = 0;
-    double utilisation = 0;            ///< of its capacity over the whole time
+    double utilisation = 0;  ///< of its capacity over the whole time
+    double utilisation_while_busy = 0;
     std::uint64_t most_transfers = 0;  ///< at the same time
     std::vector<Share> shares;         ///< the largest first
     std::vector<double> loads;         ///< of intervals
-
-    /// Of its capacity while it is busy.
-    [[nodiscard]] double utilisation_while_busy(Seconds time) const { return busy > 0 ? utilisation * time / busy : 0; }
   };
   Seconds time = 0;                   ///< that is looked at
   std::size_t intervals = 1;          ///< of equal length, into which it is divided

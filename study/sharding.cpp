@@ -5,12 +5,29 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/parallel/experts/expert_parallel.hpp"
 #include "hccl/parallel/sharding/presets.hpp"
 #include "hccl/parallel/sharding/shard_graph.hpp"
 #include "hccl/parallel/sharding/sharded_stages.hpp"
 #include "study/strategy/operator_strategies.hpp"
 
 namespace hcclsim::study {
+namespace {
+
+hccl::ShardedGraph share_experts(hccl::ShardedGraph network, const OperatorParallel& operators) {
+  if (operators.experts == 1) return network;
+  const Rank data = network.devices / operators.model;
+  if (data % operators.experts != 0) {
+    bad_input("option",
+              "--expert-parallel {} must divide the {} ranks, or groups of them, that have samples of their own",
+              operators.experts, data);
+  }
+  return hccl::share_experts(
+      std::move(network),
+      {.ranks = operators.experts, .load = {.skew = operators.expert_skew, .seed = operators.expert_seed}});
+}
+
+}  // namespace
 
 hccl::StrategyMap strategies_of(models::Graph& network, const OperatorParallel& operators, Rank devices,
                                 std::vector<std::string>& notes) {
@@ -21,11 +38,13 @@ hccl::StrategyMap strategies_of(models::Graph& network, const OperatorParallel& 
                                                         .sequence_parallel = operators.sequence,
                                                         .vocabulary_parallel = operators.vocabulary});
   }
-  if (operators.strategy.empty()) return strategies;
-  OperatorStrategies own = read_operator_strategies(operators.strategy, network, notes);
-  const std::set<std::string> again(own.recomputed.begin(), own.recomputed.end());
-  for (models::Operator& op : network.operators) op.recompute = op.recompute || again.contains(op.name);
-  for (auto& [name, strategy] : own.strategies) strategies.insert_or_assign(name, std::move(strategy));
+  if (!operators.strategy.empty()) {
+    OperatorStrategies own = read_operator_strategies(operators.strategy, network, notes);
+    const std::set<std::string> again(own.recomputed.begin(), own.recomputed.end());
+    for (models::Operator& op : network.operators) op.recompute = op.recompute || again.contains(op.name);
+    for (auto& [name, strategy] : own.strategies) strategies.insert_or_assign(name, std::move(strategy));
+  }
+  for (const auto& [name, strategy] : operators.found) strategies.insert_or_assign(name, strategy);
   return strategies;
 }
 
@@ -46,7 +65,7 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
               "single operators",
               operators.model, network.title);
   }
-  return sharded;
+  return share_experts(std::move(sharded), operators);
 }
 
 }  // namespace hcclsim::study

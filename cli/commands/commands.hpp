@@ -14,7 +14,9 @@ class Command;
 /// `run`: simulates data-parallel training and prints when everything happened.
 void add_run_command(Command& app);
 /// `plan show | check | diff`: what the streams of every rank do in a step, and the proof that it comes to an end.
+/// `plan redistribute`: the steps of a tensor between two layouts.
 void add_plan_command(Command& app);
+void add_plan_redistribute(Command& plan);
 /// `context show | get`: the options of MindSpore's auto-parallel context, as a file and the command line leave them.
 void add_context_command(Command& app);
 /// `tune`: the best gradient split of a training step, with its proof, what others would do, and both confirmed by

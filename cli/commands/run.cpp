@@ -21,6 +21,7 @@
 #include "cli/options/run_options.hpp"
 #include "cli/print/baseline.hpp"
 #include "cli/print/failure.hpp"
+#include "cli/print/goodput_report.hpp"
 #include "cli/print/iteration.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
@@ -41,6 +42,7 @@ constexpr const char* footer =
     "  hcclsim run                                           ResNet50 on eight 910A, default split\n"
     "  hcclsim run --hcom-parallel on --split-by-size 80,20  overlap, another split\n"
     "  hcclsim run --platform atlas800t-a2-x2 --batch 256    two servers of eight 910B\n"
+    "  hcclsim run --platform atlas800t-a2 --model gpt2-small --batch 2 --tp 4   operators shared by four NPUs each\n"
     "  hcclsim run --trace timeline.json                     for ui.perfetto.dev\n"
     "  hcclsim run --gradients profile.csv --format json     a measured profile instead of a model\n"
     "  hcclsim run --numerics --iterations 10                real gradients, loss and accuracy\n"
@@ -240,7 +242,10 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   regression.write_junit(report);
   // Files appear when all has succeeded, printing included.
   print(rest_of_report(report, options.format));
-  if (options.format == OutputFormat::csv) print_remarks_apart(report.unmodelled, report.notes);
+  if (options.format == OutputFormat::csv) {
+    print_remarks_apart(report.unmodelled, report.notes);
+    if (report.goodput.has_value()) print_apart(goodput_text(*report.goodput, report.npus));
+  }
   if (report.numerics.has_value()) {
     numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.program->title, npus));
   }

@@ -9,6 +9,7 @@
 #include "base/output_file.hpp"
 #include "cli/draw/timeline.hpp"
 #include "cli/print/concurrent_report.hpp"
+#include "cli/print/failure.hpp"
 #include "cli/print/output.hpp"
 #include "sim/cluster.hpp"
 #include "study/concurrent/concurrent.hpp"
@@ -54,9 +55,11 @@ void run_concurrent(const Command& command, const RunOptions& options, const Con
   study::on_concurrent_platform(jobs.jobs, [&](const sim::Cluster& cluster) {
     std::optional<OutputFile> timeline;
     if (!options.trace.empty()) timeline.emplace(options.trace);
-    const study::ConcurrentResult result = simulate_concurrent(jobs.jobs, cluster, jobs.shown);
-    if (timeline.has_value()) write_jobs(result, jobs.shown, *timeline);
-    print_result(result, options.format);
+    with_failure(options.format == OutputFormat::json, [&] {
+      const study::ConcurrentResult result = simulate_concurrent(jobs.jobs, cluster, jobs.shown);
+      if (timeline.has_value()) write_jobs(result, jobs.shown, *timeline);
+      print_result(result, options.format);
+    });
     if (timeline.has_value()) timeline->commit();
   });
 }

@@ -97,7 +97,7 @@ std::string show(const std::vector<StoredPoint>& points) {
     }
     std::string status(name_of(point.status));
     if (!point.stale.empty()) status += fmt::format(", stale: {}", point.stale);
-    if (!point.error.empty()) status += ": " + point.error;
+    if (!point.error.empty()) status += ": " + point.error.substr(0, point.error.find('\n'));  // csv has all lines
     cells.push_back(std::move(status));
     table.add_row(std::move(cells));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -84,16 +85,16 @@ void check_job_file(const Command& command, const std::string& file) {
 }
 
 RunOptions options_of_job(const Command& all, const std::string& file) {
-  JobCommand job;
-  check_job_file(job.command, file);
+  const auto job = std::make_unique<JobCommand>();
+  check_job_file(job->command, file);
   for (const auto& option : all.options()) {
     if (!option->given() || option->key() == "concurrent") continue;
-    for (const std::string& text : option->texts()) job.command.get(option->name()).add(text);
+    for (const std::string& text : option->texts()) job->command.get(option->name()).add(text);
   }
-  job.command.get("--config").add(file);
-  finish_run_options(job.command, job.options);
-  job.options.spec.platform.file = job.options.platform;
-  return std::move(job.options);
+  job->command.get("--config").add(file);
+  finish_run_options(job->command, job->options);
+  job->options.spec.platform.file = job->options.platform;
+  return std::move(job->options);
 }
 
 /// Names of files without folder and end, where these are enough to tell them apart.

@@ -1,11 +1,13 @@
 #include "cli/options/parallel_options.hpp"
 
 #include <array>
+#include <cstdlib>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
+#include "study/comm_reuse.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -30,6 +32,19 @@ void add_operator_options(Command& command, study::OperatorParallel& operators) 
   command
       .add("--vocabulary-parallel", on_off_or_python(operators.vocabulary),
            "These ranks share the table of tokens, the logits and the loss")
+      .with_default();
+  command
+      .add("--expert-parallel,--ep", whole_number(operators.experts, 1, most_model_ranks),
+           "Ranks with samples of their own that share the experts of a layer: rows go to their experts by all-to-alls")
+      .with_default();
+  command
+      .add("--moe-imbalance", number(operators.expert_skew, 0, 1000),
+           "How unevenly dropless experts are used: their shares fall as 1 / (1 + S j); 0: evenly, 1: Zipf's law")
+      .value_name("S")
+      .with_default();
+  command
+      .add("--moe-seed", whole_number(operators.expert_seed, 0, UINT64_MAX),
+           "Seed of which experts of a layer are used most")
       .with_default();
   command.add("--strategy", read_file(operators.strategy),
               "How single operators are cut, before the options above: TOML of patterns such as \"h.*.mlp.c_fc\" = "
@@ -91,6 +106,7 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
   const char* const spread = parallel.forward_only                  ? "--forward-only"
                              : parallel.shape.stages > 1            ? "--stages"
                              : parallel.operators.model > 1         ? "--model-parallel"
+                             : parallel.operators.experts > 1       ? "--expert-parallel"
                              : !parallel.operators.strategy.empty() ? "--strategy"
                                                                     : "--optimizer-parallel";
   for (const char* const option : of_data_parallelism) {
@@ -99,6 +115,20 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
   }
   if (parallel.has_stages() && spec.fusion_index.has_value()) {
     bad_input("option", "{} does not go with {}", origins.name("fusion-index"), spread);
+  }
+}
+
+/// The option counts before the variable.
+void take_comm_reuse(const OptionOrigins& origins, study::RunSpec& spec, const ParallelOptions& options) {
+  const char* variable =
+      std::getenv("MS_COMM_COMPILER_OPT");  // NOLINT(concurrency-mt-unsafe): nobody sets it meanwhile
+  const bool given = origins.given("comm-reuse");
+  if (!given && (variable == nullptr || *variable == '\0')) return;
+  const hccl::CommReuseSwitch choice = hccl::parse_comm_reuse(given ? options.comm_reuse : std::string(variable));
+  if (!choice.warning.empty()) {
+    spec.notes.push_back(choice.warning);
+  } else {
+    spec.comm_reuse = choice.limit;
   }
 }
 
@@ -180,10 +210,16 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
               "The network is applied, not trained: no backward pass, no update; --pipeline-result-broadcast True "
               "gives its results to all stages");
   command.add("--causal-flops", flag(parallel.causal_flops), "Count half of the operations of causal attention in MFU");
+  command
+      .add("--comm-reuse", parsed(hccl::parse_comm_reuse, options.comm_reuse),
+           "MindSpore's MS_COMM_COMPILER_OPT: communication operators that do the same share one, and streams of the "
+           "device are counted. -1: at most 1000 calls, or their number; off: streams are counted only")
+      .value_name("COUNT");
 }
 
 void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec, const ParallelOptions& options) {
   study::ParallelSpec& parallel = spec.parallel;
+  take_comm_reuse(origins, spec, options);
   parallel.batch_given = origins.given("batch");
   if (!options.accumulate.empty()) {
     if (parallel.shape.stages > 1) {
@@ -233,6 +269,11 @@ void require_effect(const OptionOrigins& origins, const study::RunSpec& spec) {
   for (const char* const option : {"sequence-parallel", "vocabulary-parallel"}) {
     if (parallel.operators.model > 1 || !origins.given(option)) continue;
     bad_input("option", "{} is of ranks that share operators: it needs --model-parallel of 2 or more",
+              origins.name(option));
+  }
+  for (const char* const option : {"moe-imbalance", "moe-seed"}) {
+    if (parallel.operators.experts > 1 || !origins.given(option)) continue;
+    bad_input("option", "{} is of ranks that share experts: it needs --expert-parallel of 2 or more",
               origins.name(option));
   }
   using enum hccl::OptimizerParallelKind;

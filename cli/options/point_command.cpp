@@ -85,10 +85,11 @@ class RunPoint : public PointCommand {
   RunOptions values_;
 };
 
-/// What can be said of a run without a simulation.
-class EstimatePoint : public PointCommand {
+/// Two figures of a run: its memory, and the bound of its step (study::estimate_command) or the step itself, simulated
+/// (study::step_command).
+class StepPoint : public PointCommand {
  public:
-  EstimatePoint() : PointCommand(study::estimate_command) { add_run_options(options(), values_); }
+  explicit StepPoint(const std::string& name) : PointCommand(name) { add_run_options(options(), values_); }
   [[nodiscard]] const std::string& platform() const override { return values_.platform; }
   [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
     return values_.spec.platform.edits;
@@ -98,8 +99,11 @@ class EstimatePoint : public PointCommand {
     finish_run_options(options(), values_);
     use_routing(values_.spec.platform, cluster);
     study::Experiment experiment(values_.spec, cluster);
-    const study::PlanEstimate estimate = estimate_plan(experiment);
-    return {"{}", {{"time_s", estimate.bound}, {"hbm_peak_bytes", static_cast<double>(estimate.hbm_peak)}}};
+    const auto peak = static_cast<double>(study::hbm_peak(experiment));
+    if (name() == study::step_command) {
+      return {"{}", {{"step_time_s", study::simulated_step(experiment)}, {"hbm_peak_bytes", peak}}};
+    }
+    return {"{}", {{"time_s", study::step_bound(experiment)}, {"hbm_peak_bytes", peak}}};
   }
 
  private:
@@ -166,7 +170,7 @@ std::unique_ptr<PointCommand> PointCommand::make(const std::string& name) {
   if (name == "run") return std::make_unique<RunPoint>();
   if (name == "collective") return std::make_unique<CollectivePoint>();
   if (name == "job") return std::make_unique<JobPoint>();
-  if (name == study::estimate_command) return std::make_unique<EstimatePoint>();
+  if (name == study::estimate_command || name == study::step_command) return std::make_unique<StepPoint>(name);
   bad_input("option", "'{}' cannot be swept; commands that can: {}", name, fmt::join(swept_commands, ", "));
 }
 

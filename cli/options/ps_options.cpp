@@ -30,6 +30,9 @@ constexpr auto not_of_servers = std::to_array<const char*>({"stages",
                                                             "data-parallel",
                                                             "sequence-parallel",
                                                             "vocabulary-parallel",
+                                                            "expert-parallel",
+                                                            "moe-imbalance",
+                                                            "moe-seed",
                                                             "strategy",
                                                             "micro-batches",
                                                             "micro-batch-size",
@@ -86,7 +89,9 @@ constexpr const char* context_group = "MindSpore's set_auto_parallel_context";
 
 void refuse_others(const OptionOrigins& origins) {
   for (const char* const key : not_of_servers) {
-    if (origins.given(key)) bad_input("option", "{} does not go with --mode ps", origins.name(key));
+    if (!origins.given(key)) continue;
+    bad_input("option", "{} does not go with --mode ps{}", origins.name(key),
+              std::string_view(key) == "fault" ? "; --ps-fail says which servers and workers fail" : "");
   }
   for (const auto& option : origins.command().options()) {
     if (option->group() == context_group && option->given()) {

@@ -326,6 +326,9 @@ constexpr std::array<OptionPair, exclusive.size() + either.size() + aliases.size
 
 void check_against_each_other(const OptionOrigins& origins, const RunOptions& options) {
   for (const auto& [one, other] : exclusive) origins.require_one_of(one, other);
+  if (origins.given("jitter-shape") && !origins.given("jitter")) {
+    bad_input("option", "{} needs --jitter, whose distribution it is", origins.name("jitter-shape"));
+  }
   if (origins.given("trace-ranks") && !origins.given("trace") && options.html.path.empty()) {
     bad_input("option", "{} needs --trace FILE, which says where the timeline goes", origins.name("trace-ranks"));
   }

@@ -12,6 +12,8 @@
 #include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/common.hpp"
+#include "cli/options/ps_options.hpp"
+#include "cli/options/strategy_search_options.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -58,12 +60,19 @@ void add_search_options(Command& command, SearchOptions& options) {
   refuse_foreign_options(of_run, contradictory, "search chooses how samples, layers and operators are spread");
   for (const auto& option : of_run) {
     if (option->group() == numerics_group) option->refuse("search simulates times; give it to `hcclsim run`");
+    if (option->group() == "MindSpore's set_auto_parallel_context") {
+      option->refuse("search chooses how a step is spread; give it to `hcclsim run`");
+    }
+    if (option->group() == ps_group) option->refuse("search looks for plans without servers");
   }
+  command.remove(command.get("--mode"));  // whether there are servers
   command.begin_group(std::string(searching));
   command
-      .add(
-          "--mode", one_of({"plan"}, [&options](const std::string& word) { options.mode = word; }),
-          "plan: data, model and pipeline parallelism, micro-batches, recomputing and shared parameters, by simulation")
+      .add("--mode",
+           one_of({"plan", "recursive_programming", "sharding_propagation", "dynamic_programming", "exact"},
+                  [&options](const std::string& word) { options.mode = word; }),
+           "plan: data, model and pipeline parallelism, micro-batches, recomputing and shared parameters, by "
+           "simulation; the others: how every operator is cut, by MindSpore's searches and an exact one with their costs")
       .with_default("plan");
   command.add("--database", read_file(options.database),
               "SQLite file that keeps what was found; the same command goes on there, 'hcclsim sweep' shows it");
@@ -77,18 +86,21 @@ void add_search_options(Command& command, SearchOptions& options) {
       .with_default("bound");
   command.add("--shown", whole_number(options.shown, 1, 100000), "Plans of the front that the text form shows")
       .with_default();
+  add_strategy_search_options(command, options.strategies);
 }
 
 void finish_search_options(Command& command, SearchOptions& options) {
   finish_run_options(command, options.run);
-  if (options.run.ps.enabled) bad_input("option", "--mode ps: search looks for plans without servers");
+  const std::optional<study::StrategySearchMode> mode = study::strategy_search_mode(options.mode);
+  check_strategy_search_options(command, mode.has_value(), mode.value_or(options.strategies.mode));
+  options.strategies.mode = mode.value_or(options.strategies.mode);
 }
 
-study::PlanSpace plan_space(const Command& command, const RunOptions& run, Rank npus, std::uint32_t npus_of_server) {
+study::PlanSpace plan_space(const Command& command, const RunOptions& run, const study::PlannedNpus& where) {
   const study::ParallelSpec& parallel = run.spec.parallel;
-  return {.npus = npus,
-          .global_batch = parallel.global_batch.value_or(samples_per_npu * npus),
-          .most_model = npus_of_server,
+  return {.npus = where.npus,
+          .global_batch = parallel.global_batch.value_or(samples_per_npu * where.npus),
+          .most_model = where.of_server,
           .model = number_of(command, "--model-parallel"),
           .stages = number_of(command, "--stages"),
           .micro_batch = number_of(command, "--micro-batch-size"),

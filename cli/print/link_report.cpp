@@ -63,12 +63,11 @@ std::string link_report_text(const study::LinkReport& report, std::string_view t
   const bool stages = has_stages(report);
   Table table("<link|<kind|<from|<to|MB|GB/s|busy ms|use %|while busy %|at once|<for");
   for (const study::LinkReport::OfLink& link : report.links) {
-    table.add_row({link.name, link.kind, link.from, link.to,
-                   fmt::format("{:.3f}", static_cast<double>(link.bytes) / 1e6),
-                   fmt::format("{:.2f}", link.capacity / giga), milliseconds(link.busy),
-                   fmt::format("{:.1f}", 100 * link.utilisation),
-                   fmt::format("{:.1f}", 100 * link.utilisation_while_busy(report.time)),
-                   fmt::format("{}", link.most_transfers), shares_text(link, stages)});
+    table.add_row(
+        {link.name, link.kind, link.from, link.to, fmt::format("{:.3f}", static_cast<double>(link.bytes) / 1e6),
+         fmt::format("{:.2f}", link.capacity / giga), milliseconds(link.busy),
+         fmt::format("{:.1f}", 100 * link.utilisation), fmt::format("{:.1f}", 100 * link.utilisation_while_busy),
+         fmt::format("{}", link.most_transfers), shares_text(link, stages)});
   }
   return text + table.to_string("  ");
 }
@@ -85,7 +84,7 @@ Json links_json(const study::LinkReport& report) {
                      {"bytes", link.bytes},
                      {"busy_s", link.busy},
                      {"utilisation", link.utilisation},
-                     {"utilisation_while_busy", link.utilisation_while_busy(report.time)},
+                     {"utilisation_while_busy", link.utilisation_while_busy},
                      {"most_transfers", link.most_transfers},
                      {"shares", shares_json(link)}});
   }
@@ -108,7 +107,7 @@ std::string link_csv_rows(const study::LinkReport& report, std::string_view firs
     for (const study::LinkReport::Share& share : link.shares) {
       fmt::format_to(std::back_inserter(rows), "{}{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first_cells,
                      csv_field(link.name), csv_field(link.kind), csv_field(link.from), csv_field(link.to),
-                     link.capacity, link.bytes, link.busy, link.utilisation, link.utilisation_while_busy(report.time),
+                     link.capacity, link.bytes, link.busy, link.utilisation, link.utilisation_while_busy,
                      link.most_transfers, csv_field(share.purpose),
                      share.stage.has_value() ? fmt::to_string(*share.stage) : "", share.bytes);
     }

@@ -172,6 +172,10 @@ std::string operators_text(const study::OperatorParallel& operators) {
   if (operators.model > 1) text += fmt::format(", operators shared by {} ranks", operators.model);
   if (operators.sequence) text += ", sequence parallel";
   if (operators.vocabulary) text += ", vocabulary parallel";
+  if (operators.experts > 1) text += fmt::format(", experts shared by {} ranks", operators.experts);
+  if (operators.expert_skew > 0) {
+    text += fmt::format(" (uneven by {:g}, seed {})", operators.expert_skew, operators.expert_seed);
+  }
   if (!operators.strategy.empty()) text += ", strategies of " + operators.strategy;
   return text;
 }
@@ -268,6 +272,11 @@ void add_parallel_json(Json& json, const RunReport& report) {
                       {"ideal_step_s", parallel.ideal}};
   if (parallel.operators.sequence) json["parallel"]["sequence_parallel"] = true;
   if (parallel.operators.vocabulary) json["parallel"]["vocabulary_parallel"] = true;
+  if (parallel.operators.experts > 1) {
+    json["parallel"]["experts"] = parallel.operators.experts;
+    json["parallel"]["expert_skew"] = parallel.operators.expert_skew;
+    json["parallel"]["expert_seed"] = parallel.operators.expert_seed;
+  }
   if (!parallel.operators.strategy.empty()) json["parallel"]["strategy"] = parallel.operators.strategy;
   if (parallel.shape.forward_only) json["parallel"]["forward_only"] = true;
   if (report.input.has_value()) {

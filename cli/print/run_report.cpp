@@ -67,13 +67,18 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
   for (const sim::Fault& fault : options.spec.faults) faults.push_back(fault.text);
   const auto& fused = options.spec.fused_attention;
   const auto& routing = options.spec.platform.routing;
-  const std::array<std::pair<const char*, std::string>, 16> where_given{
+  const models::ModelOptions& model = options.spec.model;
+  const std::string capacity = model.dropless               ? "dropless"
+                               : model.capacity.has_value() ? fmt::format("{}", *model.capacity)
+                                                            : "";
+  const std::array<std::pair<const char*, std::string>, 17> where_given{
       {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
        {"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
        {"hidden", number(options.spec.model.hidden)},
        {"heads", number(options.spec.model.heads)},
        {"vocabulary", number(options.spec.model.vocabulary)},
+       {"moe-capacity", capacity},
        {"fused-attention", fused.has_value() ? (*fused ? "on" : "off") : ""},
        {"compress", options.spec.compression.has_value() ? to_string(*options.spec.compression) : ""},
        {"pad-segments", options.spec.pad_segments ? "on" : ""},

@@ -9,6 +9,7 @@
 #include "cli/print/baseline.hpp"
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
+#include "cli/print/comm_reuse_report.hpp"
 #include "cli/print/goodput_report.hpp"
 #include "cli/print/host_report.hpp"
 #include "cli/print/iteration.hpp"
@@ -113,7 +114,9 @@ std::string fault_line(const RunReport& report) {
   std::string line = fmt::format("Steps with faults, from the first on: {}{} ms", fmt::join(steps, ", "),
                                  more > 0 ? fmt::format(" and {} more", more) : "");
   if (faults.without.has_value()) {
-    line += fmt::format("; without faults {:.3f} ms, to which a step of those but the first is {}", ms(*faults.without),
+    const bool one = faults.steps.size() == 1;
+    line += fmt::format("; without faults {:.3f} ms{} {}", ms(*faults.without),
+                        one ? ":" : ", to which a step of those but the first is",
                         change(report.step_time(), *faults.without));
   }
   return line + '\n';
@@ -353,6 +356,7 @@ std::string foot(const RunReport& report) {
   }
   if (!report.timeline.empty()) text += fmt::format("  Timeline: {}", report.timeline);
   text += '\n';
+  if (report.comm_reuse.has_value()) text += comm_reuse_text(*report.comm_reuse);
   if (report.goodput.has_value()) text += goodput_text(*report.goodput, report.npus);
   text += unmodelled_line(report.unmodelled);
   for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);

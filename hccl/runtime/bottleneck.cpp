@@ -26,6 +26,7 @@ Bottleneck find_bottleneck(const CollectiveStats& stats, const sim::Cluster& clu
   }
   offer(BottleneckKind::reduction, path.reducing, "AI-core reduction");
   offer(BottleneckKind::copy, path.copying, "HBM copy");
+  offer(BottleneckKind::hbm, path.on_hbm, "HBM");
   offer(BottleneckKind::others, delays.others, "other collectives");
   offer(BottleneckKind::launch, delays.launch + path.issuing, "host launch");
   offer(BottleneckKind::alpha, path.alpha(), "alpha");

@@ -16,6 +16,7 @@ enum class BottleneckKind : std::uint8_t {
   link,       ///< bytes on links of one kind
   reduction,  ///< reductions by an AI core
   copy,       ///< copies within an NPU
+  hbm,        ///< transfers for which an HBM is too slow
   alpha,      ///< set-ups and notifies
   late_rank,  ///< the rank waited for others to arrive
   others,     ///< it shared links with other collectives

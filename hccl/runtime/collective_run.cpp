@@ -8,6 +8,16 @@
 #include "hccl/runtime/shared_npus.hpp"
 
 namespace hcclsim::hccl {
+namespace {
+
+/// By more than a rounding error: paths are chosen alike whichever ranks are simulated.
+bool is_later(Seconds date, Seconds other) {
+  constexpr double rounding = 1e-12;
+  return date > other * (1 + rounding);
+}
+
+}  // namespace
+
 CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communicator, const Seats& seats,
                              std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence,
                              Done done, sim::EventHandler& overdue)
@@ -87,12 +97,12 @@ void CollectiveRun::start_stage(Rank place, Seconds date, PathPool::Id path) {
     paths_.drop(path);
     return;
   }
-  if (finished_++ == 0 || date > last_end_ || (date == last_end_ && place < last_place_)) {
-    last_end_ = date;
+  if (finished_++ == 0 || is_later(date, last_end_) || (!is_later(last_end_, date) && place < last_place_)) {
     last_place_ = place;
     path_ = paths_[path];
     path_.end = date;
   }
+  last_end_ = std::max(last_end_, date);
   paths_.drop(path);
   done_(*this, member.caller, date);
 }
@@ -107,10 +117,8 @@ void CollectiveRun::end_queue(Rank place) {
     const Queue& queue = queue_of(place, number);
     if (!queue.active) continue;
     const Seconds recorded = later(place, queue.date, machine_.costs.notify_record_local);
-    if (recorded > date) {
-      date = recorded;
-      path = queue.path;
-    }
+    if (is_later(recorded, date)) path = queue.path;
+    date = std::max(date, recorded);
     date = later(place, date, machine_.costs.notify_wait);
   }
   ++member.stage;
@@ -179,6 +187,8 @@ bool CollectiveRun::try_wait(Rank place, std::uint32_t number) {
   Slot& slot = slots_[std::size_t{place} * schedule_->notifies + queue.walk.notify()];
   if (slot.date == unset) {
     slot.waiter = static_cast<std::int32_t>(number);
+    const Seconds overdue = queue.date + machine_.exec_timeout;
+    if (!std::isinf(overdue)) machine_.loop.watch(overdue_, overdue_tag, overdue);
     return false;
   }
   const Seconds start = queue.date;
@@ -188,12 +198,12 @@ bool CollectiveRun::try_wait(Rank place, std::uint32_t number) {
     if (!std::isinf(overdue)) machine_.loop.at(overdue, order, overdue_, overdue_tag);
     return false;
   }
-  if (slot.date > queue.date) {
-    queue.date = slot.date;
+  if (is_later(slot.date, queue.date)) {
     paths_.replace(queue.path, slot.path);
   } else {
     paths_.drop(slot.path);
   }
+  queue.date = std::max(queue.date, slot.date);
   slot.path = PathPool::none;
   queue.date = later(place, queue.date, machine_.costs.notify_wait);
   slot.date = unset;
@@ -222,7 +232,7 @@ bool CollectiveRun::post(Rank place, std::uint32_t number) {
     simulated_failure("notify", "{}: rank {} sets notify slot {} of rank {}, which has not consumed the one before",
                       name(), rank, queue.walk.notify(), peer);
   }
-  slot.date = queue.date;
+  slot.date = slot.posted = queue.date;
   if (machine_.faults != nullptr && !local) {
     const sim::Route& route = machine_.cluster.route(npu_of(place), communicator_.ranks[peer]);
     slot.date = machine_.faults->passes(route, queue.date);
@@ -337,59 +347,12 @@ bool CollectiveRun::end_transfer(Rank place, std::uint32_t number) {
   return !by_core || reduce_by_core(place, number);  // from scratch memory, at the destination
 }
 
-void CollectiveRun::add_to_path(Queue& queue) {
-  const sim::Route& route = *queue.route;
-  if (route.links.empty()) return;
-  const sim::LinkId most = queue.rate > 0 ? queue.slowest : busiest_of(route);
-  const auto kind = static_cast<std::size_t>(machine_.cluster.links()[most].kind);
-  PathTime& path = paths_.own(queue.path);
-  Seconds& time = path.on_links.at(kind);
-  sim::LinkId& named = path.links.at(kind);
-  if (time == 0 || (most != named && limits_more(most, named))) named = most;
-  const Seconds taken = std::max(queue.date - queue.first_byte, 0.0);
-  const double factor = reads(queue.walk.task()->kind) ? route.read_factor : route.write_factor;
-  const Seconds idle = static_cast<double>(queue.bytes) * factor / queue.capacity;
-  time += taken;
-  path.sharing += std::max(taken - idle, 0.0);
-}
-
-sim::LinkId CollectiveRun::slowest_of(const sim::Route& route) const {
-  return *std::ranges::min_element(route.links, {},
-                                   [this](sim::LinkId link) { return machine_.cluster.capacity(link); });
-}
-
-sim::LinkId CollectiveRun::busiest_of(const sim::Route& route) const {
-  sim::LinkId busiest = route.links.front();
-  for (const sim::LinkId link : route.links) {
-    if (loads_.time(link) > loads_.time(busiest)) busiest = link;
-  }
-  return busiest;
-}
-
-/// A link that is shared limits more than one that is not. Of private links it is the slowest one that does, whatever
-/// the order in which their transfers are looked at; of others that with the largest load. Of equal ones, up to
-/// rounding, the first one of the platform file.
-bool CollectiveRun::limits_more(sim::LinkId link, sim::LinkId named) const {
-  const auto is_private = [this](sim::LinkId id) {
-    return machine_.private_links != nullptr && machine_.private_links->holds(id);
-  };
-  if (is_private(link) != is_private(named)) return is_private(named);
-  if (is_private(link)) {
-    const BytesPerSecond speed = machine_.cluster.capacity(link);
-    const BytesPerSecond speed_of_named = machine_.cluster.capacity(named);
-    return speed < speed_of_named || (speed == speed_of_named && link < named);
-  }
-  constexpr double rounding = 1e-9;
-  const Seconds load = loads_.time(link);
-  const Seconds load_of_named = loads_.time(named);
-  const bool as_much = load >= load_of_named * (1 - rounding);
-  return load > load_of_named * (1 + rounding) || (as_much && link < named);
-}
-
 /// Notes the transfer that has just ended, if it is of the iteration whose flows are asked for or the one before.
 void CollectiveRun::log_flow(const Member& member, const Queue& queue) const {
   const std::int32_t wanted = machine_.flows->iteration;
   if (member.id.iteration != wanted && member.id.iteration + 1 != wanted) return;
+  std::vector<sim::RateStep> rates;
+  if (machine_.shared != nullptr) rates.assign(machine_.shared->rates().begin(), machine_.shared->rates().end());
   machine_.flows->flows.push_back({.source = queue.route->source,
                                    .destination = queue.route->destination,
                                    .task = member.id.task,
@@ -397,7 +360,8 @@ void CollectiveRun::log_flow(const Member& member, const Queue& queue) const {
                                    .counts = member.id.iteration == wanted,
                                    .bytes = queue.bytes,
                                    .start = queue.first_byte,
-                                   .end = queue.date});
+                                   .end = queue.date,
+                                   .rates = std::move(rates)});
 }
 
 bool CollectiveRun::reduce_or_copy(Rank place, std::uint32_t number) {

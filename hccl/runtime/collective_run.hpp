@@ -110,7 +110,7 @@ class CollectiveRun final : public sim::EventHandler {
   using Done = std::function<void(const CollectiveRun& run, std::uint32_t caller, Seconds date)>;
 
   /// `name` is a number of the trace's names. Members are named by their places in `seats`. `overdue` is called
-  /// with `overdue_tag` at the date at which a member has waited for a notify for Machine::exec_timeout.
+  /// with `overdue_tag` when a member may have waited for a notify for Machine::exec_timeout, or longer.
   CollectiveRun(const Machine& machine, const Communicator& communicator, const Seats& seats,
                 std::shared_ptr<const Schedule> schedule, std::uint32_t name, std::uint64_t sequence, Done done,
                 sim::EventHandler& overdue);
@@ -167,6 +167,7 @@ class CollectiveRun final : public sim::EventHandler {
   /// A notify slot: the date at which it was set, by whom and as which post, and the queue that waits for it.
   struct Slot {
     Seconds date = unset;
+    Seconds posted = unset;              // it left then; with faults it may come later
     PathPool::Id path = PathPool::none;  // that led to the post
     std::int32_t waiter = -1;
     Rank poster = 0;  // of the communicator
@@ -209,10 +210,14 @@ class CollectiveRun final : public sim::EventHandler {
   void add_to_path(Queue& queue);
   /// The link that limits a transfer over private links: the slowest one.
   [[nodiscard]] sim::LinkId slowest_of(const sim::Route& route) const;
+  /// What a link can carry during the transfer of a queue that has just ended, faults of the link included.
+  [[nodiscard]] BytesPerSecond capacity_during(const Queue& queue, sim::LinkId link) const;
+  /// How long a link needs for all that it has carried so far, at the capacity that it has during that transfer.
+  [[nodiscard]] Seconds load_during(const Queue& queue, sim::LinkId link) const;
   /// The link that limits a transfer over links that are not private: the one that has carried most so far.
-  [[nodiscard]] sim::LinkId busiest_of(const sim::Route& route) const;
-  /// Whether a link limits the path more than the one that is named so far.
-  [[nodiscard]] bool limits_more(sim::LinkId link, sim::LinkId named) const;
+  [[nodiscard]] sim::LinkId busiest_of(const Queue& queue) const;
+  /// Whether a link limits the path of the queue more than the one that is named so far.
+  [[nodiscard]] bool limits_more(const Queue& queue, sim::LinkId link, sim::LinkId named) const;
   void log_flow(const Member& member, const Queue& queue) const;
   [[nodiscard]] bool reduce_or_copy(Rank place, std::uint32_t number);
   [[nodiscard]] bool copy(Rank place, std::uint32_t number);

@@ -65,6 +65,7 @@ Waiting CollectiveRun::waiting_at(Rank place, const Queue& queue) const {
   const Slot& slot = slots_[std::size_t{place} * schedule_->notifies + waiting.notify];
   waiting.sent = slot.date != unset;
   const std::optional<Rank> poster = waiting.sent ? slot.poster : poster_of(place, waiting.notify);
+  if (waiting.sent) waiting.posted = slot.posted;
   if (waiting.sent) waiting.arrives = slot.date;
   if (!poster.has_value()) {
     waiting.peer = Waiting::nobody;

@@ -9,7 +9,9 @@
 #include "hccl/runtime/runtime.hpp"
 
 // Why a simulation does not go on: from the NPU that has waited longest, from one obstacle to the one that it comes
-// from, to a lost NPU, a link that is cut, or a rank that is late.
+// from, to a lost NPU, a link that is cut or slow, or a rank that is late. A wait that is too long is looked at when
+// the clock stands at the date of its time-out, so that all of this is as it is then; only streams that wait for nobody
+// are ahead of it, with dates behind that one.
 namespace hcclsim::hccl {
 namespace {
 
@@ -86,17 +88,30 @@ std::string Runtime::cause_of_transfer(const Waiting& transfer, Seconds date) co
   sim::visit_ways(*transfer.route, transfer.bytes, [&](const sim::Route& way, double) {
     if (cause.empty() || machine_.faults->stops(way, date)) cause = machine_.faults->cause(way, date);
   });
-  return cause;
+  if (!cause.empty()) return cause;
+  const std::string before = machine_.faults->cause_before(*transfer.route, date);
+  return before.empty() ? before : "the transfer is not done yet; " + before;
+}
+
+std::string Runtime::cause_of_lateness(Rank npu, Seconds date) const {
+  if (machine_.faults == nullptr) return {};
+  const std::string cause = machine_.faults->cause(npu, date);
+  return cause.empty() ? machine_.faults->cause_before(npu, date) : cause;
+}
+
+std::string Runtime::late(Rank npu, const std::string& what, Seconds comes, Seconds date) const {
+  const std::string cause = cause_of_lateness(npu, date);
+  return fmt::format("rank {} is late: {} at {:.9g} s only{}", npu, what, comes, cause.empty() ? "" : "; " + cause);
 }
 
 Runtime::Origin Runtime::origin(const Obstacle& obstacle, Seconds date) const {
   const Stream& stream = streams_[obstacle.stream];
   const Task& task = stream.tasks.front();
-  const auto why = [&](Rank npu) {
-    return machine_.faults == nullptr ? std::string() : machine_.faults->cause(npu, date);
-  };
   if (stream.lost || (obstacle.waiting.has_value() && obstacle.waiting->what == Waiting::For::npu)) {
     return {.cause = machine_.faults->cause(stream.rank, sim::FaultPlan::never)};
+  }
+  if (obstacle.waiting.has_value() && obstacle.waiting->since > date) {
+    return {.cause = late(stream.rank, "it goes on", obstacle.waiting->since, date)};
   }
   if (obstacle.waiting.has_value() && obstacle.waiting->what == Waiting::For::transfer) {
     const std::string cause = cause_of_transfer(*obstacle.waiting, date);
@@ -111,13 +126,14 @@ Runtime::Origin Runtime::origin(const Obstacle& obstacle, Seconds date) const {
     if (recording.has_value()) return {.next = this->obstacle(*recording)};
     return {};
   }
-  if (task.kind == Kind::collective) return {.cause = why(stream.rank)};
-  if (machine_.shared != nullptr && stream.blocked) {
-    return {.cause = fmt::format("rank {} is busy with what comes before since {:.9g} s", stream.rank, stream.date)};
+  if (task.kind == Kind::collective) return {.cause = cause_of_lateness(stream.rank, date)};
+  const bool is_kernel = task.kind == Kind::kernel || task.kind == Kind::block;  // on shared NPUs
+  if (is_kernel && stream.date > date) {
+    return {.cause = late(stream.rank, "what comes before begins", stream.date, date)};
   }
-  const std::string cause = why(stream.rank);
-  return {.cause = fmt::format("rank {} is busy with what comes before until {:.9g} s{}", stream.rank, stream.date,
-                               cause.empty() ? "" : ": " + cause)};
+  const std::string cause = cause_of_lateness(stream.rank, date);
+  return {.cause = fmt::format("rank {} is busy with what comes before {} {:.9g} s{}", stream.rank,
+                               stream.date > date ? "until" : "since", stream.date, cause.empty() ? "" : ": " + cause)};
 }
 
 Runtime::Origin Runtime::origin_of_notify(const Obstacle& obstacle, Seconds date) const {
@@ -129,15 +145,15 @@ Runtime::Origin Runtime::origin_of_notify(const Obstacle& obstacle, Seconds date
   const auto found = std::ranges::lower_bound(state.places, waiting.peer, {}, &std::pair<Rank, Rank>::first);
   const bool is_there = found != state.places.end() && found->first == waiting.peer;
   const std::optional<Seconds> arrival = is_there ? run.arrival(found->second) : std::nullopt;
-  if (waiting.sent && std::isinf(waiting.arrives)) return {.cause = machine_.faults->cause(*waiting.route, date)};
-  if (waiting.sent || (arrival.has_value() && *arrival > date)) {
-    const std::string cause = machine_.faults == nullptr ? "" : machine_.faults->cause(waiting.peer, date);
-    const std::string late =
-        arrival.has_value() && *arrival > date
-            ? fmt::format("rank {} is late: it comes to {} at {:.9g} s only", waiting.peer,
-                          machine_.trace.name(task.name), *arrival)
-            : fmt::format("rank {} is late: the notify comes at {:.9g} s only", waiting.peer, waiting.arrives);
-    return {.cause = late + (cause.empty() ? "" : "; " + cause)};
+  if (arrival.has_value() && *arrival > date) {
+    return {.cause = late(waiting.peer, "it comes to " + machine_.trace.name(task.name), *arrival, date)};
+  }
+  if (waiting.sent && waiting.posted > date) {
+    return {.cause = late(waiting.peer, "it sends the notify", waiting.posted, date)};
+  }
+  if (waiting.sent) {  // it is under way, which takes no time but for faults
+    const std::string cause = machine_.faults->cause(*waiting.route, date);
+    return {.cause = cause.empty() ? machine_.faults->cause(*waiting.route, waiting.posted) : cause};
   }
   if (arrival.has_value()) return {.next = this->obstacle(run.caller(found->second))};
   const std::optional<std::uint32_t> calling = stream_to_call(waiting.peer, task);
@@ -145,7 +161,7 @@ Runtime::Origin Runtime::origin_of_notify(const Obstacle& obstacle, Seconds date
   return {};
 }
 
-std::string Runtime::line(const Obstacle& obstacle) const {
+std::string Runtime::line(const Obstacle& obstacle, Seconds date) const {
   const Stream& stream = streams_[obstacle.stream];
   const Task& task = stream.tasks.front();
   std::string text = fmt::format("\n  rank {}, stream {}", stream.rank, stream.number);
@@ -160,14 +176,15 @@ std::string Runtime::line(const Obstacle& obstacle) const {
   if (!obstacle.waiting.has_value()) return text;
   const Waiting& waiting = *obstacle.waiting;
   text += fmt::format(", {}, queue {}: ", waiting.step, waiting.queue);
+  if (waiting.what == Waiting::For::npu) return text + "stands still for good";
+  if (waiting.since > date) return text + fmt::format("goes on at {:.9g} s", waiting.since);
   switch (waiting.what) {
-    case Waiting::For::npu:
-      return text + "stands still for good";
     case Waiting::For::transfer:
       return text + fmt::format("moves {} bytes between rank {} and rank {} since {:.9g} s", waiting.bytes,
                                 waiting.route->source, waiting.route->destination, waiting.since);
     case Waiting::For::work:
       return text + fmt::format("copies or reduces {} bytes since {:.9g} s", waiting.bytes, waiting.since);
+    case Waiting::For::npu:
     case Waiting::For::notify:
       break;
   }
@@ -184,7 +201,7 @@ std::pair<std::string, bool> Runtime::trail(Obstacle from, Seconds date) const {
     constexpr std::uint32_t no_queue = ~0U;
     const std::uint32_t queue = from.waiting.has_value() ? from.waiting->queue : no_queue;
     if (!seen.emplace(from.stream, queue).second) break;
-    text += line(from);
+    text += line(from, date);
     Origin origin = this->origin(from, date);
     if (!origin.cause.empty()) return {text + "\n  cause: " + origin.cause, true};
     if (!origin.next.has_value()) break;
@@ -193,11 +210,12 @@ std::pair<std::string, bool> Runtime::trail(Obstacle from, Seconds date) const {
   return {text + "\n  cause: a deadlock: nobody does what is waited for", false};
 }
 
-/// The event of a wait that lasts too long; others may have begun before it.
-void Runtime::report_overdue() const {
+void Runtime::check_waits() {
   const std::optional<Obstacle> first = first_wait();
-  if (!first.has_value()) internal_error("no NPU waits, but one has waited for too long");
-  report_timeout(*first);
+  if (!first.has_value()) return;
+  const Seconds overdue = first->waiting->since + machine_.exec_timeout;
+  if (overdue <= machine_.loop.now()) report_timeout(*first);
+  machine_.loop.watch(*this, CollectiveRun::overdue_tag, overdue);
 }
 
 void Runtime::report_timeout(const Obstacle& first) const {

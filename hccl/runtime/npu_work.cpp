@@ -5,7 +5,8 @@
 #include "hccl/runtime/shared_npus.hpp"
 #include "sim/platform/catalog.hpp"
 
-// What an NPU does for a stream without others: kernels, one by one or in blocks, and copies from its host.
+// What an NPU does for a stream without others: kernels, one by one or in blocks, and copies from its host; and what
+// its host does.
 namespace hcclsim::hccl {
 
 void Runtime::trace_task(const Stream& stream, sim::SpanKind kind, Seconds start, std::uint32_t name,
@@ -40,6 +41,23 @@ bool Runtime::compute(Stream& stream, Seconds duration, std::uint32_t name, cons
     stream.date = end;
   }
   if (machine_.trace.selected(stream.rank)) trace_task(stream, sim::SpanKind::kernel, start, name, id);
+  return true;
+}
+
+bool Runtime::work(Stream& stream, const Task& task) {
+  Seconds start = stream.date;
+  if (machine_.faults == nullptr) {
+    stream.date += task.duration;
+  } else if (task.kind == Kind::work_alone) {
+    start = std::max(start, machine_.faults->begins(stream.rank));
+    stream.date = start + task.duration;
+  } else {
+    start = machine_.faults->resumes(stream.rank, start);
+    const Seconds end = machine_.faults->end_of_task(stream.rank, start, task.duration);
+    if (std::isinf(start) || std::isinf(end)) return lose(stream);
+    stream.date = end;
+  }
+  if (machine_.trace.selected(stream.rank)) trace_task(stream, sim::SpanKind::host, start, task.name, task.id);
   return true;
 }
 
@@ -125,11 +143,16 @@ bool Runtime::start_copy(std::uint32_t index, const Task& task) {
       machine_.shared->write(stream.rank, bytes, speed, start + setup, order, *this, index);
       return false;
     }
-    stream.date += setup + static_cast<double>(bytes) / speed;
+    const Seconds duration = setup + static_cast<double>(bytes) / speed;
+    const Seconds end =
+        machine_.faults == nullptr ? start + duration : machine_.faults->end_of_task(stream.rank, start, duration);
+    if (std::isinf(end)) return lose(stream);
+    stream.date = end;
     end_copy(stream, task, start);
     return true;
   }
-  const BytesPerSecond rate = machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*way);
+  const bool changes = machine_.faults != nullptr && machine_.faults->changes(*way);
+  const BytesPerSecond rate = changes || machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*way);
   if (rate > 0 && !machine_.moves_all) {
     stream.date += setup + way->latency + static_cast<double>(bytes) * way->write_factor / rate;
     end_copy(stream, task, start);

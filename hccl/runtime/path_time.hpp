@@ -18,6 +18,7 @@ struct PathTime {
   std::array<Seconds, sim::link_kinds> on_links{};
   std::array<sim::LinkId, sim::link_kinds> links{};
   Seconds sharing = 0;   ///< part of the time on links: what they take longer because others use them too
+  Seconds on_hbm = 0;    ///< on shared NPUs: what transfers take longer because an HBM is full
   Seconds reducing = 0;  ///< by an AI core
   Seconds copying = 0;   ///< within an NPU
   Seconds issuing = 0;   ///< waiting for a task that the host issues
@@ -27,7 +28,7 @@ struct PathTime {
   /// Reductions and copies on an NPU.
   [[nodiscard]] Seconds gamma() const { return reducing + copying; }
   /// What is left: set-ups, latencies, notifies, forks and joins of queues.
-  [[nodiscard]] Seconds alpha() const { return end - start - beta() - sharing - gamma() - issuing; }
+  [[nodiscard]] Seconds alpha() const { return end - start - beta() - sharing - on_hbm - gamma() - issuing; }
 };
 
 }  // namespace hcclsim::hccl

@@ -55,7 +55,9 @@ BytesPerSecond PrivateLinks::rate(const sim::Route& route) const {
   BytesPerSecond rate = std::numeric_limits<double>::infinity();
   for (const sim::LinkId link : route.links) {
     if (uses_[link].shared) return 0;
-    rate = std::min(rate, cluster_.capacity(link));
+    // Both ways of a folded transfer may go over one link, or a route over a link twice: its bytes pass it as often.
+    const auto passes = cluster_.links()[link].shared ? std::ranges::count(route.links, link) : 1;
+    rate = std::min(rate, cluster_.capacity(link) / static_cast<double>(passes));
   }
   return rate;
 }

@@ -74,6 +74,10 @@ void Runtime::host_work(StreamId stream, Seconds duration, std::uint32_t name, c
   enqueue(stream, {.kind = Kind::work, .name = name, .id = id, .duration = duration});
 }
 
+void Runtime::host_work_alone(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id) {
+  enqueue(stream, {.kind = Kind::work_alone, .name = name, .id = id, .duration = duration});
+}
+
 void Runtime::copy_from_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id) {
   enqueue(stream, {.kind = Kind::copy, .index = place_in(copies_, free_copies_, bytes), .name = name, .id = id});
 }
@@ -218,18 +222,17 @@ void Runtime::advance(std::uint32_t index) {
 
 bool Runtime::perform(std::uint32_t index, const Task& task) {
   Stream& stream = streams_[index];
-  if (machine_.faults != nullptr) {
+  const bool on_device =
+      task.kind == Kind::kernel || task.kind == Kind::block || task.kind == Kind::copy || task.kind == Kind::collective;
+  if (machine_.faults != nullptr && on_device) {
     const Seconds date = machine_.faults->resumes(stream.rank, stream.date);
     if (std::isinf(date)) return lose(stream);
     stream.date = date;
   }
   switch (task.kind) {
-    case Kind::work: {
-      const Seconds start = stream.date;
-      stream.date += task.duration;
-      if (machine_.trace.selected(stream.rank)) trace_task(stream, sim::SpanKind::host, start, task.name, task.id);
-      return true;
-    }
+    case Kind::work:
+    case Kind::work_alone:
+      return work(stream, task);
     case Kind::copy:
       return start_copy(index, task);
     case Kind::kernel:
@@ -283,7 +286,10 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
 }
 
 void Runtime::on_event(std::uint64_t tag) {
-  if (tag == CollectiveRun::overdue_tag) report_overdue();
+  if (tag == CollectiveRun::overdue_tag) {
+    check_waits();
+    return;
+  }
   const auto index = static_cast<std::uint32_t>(tag);
   Stream& stream = streams_[index];
   stream.date = machine_.loop.now();

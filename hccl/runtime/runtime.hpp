@@ -84,8 +84,10 @@ class Runtime final : private sim::EventHandler {
   void launch(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
   /// Kernels that follow each other without a gap; the first of them has the part of `id`.
   void launch(StreamId stream, const KernelRun& block, const sim::TaskId& id = {});
-  /// Work of the host, of fixed duration.
+  /// Work of the host on what is on the device, of fixed duration: it stands still with its NPU.
   void host_work(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
+  /// Work of the host alone, which goes on while its NPU stands still; it begins when an NPU that is late does.
+  void host_work_alone(StreamId stream, Seconds duration, std::uint32_t name, const sim::TaskId& id = {});
   /// Moves bytes from the memory of the server's CPU to that of the NPU, over the links that the platform has between
   /// them. If the server has no CPU in the platform, nothing else is on the way, which is as fast as that of the SoC's
   /// server (sim/platform/catalog.hpp).
@@ -130,7 +132,19 @@ class Runtime final : private sim::EventHandler {
   void forget_collectives() { finished_.clear(); }
 
  private:
-  enum class Kind : std::uint8_t { kernel, block, work, copy, delay, until, record, wait, collective, host };
+  enum class Kind : std::uint8_t {
+    kernel,
+    block,
+    work,
+    work_alone,
+    copy,
+    delay,
+    until,
+    record,
+    wait,
+    collective,
+    host
+  };
   struct Task {
     Kind kind = Kind::kernel;
     std::uint32_t index = 0;  // block, copy, event, collective call or host function
@@ -182,6 +196,8 @@ class Runtime final : private sim::EventHandler {
   void advance(std::uint32_t index);
   /// Begins the stream's first task; true if it has ended at the stream's new date.
   bool perform(std::uint32_t index, const Task& task);
+  /// Work of the host, with its NPU or alone; false if the NPU is lost before.
+  [[nodiscard]] bool work(Stream& stream, const Task& task);
   /// Kernels, one or a block.
   [[nodiscard]] bool run_kernels(std::uint32_t index, const Task& task);
   /// Moves the stream's date behind a kernel that takes so long at full speed; false if its NPU is lost before.
@@ -232,12 +248,18 @@ class Runtime final : private sim::EventHandler {
   [[nodiscard]] std::optional<std::uint32_t> stream_to_record(Rank npu, const Task& wait) const;
   /// What stops or slows down a transfer; empty if no fault does.
   [[nodiscard]] std::string cause_of_transfer(const Waiting& transfer, Seconds date) const;
+  /// What stops or slows down an NPU, or has done so last; empty if no fault does.
+  [[nodiscard]] std::string cause_of_lateness(Rank npu, Seconds date) const;
+  /// "rank 3 is late: WHAT at 5 s only; WHY".
+  [[nodiscard]] std::string late(Rank npu, const std::string& what, Seconds comes, Seconds date) const;
   [[nodiscard]] Origin origin(const Obstacle& obstacle, Seconds date) const;
   [[nodiscard]] Origin origin_of_notify(const Obstacle& obstacle, Seconds date) const;
-  [[nodiscard]] std::string line(const Obstacle& obstacle) const;
+  /// What it is at a date.
+  [[nodiscard]] std::string line(const Obstacle& obstacle, Seconds date) const;
   /// The obstacles, line by line, from one to the cause, and whether there is a cause.
   [[nodiscard]] std::pair<std::string, bool> trail(Obstacle from, Seconds date) const;
-  [[noreturn]] void report_overdue() const;
+  /// A wait may be overdue at the clock's date: reports it, or sees to it that the first one to be so is looked at.
+  void check_waits();
   [[noreturn]] void report_timeout(const Obstacle& first) const;
   /// Throws the error of streams that a fault has kept from finishing; returns if no fault has.
   void report_faults() const;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "base/units.hpp"
@@ -78,6 +79,14 @@ class SharedNpus final : private sim::EventHandler {
 
   /// When the work that ends at this date was given the cores; good while its handler is called.
   [[nodiscard]] Seconds began(Rank rank) const { return cores_[npu_of(rank)].began; }
+  /// How much longer the transfer that ends at this date has taken because an HBM was full, if links let it flow with
+  /// this speed.
+  [[nodiscard]] Seconds lost(BytesPerSecond speed) const {
+    const sim::MemoryLimit limit = network_.limit();
+    return limit.time - limit.bytes / speed;
+  }
+  /// Rates of the transfer that ends at this date, as MemoryNetwork::rates() has them.
+  [[nodiscard]] std::span<const sim::RateStep> rates() const { return network_.rates(); }
 
  private:
   struct Job {

@@ -27,6 +27,7 @@ struct Waiting {
   Bytes bytes = 0;                                             ///< of the transfer or work
   Seconds since = 0;                                           ///< it stands there
   bool sent = false;                                           ///< the notify has been set by the peer, and …
+  Seconds posted = 0;                                          ///< … at this date, and …
   Seconds arrives = std::numeric_limits<Seconds>::infinity();  ///< … arrives then
   const sim::Route* route = nullptr;  ///< of the transfer, or of the notify; null within an NPU
   std::string step;                   ///< "stage 'reduce-scatter', round 2"

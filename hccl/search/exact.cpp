@@ -92,7 +92,8 @@ class Border {
         if (next.amount.memory + least_behind_[node + 1].memory > options_.memory) continue;
         for (const std::uint32_t place : kept) next.border.push_back(before[number].border[place]);
         if (stays) next.border.push_back(candidate);
-        keep(best[next.border], std::move(next));
+        std::vector<Partial>& alike = best[next.border];
+        keep(alike, std::move(next));
       }
     }
     if (stays) border.push_back(node);

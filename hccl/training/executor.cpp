@@ -211,7 +211,7 @@ bool PlanExecutor::enqueue_host_task(Rank rank, StreamId stream, const PlanTask&
   } else if (const auto* input = std::get_if<InputWork>(&task.work)) {
     const std::vector<double>& rates = host_.samples_per_second;
     const Seconds duration = rates.empty() ? 0 : static_cast<double>(input->samples) / rates[rank];
-    runtime_.host_work(stream, duration, name(), id);
+    runtime_.host_work_alone(stream, duration, name(), id);
   } else if (const auto* copy = std::get_if<HostCopy>(&task.work)) {
     runtime_.copy_from_host(stream, copy->bytes, name(), id);
   } else {

@@ -126,6 +126,8 @@ void Simulation::share_npus(std::span<const SimulatedPlan> plans) {
   }
   if (hbms.empty()) return;
   auto network = sim::make_memory_network(plans.front().cluster, loop_, hbms);
+  const auto asks_for_flows = [](const SimulatedPlan& one) { return one.flows != nullptr; };
+  if (std::ranges::any_of(plans, asks_for_flows)) network->keep_rates();
   std::uint32_t first = 0;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const SimulatedPlan& one = plans[i];

@@ -111,6 +111,7 @@ Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::P
 Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
                const TrainingOptions& options) {
   Plan plan = plan_of_device(cluster, program, soc, options);
+  if (options.comm_reuse.has_value()) reuse_communication(plan, *options.comm_reuse);
   if (options.input.has_value()) add_input(plan, options.input->pipeline);
   if (options.checkpoints.has_value()) add_checkpoints(plan, *options.checkpoints);
   return plan;

@@ -12,6 +12,7 @@
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/collective/selection/selection.hpp"
+#include "hccl/parallel/comm_reuse/comm_reuse.hpp"
 #include "hccl/parallel/compressed_plan.hpp"
 #include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/parallel_plan.hpp"
@@ -59,6 +60,7 @@ struct TrainingOptions {
   std::optional<DataType>
       dealt{};  ///< type of weights of which each replica updates some, and sends them to all others
   std::optional<CompressionPlan> compression{};  ///< of the reductions of data parallelism
+  std::optional<CommReuse> comm_reuse{};         ///< operators that do the same share one; without compression
   bool hcom_parallel = false;
   bool pad_segments = false;  ///< allreduces of gradients are filled up with zeros until all ranks have equal parts
   /// With hcom_parallel, updates run in a stream of their own, as TensorFlow has it; otherwise they stay in the compute

@@ -81,14 +81,19 @@ const FaultRow& row_of(std::string_view text, const FaultText& parts) {
             parts.element, names_in(keys, [](const std::string& key) { return std::string_view(key); }));
 }
 
+/// Some months: a date has digits for nanoseconds then.
+constexpr Seconds latest = 1e7;
+
 /// A time of 0 or more.
 Seconds parse_fault_time(std::string_view text, std::string_view word) {
+  Seconds time = 0;
   try {
-    const Seconds time = parse_duration(word);
-    if (time >= 0) return time;
+    time = parse_duration(word);
   } catch (const Error& error) {
     bad_input("fault", "'{}': {}", text, error.what());
   }
+  if (time > latest) bad_input("fault", "'{}': {} is too late; dates are at most {:g}s", text, word, latest);
+  if (time >= 0) return time;
   bad_input("fault", "'{}': {} is before the beginning; give a time of 0s or more", text, word);
 }
 
@@ -122,6 +127,19 @@ void set_link_value(std::string_view text, std::string_view value, Fault& fault)
     bad_input("fault", "'{}': {}; or a part of what the platform file says, such as 50%, or 0", text, error.what());
   }
   if (!(fault.value >= 0)) bad_input("fault", "'{}': {} is negative; give 0 or more", text, value);
+  if (fault.value == 0) return;
+  if (fault.relative) {
+    constexpr double least = 1e-12;
+    constexpr double most = 1e6;
+    if (fault.value >= least && fault.value <= most) return;
+    bad_input("fault", "'{}': {} is out of range; give 0, or {:g}% to {:g}%", text, value, 100 * least, 100 * most);
+  }
+  // As platform files have them (sim/platform/values.cpp).
+  const double least = bandwidth ? 1 : 0;
+  const double most = bandwidth ? 1e15 : 1e4;
+  if (fault.value >= least && fault.value <= most) return;
+  bad_input("fault", "'{}': {} is out of range; give {}", text, value,
+            bandwidth ? "0, or 1Bps to 1000TBps" : "0s to 10000s");
 }
 
 void set_value(std::string_view text, std::string_view value, Fault& fault) {

@@ -1,11 +1,13 @@
 #include "sim/faults/fault_plan.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -38,12 +40,18 @@ bool fits(const std::string& pattern, std::string_view name) {
   const std::string there = names.empty()
                                 ? "it has none"
                                 : fmt::format("it has {}, from {} to {}", names.size(), names.front(), names.back());
-  bad_input("fault", "'{}': no {} of {} is named '{}'{}; {}", fault.text, what, platform, fault.pattern,
+  bad_input("fault", "--fault: '{}': no {} of {} is named '{}'{}; {}", fault.text, what, platform, fault.pattern,
             did_you_mean(fault.pattern, names), there);
 }
 
-/// "0-3,7"; nothing if it is not made of numbers.
-std::optional<std::vector<Rank>> ranks_in(const Fault& fault, Rank ranks) {
+/// "0 to 7", or "2, 3, 6".
+std::string accepted(std::span<const Rank> ranks) {
+  const bool all = ranks.back() - ranks.front() + 1 == ranks.size();
+  return all ? fmt::format("{} to {}", ranks.front(), ranks.back()) : fmt::format("{}", fmt::join(ranks, ", "));
+}
+
+/// "0-3,7"; nothing if it is not made of numbers. `ranks`, ascending, take part.
+std::optional<std::vector<Rank>> ranks_in(const Fault& fault, std::span<const Rank> ranks) {
   if (fault.pattern.find_first_not_of("0123456789,- ") != std::string::npos) return std::nullopt;
   std::vector<Rank> all;
   for (const std::string_view part : split_trimmed(fault.pattern, ',')) {
@@ -52,12 +60,15 @@ std::optional<std::vector<Rank>> ranks_in(const Fault& fault, Rank ranks) {
     const std::optional<Rank> last =
         dash == std::string_view::npos ? first : parse_number<Rank>(trimmed(part.substr(dash + 1)));
     if (!first.has_value() || !last.has_value() || *last < *first) {
-      bad_input("fault", "'{}': '{}' is neither a rank nor a range of ranks, such as 0-3,7", fault.text, part);
+      bad_input("fault", "--fault: '{}': '{}' is neither a rank nor a range of ranks, such as 0-3,7", fault.text, part);
     }
-    if (*last >= ranks) {
-      bad_input("fault", "'{}': NPU {} does not take part; accepted: 0 to {}", fault.text, *last, ranks - 1);
+    for (Rank rank = *first; rank <= *last; ++rank) {
+      if (std::ranges::binary_search(ranks, rank)) {
+        all.push_back(rank);
+        continue;
+      }
+      bad_input("fault", "--fault: '{}': NPU {} does not take part; accepted: {}", fault.text, rank, accepted(ranks));
     }
-    for (Rank rank = *first; rank <= *last; ++rank) all.push_back(rank);
   }
   return all;
 }
@@ -68,8 +79,14 @@ std::string_view words_of(FaultKind kind) {
 
 }  // namespace
 
-FaultPlan::FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ranks)
+FaultPlan::FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ranks, std::span<const Rank> among)
     : cluster_(cluster), faults_(std::move(faults)), at_link_(cluster.links().size(), none), at_npu_(ranks, none) {
+  std::vector<Rank> taking_part(among.begin(), among.end());
+  if (among.empty()) {
+    taking_part.resize(ranks);
+    std::iota(taking_part.begin(), taking_part.end(), Rank{0});
+  }
+  std::ranges::sort(taking_part);
   // Elements to which the same faults happen share what comes of them.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> with;
   const auto touch = [&](std::uint32_t& course, std::uint32_t fault) {
@@ -85,14 +102,15 @@ FaultPlan::FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ran
     const Fault& fault = faults_[number];
     if (fault.of_links()) {
       if (cluster.routing().kind == RoutingKind::ideal) {
-        bad_input("fault",
-                  "'{}': routing ideal takes links side by side as one, which none of them can fail by itself; "
-                  "give dmodk, ecmp or file",
-                  fault.text);
+        bad_input(
+            "fault",
+            "--fault: '{}': routing ideal takes links side by side as one, which none of them can fail by itself; "
+            "give dmodk, ecmp or file",
+            fault.text);
       }
       for (const LinkId link : links_of(fault)) touch(at_link_[link], number);
     } else {
-      for (const Rank rank : npus_of(fault, ranks)) touch(at_npu_[rank], number);
+      for (const Rank rank : npus_of(fault, taking_part)) touch(at_npu_[rank], number);
     }
     if (fault.kind == FaultKind::latency || fault.kind == FaultKind::speed) continue;
     dates_of_transfers_.push_back(fault.from);
@@ -112,7 +130,14 @@ std::vector<LinkId> FaultPlan::links_of(const Fault& fault) const {
   const std::span<const Link> links = cluster_.links();
   for (LinkId link = 0; link < links.size(); ++link) {
     const std::string& name = links[link].name;
-    if (fits(fault.pattern, name) || fits(fault.pattern, name_in_file(name))) found.push_back(link);
+    if (!fits(fault.pattern, name) && !fits(fault.pattern, name_in_file(name))) continue;
+    found.push_back(link);
+    // As in sim/platform/values.cpp.
+    constexpr BytesPerSecond most = 1e15;
+    if (fault.kind == FaultKind::bandwidth && links[link].bandwidth * factor(link, fault) > most) {
+      bad_input("fault", "--fault: '{}': link {} would have {:.4g} GB/s; a link has at most 1000TBps", fault.text, name,
+                links[link].bandwidth * factor(link, fault) / giga);
+    }
   }
   if (!found.empty()) return found;
   std::vector<std::string> names;
@@ -123,11 +148,11 @@ std::vector<LinkId> FaultPlan::links_of(const Fault& fault) const {
   refuse_pattern(fault, "link", cluster_.path(), names);
 }
 
-std::vector<Rank> FaultPlan::npus_of(const Fault& fault, Rank ranks) const {
+std::vector<Rank> FaultPlan::npus_of(const Fault& fault, std::span<const Rank> ranks) const {
   if (std::optional<std::vector<Rank>> given = ranks_in(fault, ranks)) return *std::move(given);
   std::vector<Rank> found;
   std::vector<std::string> names;
-  for (Rank rank = 0; rank < ranks; ++rank) {
+  for (const Rank rank : ranks) {
     names.push_back(cluster_.npu(rank).name);
     if (fits(fault.pattern, names.back())) found.push_back(rank);
   }
@@ -195,6 +220,18 @@ double FaultPlan::bandwidth_factor(LinkId link, Seconds date) const {
   return fault == nullptr ? 1 : factor(link, *fault);
 }
 
+Seconds FaultPlan::time_at_full_bandwidth(LinkId link, Seconds from, Seconds to) const {
+  const Course* course = course_of(link);
+  if (course == nullptr || course->bandwidth.empty()) return to - from;
+  Seconds sum = 0;
+  for (Seconds date = from; date < to;) {
+    const Seconds next = std::min(next_change(course->bandwidth, date), to);
+    sum += (next - date) * bandwidth_factor(link, date);
+    date = next;
+  }
+  return sum;
+}
+
 double FaultPlan::largest_factor(LinkId link) const {
   double largest = 1;
   const Course* course = course_of(link);
@@ -245,6 +282,16 @@ Seconds FaultPlan::passes(const Route& route, Seconds date) const {
     date = next;
   }
   return date;
+}
+
+Seconds FaultPlan::begins(Rank rank) const {
+  const Course* course = course_of_npu(rank);
+  Seconds begin = 0;
+  for (std::size_t i = 0; course != nullptr && i < course->faults.size(); ++i) {
+    const Fault& fault = faults_[course->faults[i]];
+    if (fault.kind == FaultKind::late) begin = std::max(begin, fault.to);
+  }
+  return begin;
 }
 
 Seconds FaultPlan::end_of_task(Rank rank, Seconds start, Seconds duration) const {
@@ -298,6 +345,46 @@ std::string FaultPlan::cause(Rank rank, Seconds date) const {
     return fmt::format("NPU {} computes {:.4g} times as fast ({})", rank, fault->value, fault->text);
   }
   return {};
+}
+
+template <typename Counts>
+const Fault* FaultPlan::last_over(const Course* course, Seconds date, const Counts& counts) const {
+  const Fault* last = nullptr;
+  for (std::size_t i = 0; course != nullptr && i < course->faults.size(); ++i) {
+    const Fault& fault = faults_[course->faults[i]];
+    if (counts(fault.kind) && fault.to <= date && (last == nullptr || fault.to >= last->to)) last = &fault;
+  }
+  return last;
+}
+
+std::string FaultPlan::cause_before(const Route& route, Seconds date) const {
+  const auto of_bandwidth = [](FaultKind kind) { return kind == FaultKind::bandwidth; };
+  const Fault* last = nullptr;
+  LinkId which = 0;
+  for (const LinkId link : route.links) {
+    const Fault* fault = last_over(course_of(link), date, of_bandwidth);
+    if (fault == nullptr || (last != nullptr && fault->to <= last->to)) continue;
+    last = fault;
+    which = link;
+  }
+  if (last != nullptr) {
+    const std::string& name = cluster_.links()[which].name;
+    const double factor = this->factor(which, *last);
+    return factor == 0 ? fmt::format("link {} was cut until {:.9g} s ({})", name, last->to, last->text)
+                       : fmt::format("link {} had {:.4g} % of its bandwidth until {:.9g} s ({})", name, factor * 100,
+                                     last->to, last->text);
+  }
+  const std::string of_source = cause_before(route.source, date);
+  return of_source.empty() ? cause_before(route.destination, date) : of_source;
+}
+
+std::string FaultPlan::cause_before(Rank rank, Seconds date) const {
+  const Fault* last = last_over(course_of_npu(rank), date, [](FaultKind) { return true; });
+  if (last == nullptr) return {};
+  const std::string what = last->kind == FaultKind::speed    ? fmt::format("computed {:.4g} times as fast", last->value)
+                           : last->kind == FaultKind::paused ? "was paused"
+                                                             : "had not begun";
+  return fmt::format("NPU {} {} until {:.9g} s ({})", rank, what, last->to, last->text);
 }
 
 const FaultPlan::Course* FaultPlan::course_of(LinkId link) const {

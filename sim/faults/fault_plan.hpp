@@ -21,14 +21,15 @@ class FaultPlan {
  public:
   static constexpr Seconds never = std::numeric_limits<Seconds>::infinity();
 
-  /// `ranks` take part, the first ones of the cluster. Throws Error(bad_input, "fault") for links and NPUs that are not
-  /// there. The cluster must outlive it.
-  FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ranks);
+  /// `ranks` take part, the first ones of the cluster; or, if there are any, those `among` them. Throws
+  /// Error(bad_input, "fault") for links that are not there, NPUs that do not take part, and links that a fault would
+  /// make faster than a platform file may. The cluster must outlive it.
+  FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ranks, std::span<const Rank> among = {});
 
   /// The same; null if there are no faults.
   [[nodiscard]] static std::shared_ptr<const FaultPlan> of(const Cluster& cluster, const std::vector<Fault>& faults,
-                                                           Rank ranks) {
-    return faults.empty() ? nullptr : std::make_shared<const FaultPlan>(cluster, faults, ranks);
+                                                           Rank ranks, std::span<const Rank> among = {}) {
+    return faults.empty() ? nullptr : std::make_shared<const FaultPlan>(cluster, faults, ranks, among);
   }
 
   [[nodiscard]] std::span<const Fault> faults() const { return faults_; }
@@ -45,6 +46,8 @@ class FaultPlan {
   [[nodiscard]] const std::vector<LinkId>& changing_links() const { return changing_links_; }
   /// Factor on the link's capacity at a date; 0: it is cut.
   [[nodiscard]] double bandwidth_factor(LinkId link, Seconds date) const;
+  /// How long the link would take, without faults, for what it can carry between two dates.
+  [[nodiscard]] Seconds time_at_full_bandwidth(LinkId link, Seconds from, Seconds to) const;
   /// The largest of all dates, at least 1.
   [[nodiscard]] double largest_factor(LinkId link) const;
   /// Whether the rates of transfers over the route depend on the date.
@@ -61,6 +64,8 @@ class FaultPlan {
   [[nodiscard]] Seconds end_of_task(Rank rank, Seconds start, Seconds duration) const;
   /// The same of a kernel, whose duration is that at full speed.
   [[nodiscard]] Seconds end_of_kernel(Rank rank, Seconds start, Seconds duration) const;
+  /// When an NPU that is late, and its host, begin; 0 if it is not late.
+  [[nodiscard]] Seconds begins(Rank rank) const;
   /// When an NPU that is free from `date` on begins something.
   [[nodiscard]] Seconds resumes(Rank rank, Seconds date) const { return end_of_task(rank, date, 0); }
 
@@ -69,6 +74,9 @@ class FaultPlan {
   /// if nothing does.
   [[nodiscard]] std::string cause(const Route& route, Seconds date) const;
   [[nodiscard]] std::string cause(Rank rank, Seconds date) const;
+  /// The same of what was over last before that date: "NPU 3 was paused until 0.02 s (…)".
+  [[nodiscard]] std::string cause_before(const Route& route, Seconds date) const;
+  [[nodiscard]] std::string cause_before(Rank rank, Seconds date) const;
 
  private:
   static constexpr std::uint32_t none = 0xffffffff;
@@ -89,11 +97,15 @@ class FaultPlan {
   };
 
   [[nodiscard]] std::vector<LinkId> links_of(const Fault& fault) const;
-  [[nodiscard]] std::vector<Rank> npus_of(const Fault& fault, Rank ranks) const;
+  /// `ranks`, ascending, take part.
+  [[nodiscard]] std::vector<Rank> npus_of(const Fault& fault, std::span<const Rank> ranks) const;
   template <typename Counts>
   [[nodiscard]] Timeline timeline(const std::vector<std::uint32_t>& among, const Counts& counts) const;
   void make_timelines(Course& course) const;
   [[nodiscard]] const Fault* at(const Timeline& timeline, Seconds date) const;
+  /// The fault among those of a kind that `counts` that was over last before a date; null if there is none.
+  template <typename Counts>
+  [[nodiscard]] const Fault* last_over(const Course* course, Seconds date, const Counts& counts) const;
   [[nodiscard]] static Seconds next_change(const Timeline& timeline, Seconds date);
   /// Null: nothing happens to it.
   [[nodiscard]] const Course* course_of(LinkId link) const;

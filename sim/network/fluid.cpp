@@ -55,6 +55,12 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
     loop_.at(date, order, *this, tag_of(What::start, flow));
   }
 
+  [[nodiscard]] MemoryLimit limit() const override { return limit_; }
+
+  void keep_rates() override { keeps_rates_ = true; }
+
+  [[nodiscard]] std::span<const RateStep> rates() const override { return ended_; }
+
  private:
   /// What is known of a flow besides its rate.
   struct Transfer {
@@ -65,12 +71,17 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
     EventOrder order;
     EventHandler* handler = nullptr;
     std::uint64_t tag = 0;
+    bool by_memory = false;  // a memory makes the rate
+    MemoryLimit limit{};     // before `since`
   };
 
   void add(FlowId flow, double bytes, EventOrder order, EventHandler& handler, std::uint64_t tag) {
     ++started_;
     if (flow >= transfers_.size()) transfers_.resize(flow + 1);
     transfers_[flow] = {bytes, 0, 0, {}, order, &handler, tag};
+    if (!keeps_rates_) return;
+    if (flow >= steps_.size()) steps_.resize(flow + 1);
+    steps_[flow].clear();
   }
 
   /// Of a flow whose bytes are `factor` times those of the payload; good until the next call.
@@ -158,11 +169,22 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
   }
 
   void end(FlowId flow) {
+    note_limit(transfers_[flow]);
     const Transfer transfer = transfers_[flow];
+    limit_ = transfer.limit;
     if (faults_ != nullptr) ways_[flow] = {};
     rates_.remove(flow);
     ++completed_;
+    if (keeps_rates_) ended_.swap(steps_[flow]);
     transfer.handler->on_event(transfer.tag);
+  }
+
+  /// What has flowed since the transfer got its rate.
+  void note_limit(Transfer& transfer) const {
+    if (!transfer.by_memory) return;
+    const Seconds time = loop_.now() - transfer.since;
+    transfer.limit.time += time;
+    transfer.limit.bytes += time * transfer.rate;
   }
 
   void update_rates() {
@@ -174,9 +196,12 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
       if (transfer.rate > 0) {
         transfer.left = std::max(0.0, transfer.left - transfer.rate * (now - transfer.since));
         loop_.cancel(transfer.end);
+        note_limit(transfer);
       }
+      transfer.by_memory = rates_.limited_by_memory(flow);
       transfer.since = now;
       transfer.rate = rates_.rate(flow);
+      if (keeps_rates_) steps_[flow].push_back({now, transfer.rate});
       if (transfer.rate == 0) continue;  // a fault holds it
       transfer.end = loop_.at(now + transfer.left / transfer.rate, transfer.order, *this, tag_of(What::end, flow));
     }
@@ -219,7 +244,11 @@ class FluidNetwork final : public MemoryNetwork, private EventHandler {
   std::vector<Dealt> dealt_;
   std::vector<std::uint32_t> free_dealt_;  // of dealt_
   bool update_requested_ = false;
-  bool fault_ = false;  // at this date
+  bool fault_ = false;   // at this date
+  MemoryLimit limit_{};  // of the flow that has just ended
+  bool keeps_rates_ = false;
+  std::vector<std::vector<RateStep>> steps_;  // by flow, if they are kept
+  std::vector<RateStep> ended_;               // of the flow that has just ended
 };
 
 }  // namespace

@@ -41,11 +41,33 @@ class Images {
 /// What is known of a link after the simulation. Of links that are folded into one, that one has it.
 struct Carried {
   Bytes bytes = 0;               // of the flows that count
-  Seconds load = 0;              // in all intervals: the time for what it carried, at its whole capacity
+  Seconds load = 0;              // in all intervals: the time for what it carried, at its capacity without faults
+  Seconds open = 0;              // in all intervals: the time for what it could have carried, at that capacity
   Seconds busy = 0;              // in all intervals
+  Seconds busy_open = 0;         // as `open`, while it is busy
   std::uint32_t most_flows = 0;  // at the same time
   std::vector<double> loads{};   // of the intervals; empty: none in any
+
+  [[nodiscard]] double utilisation() const { return open > 0 ? load / open : 0; }
+  [[nodiscard]] double while_busy() const { return busy_open > 0 ? load / busy_open : 0; }
 };
+
+/// A flow gets another rate.
+struct RateChange {
+  Seconds date = 0;
+  std::uint32_t flow = 0;  // number
+  double rate = 0;
+};
+
+/// Those that the simulation recorded, in the order of their dates.
+std::vector<RateChange> recorded_rates(std::span<const Flow> flows) {
+  std::vector<RateChange> changes;
+  for (std::uint32_t number = 0; number < flows.size(); ++number) {
+    for (const RateStep& step : flows[number].rates) changes.push_back({step.from, number, step.rate});
+  }
+  std::ranges::stable_sort(changes, {}, &RateChange::date);
+  return changes;
+}
 
 /// Follows the rates of flows from date to date and writes down what each link does in each interval.
 class Meter {
@@ -60,7 +82,8 @@ class Meter {
         links_(cluster.links().size()) {}
 
   void follow(std::span<const Flow> flows) {
-    flow_id_.resize(flows.size());
+    recorded_ = recorded_rates(flows);
+    flow_id_.resize(flows.size(), nobody);
     std::vector<std::uint32_t> starts;
     for (std::uint32_t i = 0; i < flows.size(); ++i) {
       if (flows[i].end > intervals_.from && flows[i].start < intervals_.to) starts.push_back(i);
@@ -78,7 +101,7 @@ class Meter {
       const Seconds next_end = flows[*end].end;
       if (next_end < flows[*end].start) internal_error("a transfer ends before its first byte flows");
       const Seconds next_flow = start == starts.end() ? next_end : std::min(next_end, flows[*start].start);
-      const Seconds date = std::min(next_flow, next_fault());
+      const Seconds date = std::min({next_flow, next_fault(), next_recorded()});
       pass_to(date);
       for (; start != starts.end() && flows[*start].start == date; ++start) begin(flows[*start], *start);
       for (; end != ends.end() && flows[*end].end == date; ++end) stop(*end);
@@ -86,9 +109,18 @@ class Meter {
         ++fault;
         apply_faults(flows, date);
       }
-      for (const FlowId id : rates_.solve()) set_rate(id, rates_.rate(id));
+      if (recorded_.empty()) {
+        for (const FlowId id : rates_.solve()) set_rate(id, rates_.rate(id));
+      } else {
+        take_recorded(date);
+      }
     }
     pass_to(std::numeric_limits<Seconds>::infinity());
+    for (Carried& carried : carried_) carried.open = intervals_.to - intervals_.from;
+    if (faults_ == nullptr) return;
+    for (const LinkId link : faults_->changing_links()) {
+      carried_[link].open = open(link, intervals_.from, intervals_.to);
+    }
   }
 
  private:
@@ -96,6 +128,7 @@ class Meter {
     double rate = 0;    // of all its flows
     Seconds since = 0;  // it has this rate
     double load = 0;    // of this interval so far, as a time
+    double factor = 1;  // on its capacity, by faults
     std::uint32_t flows = 0;
     bool listed = false;  // in active_
   };
@@ -127,6 +160,18 @@ class Meter {
       if (--links_[link].flows == 0) links_[link].rate = 0;  // nothing is left of sums and differences
     }
     rates_.remove(id);
+    flow_id_[number] = nobody;
+  }
+
+  [[nodiscard]] Seconds next_recorded() const {
+    return next_change_ < recorded_.size() ? recorded_[next_change_].date : std::numeric_limits<Seconds>::infinity();
+  }
+
+  void take_recorded(Seconds date) {
+    for (; next_recorded() <= date; ++next_change_) {
+      const RateChange& change = recorded_[next_change_];
+      if (flow_id_[change.flow] != nobody) set_rate(flow_id_[change.flow], change.rate);
+    }
   }
 
   void set_rate(FlowId id, double rate) {
@@ -139,7 +184,9 @@ class Meter {
 
   void apply_faults(std::span<const Flow> flows, Seconds date) {
     for (const LinkId link : faults_->changing_links()) {
-      rates_.set_capacity(link, cluster_.capacity(link) * faults_->bandwidth_factor(link, date));
+      carry(link);
+      links_[link].factor = faults_->bandwidth_factor(link, date);
+      rates_.set_capacity(link, cluster_.capacity(link) * links_[link].factor);
     }
     for (std::size_t number = 0; number < flows.size(); ++number) {
       const Flow& flow = flows[number];
@@ -160,6 +207,7 @@ class Meter {
     state.load += time * state.rate / flows / cluster_.capacity(link);
     Carried& carried = carried_[link];
     carried.busy += time;
+    carried.busy_open += time * state.factor;
     // Of two dates that are one, but for rounding, flows of the first are over at the second.
     constexpr Seconds rounding = 1e-12;
     if (time > rounding) carried.most_flows = std::max(carried.most_flows, state.flows);
@@ -179,6 +227,11 @@ class Meter {
                                             : intervals_.from + width_ * static_cast<double>(interval + 1);
   }
 
+  /// The time, at its capacity without faults, for what a link could carry between two dates.
+  [[nodiscard]] Seconds open(LinkId link, Seconds from, Seconds to) const {
+    return faults_ == nullptr ? to - from : faults_->time_at_full_bandwidth(link, from, to);
+  }
+
   void close_interval() {
     for (const LinkId link : active_) {
       carry(link);
@@ -187,7 +240,8 @@ class Meter {
       if (state.load > 0) {
         carried.load += state.load;
         carried.loads.resize(intervals_.count);
-        carried.loads[interval_] = state.load / width_;
+        const Seconds could = open(link, interval_ == 0 ? intervals_.from : end_of(interval_ - 1), end_of(interval_));
+        carried.loads[interval_] = could > 0 ? state.load / could : 0;
       }
       state.load = 0;
       state.listed = state.flows > 0;
@@ -203,9 +257,11 @@ class Meter {
   std::vector<Carried>& carried_;
   MaxMin rates_;
   std::vector<LinkState> links_;
-  std::vector<FlowState> flows_;  // by id
-  std::vector<FlowId> flow_id_;   // by number of the flow
-  std::vector<LinkId> active_;    // links that carry or have carried something in this interval
+  std::vector<FlowState> flows_;      // by id
+  std::vector<FlowId> flow_id_;       // by number of the flow; nobody: it is not under way
+  std::vector<LinkId> active_;        // links that carry or have carried something in this interval
+  std::vector<RateChange> recorded_;  // ascending; empty: links alone make the rates
+  std::size_t next_change_ = 0;       // of recorded_
   std::size_t interval_ = 0;
   Seconds now_ = 0;
 };
@@ -217,11 +273,11 @@ std::vector<LinkId> by_load(const std::vector<Carried>& carried, const Images& i
   for (LinkId link = 0; link < carried.size(); ++link) {
     if (carried[images.representative(link)].bytes > 0) links.push_back(link);
   }
-  const auto load = [&](LinkId link) { return carried[images.representative(link)].load; };
+  const auto load = [&](LinkId link) { return carried[images.representative(link)].utilisation(); };
   std::ranges::stable_sort(links, [&](LinkId a, LinkId b) { return load(a) > load(b); });
   constexpr double rounding = 1e-9;
   for (auto first = links.begin(); first != links.end();) {
-    const Seconds least = load(*first) * (1 - rounding);
+    const double least = load(*first) * (1 - rounding);
     const auto end = std::find_if(first, links.end(), [&](LinkId link) { return load(link) < least; });
     std::sort(first, end);
     first = end;
@@ -238,8 +294,7 @@ std::vector<LinkUtilisation::OfKind> sums_by_kind(const Cluster& cluster, const 
   for (const LinkId link : links) {
     const LinkId by = images.representative(link);
     const LinkKind kind = cluster.links()[link].kind;
-    const Seconds length = intervals.to - intervals.from;
-    const double utilisation = length > 0 ? carried[by].load / length : 0;
+    const double utilisation = carried[by].utilisation();
     LinkUtilisation::OfKind& sum =
         kinds.try_emplace(kind, LinkUtilisation::OfKind{kind, 0, 0, link, utilisation, idle, idle}).first->second;
     ++sum.links;
@@ -298,7 +353,8 @@ LinkUtilisation link_utilisation(Cluster& cluster, std::span<const Flow> flows, 
     listed.link = link;
     listed.bytes = one.bytes * images.flows(by);
     listed.busy = one.busy;
-    listed.utilisation = intervals.to > intervals.from ? one.load / (intervals.to - intervals.from) : 0;
+    listed.utilisation = one.utilisation();
+    listed.while_busy = one.while_busy();
     listed.most_flows = one.most_flows * images.flows(by);
     listed.load = one.loads;
     listed.load.resize(intervals.count);

@@ -9,12 +9,13 @@
 
 #include "base/units.hpp"
 #include "sim/cluster.hpp"
+#include "sim/network/network.hpp"
 
 /// How busy links were over time, computed from the transfers after a simulation. The transfers under way at a date
 /// determine how fast each of them flowed, because max-min fairness has one solution. So the rates are computed again
-/// from the begins and ends of the transfers alone. That gives the same for both networks, and a simulation without
-/// this report need not record anything. The load of a link in an interval is what it carried over what it could have
-/// carried.
+/// from the begins and ends of the transfers alone. That gives the same for both networks. Where more than links takes
+/// part, such as memories of NPUs, the simulation records the rates with the transfers. The load of a link in an
+/// interval is what it carried over what it could have carried, faults of the link included.
 ///
 /// On a folded cluster (Cluster::fold()) the transfers are those of the ranks that were simulated. Each link of those
 /// that are folded into one carries LinkFold::flows images of each of them at the same dates, so that bytes and numbers
@@ -35,6 +36,7 @@ struct Flow {
   Bytes bytes = 0;
   Seconds start = 0;  ///< the first byte flows: latency is over
   Seconds end = 0;
+  std::vector<RateStep> rates{};  ///< from `start` on; of all flows or, if links alone limited them, of none
 
   /// Whose task it is.
   [[nodiscard]] Rank rank() const { return access == Access::read ? destination : source; }
@@ -74,6 +76,7 @@ struct LinkUtilisation {
     Bytes bytes = 0;               ///< of the flows that count, outside the intervals too
     Seconds busy = 0;              ///< within the intervals: some flow is under way
     double utilisation = 0;        ///< load over all intervals
+    double while_busy = 0;         ///< load over `busy`
     std::uint64_t most_flows = 0;  ///< at the same time, within the intervals
     std::vector<Share> shares{};   ///< of these bytes, by owner
     std::vector<double> load{};
@@ -87,8 +90,7 @@ struct LinkUtilisation {
 using FlowOwner = std::function<std::uint64_t(const Flow& flow)>;
 
 /// `flows` are all flows that count, and all others that were under way in the intervals. At most `most_links` links
-/// are listed, with shares if there is an `owner_of`. `faults` are those of the simulation, null if there were none;
-/// loads are parts of what links carry without them.
+/// are listed, with shares if there is an `owner_of`. `faults` are those of the simulation, null if there were none.
 [[nodiscard]] LinkUtilisation link_utilisation(Cluster& cluster, std::span<const Flow> flows,
                                                const Intervals& intervals, std::size_t most_links,
                                                const FlowOwner& owner_of = {}, const FaultPlan* faults = nullptr);

@@ -28,7 +28,7 @@ FlowId MaxMin::add(std::span<const LinkId> links, std::span<const MemoryUse> mem
   FlowId id = 0;
   if (free_[hops].empty()) {
     id = static_cast<FlowId>(flows_.size());
-    flows_.push_back({0, bound, static_cast<std::uint32_t>(hops_.size()), hops, false, false});
+    flows_.push_back({0, bound, static_cast<std::uint32_t>(hops_.size()), hops});
     hops_.resize(hops_.size() + hops);
     if (!memories_.empty()) weights_.resize(hops_.size(), 1);
   } else {
@@ -194,6 +194,7 @@ std::span<const FlowId> MaxMin::solve() {
   for (const FlowId id : started_) {
     const Flow& flow = flows_[id];
     if (!hindered(flow)) {
+      flows_[id].by_memory = false;
       if (!stays_within(flow)) set_rate(id, largest_rate(flow));
       continue;
     }
@@ -294,12 +295,12 @@ void MaxMin::fill_component() {
       shares_.back().rate = open_share(id);
       std::push_heap(shares_.begin(), shares_.end(), after);
     } else if (link.open > 0 && bounded != bounded_.end() && flows_[*bounded].bound <= rate) {
-      fix(*bounded, flows_[*bounded].bound);
+      fix(*bounded, flows_[*bounded].bound, false);
     } else {
       std::pop_heap(shares_.begin(), shares_.end(), after);
       shares_.pop_back();
       for (std::uint32_t at = link.first; at != none; at = hops_[at].next) {
-        if (flows_[hops_[at].flow].open) fix(hops_[at].flow, rate);
+        if (flows_[hops_[at].flow].open) fix(hops_[at].flow, rate, is_memory(id));
       }
     }
   }
@@ -307,8 +308,9 @@ void MaxMin::fill_component() {
   for (const FlowId id : component_flows_) flows_[id].visited = false;
 }
 
-void MaxMin::fix(FlowId id, double rate) {
+void MaxMin::fix(FlowId id, double rate, bool by_memory) {
   Flow& flow = flows_[id];
+  flow.by_memory = by_memory;
   flow.open = false;
   set_rate(id, rate);
   for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {

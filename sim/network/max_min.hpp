@@ -58,6 +58,8 @@ class MaxMin {
   /// next call.
   [[nodiscard]] std::span<const FlowId> solve();
   [[nodiscard]] BytesPerSecond rate(FlowId flow) const { return flows_[flow].rate; }
+  /// Whether it is a memory that lets the flow be no faster.
+  [[nodiscard]] bool limited_by_memory(FlowId flow) const { return flows_[flow].by_memory; }
 
  private:
   static constexpr std::uint32_t none = 0xffffffff;
@@ -101,6 +103,7 @@ class MaxMin {
     std::uint32_t hops = 0;
     bool visited = false;
     bool open = false;
+    bool by_memory = false;
   };
 
   /// The least rate that a link allows its open flows, as it was last computed; it is a lower bound of the present
@@ -132,7 +135,7 @@ class MaxMin {
   void visit(LinkId id);
   void gather_component(LinkId first);
   void fill_component();
-  void fix(FlowId id, double rate);
+  void fix(FlowId id, double rate, bool by_memory);
 
   std::vector<SharedLink> links_;  // of the cluster, then the memories
   LinkId first_memory_;

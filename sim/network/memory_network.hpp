@@ -14,6 +14,12 @@
 /// `fluid` with further links. What is moved at the same time shares links and memories by max-min fairness.
 namespace hcclsim::sim {
 
+/// What flowed while a memory, and no link, determined how fast.
+struct MemoryLimit {
+  Seconds time = 0;
+  double bytes = 0;  ///< as they load the links' capacity
+};
+
 class MemoryNetwork : public Network {
  public:
   using Network::transfer;
@@ -26,6 +32,16 @@ class MemoryNetwork : public Network {
   /// `bytes` and `most` are above 0.
   virtual void move(double bytes, BytesPerSecond most, const MemoryUse& memory, Seconds date, EventOrder order,
                     EventHandler& handler, std::uint64_t tag) = 0;
+
+  /// Of what has just ended; good while its handler is called. Of a transfer that several queue pairs carry: of the
+  /// last part.
+  [[nodiscard]] virtual MemoryLimit limit() const = 0;
+
+  /// From now on keeps the rates of what flows.
+  virtual void keep_rates() = 0;
+  /// Rates of what has just ended, from its first byte on, if they are kept; good while its handler is called. Of a
+  /// transfer that several queue pairs carry those of the last part.
+  [[nodiscard]] virtual std::span<const RateStep> rates() const = 0;
 };
 
 /// `memories`: what each of them reads and writes together; above 0.

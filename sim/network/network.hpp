@@ -16,6 +16,12 @@ namespace hcclsim::sim {
 
 class FaultPlan;
 
+/// A transfer flows at this rate from a date on, in bytes as they load the links' capacity.
+struct RateStep {
+  Seconds from = 0;
+  BytesPerSecond rate = 0;
+};
+
 class Network {
  public:
   virtual ~Network() = default;

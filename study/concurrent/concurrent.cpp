@@ -98,7 +98,7 @@ void require_few_steps(const std::vector<ConcurrentJob>& jobs, std::deque<Loaded
     bad_input("option",
               "{} would repeat its step of {:.3g} ms about {:.0f} times until {}, which starts at {:g} s, has done its "
               "own; up to {:.0f} times are simulated: let them start closer together",
-              jobs[i].name, alone[i].time * 1e3, more, jobs[last].name, jobs[last].run.skew.start, most);
+              jobs[i].name, 1e3 * alone[i].time, more, jobs[last].name, jobs[last].run.skew.start, most);
   }
 }
 
@@ -208,6 +208,7 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
     one.alone = alone[i];
     one.step = std::move(steps[i].step);
     one.together = step_figures(one.step, rank);
+    one.hbm_contention = experiment.training.hbm_contention;
     one.unmodelled = experiment.unmodelled;
     one.notes = experiment.notes;
   }

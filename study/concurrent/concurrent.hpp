@@ -35,6 +35,7 @@ struct ConcurrentJobResult {
   Seconds start = 0;
   std::uint32_t iterations = 0;  ///< of its own, which are measured
   std::uint32_t steps = 0;       ///< that it ended until all jobs had done their own
+  bool hbm_contention = false;   ///< its NPUs share their HBM and AI cores
   StepFigures alone;
   StepFigures together;
   std::vector<std::string> unmodelled;  ///< settings of HCCL that have no effect

@@ -53,15 +53,44 @@ Goodput simulate(const FailingJob& job, const FailureSpec& spec) {
   return result;
 }
 
-/// A stretch between checkpoints that takes k times the mean time between failures is done at the e^k-th attempt.
-void require_progress(const FailingJob& job) {
+/// A stretch between checkpoints that takes k times the mean time between failures is done at the e^k-th attempt, and
+/// so is a restart.
+void require_progress(const FailingJob& job, std::uint32_t runs) {
   constexpr double most = 12;
-  const Seconds stretch = static_cast<double>(std::min(job.checkpoint_every, job.steps)) * job.step + job.checkpoint;
-  if (stretch <= most * job.mtbf && job.restart <= most * job.mtbf) return;
+  const double stretch_steps = static_cast<double>(std::min(job.checkpoint_every, job.steps));
+  const Seconds stretch = stretch_steps * job.step + job.checkpoint;
+  if (job.restart > most * job.mtbf) {
+    bad_input("option",
+              "--restart-time: the job fails every {:.4g} s, and needs {:.4g} s to start again: it would hardly ever "
+              "end; accepted: at most {} times the time between failures, {:.4g} s",
+              job.mtbf, job.restart, most, most * job.mtbf);
+  }
+  if (stretch > most * job.mtbf) {
+    bad_input(
+        "option",
+        "--mtbf: the job fails every {:.4g} s, and needs {:.4g} s from one checkpoint to the next: it would hardly "
+        "ever end; write checkpoints {}",
+        job.mtbf, stretch, job.checkpoint > most * job.mtbf ? "faster" : "more often (--checkpoint-every)");
+  }
+  constexpr double most_attempts = 1e8;
+  const double attempts =
+      runs * (static_cast<double>(job.steps) / stretch_steps) * std::exp((stretch + job.restart) / job.mtbf);
+  if (attempts <= most_attempts) return;
   bad_input("option",
-            "--mtbf: the job fails every {:.4g} s, and needs {:.4g} s from one checkpoint to the next and {:.4g} s to "
-            "start again: it would hardly ever end; write checkpoints more often (--checkpoint-every), or faster",
-            job.mtbf, stretch, job.restart);
+            "--job-time: {} runs of {} steps with a checkpoint every {} steps take about {:.2g} attempts from one "
+            "checkpoint to the next; accepted: {:g}; give a shorter job, fewer --job-runs, or another "
+            "--checkpoint-every",
+            runs, job.steps, job.checkpoint_every, attempts, most_attempts);
+}
+
+/// Steps that take so long without failures.
+std::uint64_t steps_of(Seconds length, Seconds step) {
+  constexpr double most = 1e15;
+  if (!(length / step <= most)) {
+    bad_input("option", "--job-time: {:.4g} s are more than {:g} steps of {:.4g} s; give {:.4g} s or less", length,
+              most, step, most * step);
+  }
+  return std::max<std::uint64_t>(1, std::llround(length / step));
 }
 
 }  // namespace
@@ -107,15 +136,16 @@ GoodputResult goodput_of(const FailureSpec& spec, Seconds step, Bytes checkpoint
                  .checkpoint = static_cast<double>(checkpoint_bytes) / spec.checkpoint_bandwidth,
                  .mtbf = spec.npu_mtbf / npus,
                  .restart = spec.restart,
-                 .steps = std::max<std::uint64_t>(1, std::llround(spec.length / step))};
+                 .steps = steps_of(spec.length, step)};
   const Seconds interval = daly_interval(job.checkpoint, job.mtbf);
-  const auto analytic = static_cast<std::uint64_t>(std::max<long long>(1, std::llround(interval / step)));
+  constexpr double most_steps = 1e15;
+  const auto analytic = static_cast<std::uint64_t>(std::clamp(std::round(interval / step), 1.0, most_steps));
   job.checkpoint_every = spec.checkpoint_every.value_or(analytic);
-  require_progress(job);
+  require_progress(job, spec.runs);
   GoodputResult result{.checkpoint_bytes = checkpoint_bytes, .runs = spec.runs, .asked = simulate(job, spec)};
   if (job.checkpoint_every == analytic) return result;
   job.checkpoint_every = analytic;
-  require_progress(job);
+  require_progress(job, spec.runs);
   result.optimum = simulate(job, spec);
   return result;
 }

@@ -384,8 +384,12 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                                        .warmups = spec.warmups,
                                        .exec_timeout = request.config.exec_timeout,
                                        .fold = true,
-                                       .faults = sim::FaultPlan::of(cluster, spec.faults, cluster.size())};
+                                       .faults = sim::FaultPlan::of(cluster, spec.faults, cluster.size(), all_ranks)};
   note_faults(spec.faults, measurement.on.notes);
+  if (!spec.faults.empty()) {
+    measurement.on.notes.emplace_back(
+        "with faults, the bound, the formula and what --explain compares are those of the platform without them");
+  }
   if (spec.uncertainty && !spec.faults.empty()) {
     measurement.on.notes.emplace_back(
         "with faults the range over what is assumed is not simulated: dates would be others");
@@ -407,6 +411,9 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
     measurement.links = links_during(platform, {request, first_shape, simulate, points}, spec.links, groups);
   }
   const auto results = simulate_points(platform, request, first_shape, simulate, points, measurement.on.notes);
+  std::vector<Seconds> ends;
+  for (const hccl::SimulatedCollectives& result : results) ends.push_back(result.makespan);
+  note_faults_to_come(spec.faults, ends, measurement.on.notes);
 
   constexpr Rank most_ranks = 128;  // more would take a good part of the time of small measurements
   std::vector<hccl::FormulaCosts> formula_costs;

@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
-#include "hccl/parallel/plan_walk.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -26,6 +25,12 @@ std::unordered_map<std::string, StoredPoint> rows_of(SweepStore& store) {
   std::unordered_map<std::string, StoredPoint> rows;
   for (StoredPoint& row : store.points()) rows.emplace(row.id, std::move(row));
   return rows;
+}
+
+Point as_point_of(const char* command, Point run) {
+  run.command = command;
+  run.id = point_id(run);
+  return run;
 }
 
 class Search {
@@ -54,11 +59,7 @@ class Search {
 
   void estimate() {
     std::vector<Point> estimates;
-    for (const JudgedPlan& plan : result_.plans) {
-      Point& point = estimates.emplace_back(plan.point);
-      point.command = estimate_command;
-      point.id = point_id(point);
-    }
+    for (const JudgedPlan& plan : result_.plans) estimates.push_back(as_point_of(estimate_command, plan.point));
     run(estimates, "estimates", 0, estimates.size());
     const std::unordered_map<std::string, StoredPoint> rows = rows_of(store_);
     for (std::size_t number = 0; number < estimates.size(); ++number) {
@@ -102,19 +103,20 @@ class Search {
           continue;
         }
         numbers.push_back(promising_[next]);
-        points.push_back(plan.point);
+        points.push_back(as_point_of(step_command, plan.point));
       }
       if (points.empty()) break;
       run(points, "plans", next - points.size(), promising_.size());
-      take(numbers);
+      take(numbers, points);
     }
   }
 
-  void take(const std::vector<std::size_t>& numbers) {
+  void take(const std::vector<std::size_t>& numbers, const std::vector<Point>& points) {
     const std::unordered_map<std::string, StoredPoint> rows = rows_of(store_);
-    for (const std::size_t number : numbers) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const std::size_t number = numbers[i];
       JudgedPlan& plan = result_.plans[number];
-      const StoredPoint& row = rows.at(plan.point.id);
+      const StoredPoint& row = rows.at(points[i].id);
       if (row.status == PointStatus::failed) {
         plan.verdict = PlanVerdict::failed;
         plan.reason = row.error;
@@ -157,15 +159,19 @@ class Search {
 
 }  // namespace
 
-PlanEstimate estimate_plan(Experiment& experiment) {
-  PlanEstimate estimate{.bound = hccl::ideal_walk(experiment.plan(), experiment.costs, experiment.training).step,
-                        .hbm_peak = experiment.hbm.peak()};
-  if (experiment.stages.has_value()) {
-    for (const device::HbmAccount& stage : experiment.stages->hbm) {
-      estimate.hbm_peak = std::max(estimate.hbm_peak, stage.peak());
-    }
-  }
-  return estimate;
+Seconds step_bound(Experiment& experiment) {
+  return hccl::ideal_walk(experiment.plan(), experiment.costs, experiment.training).step;
+}
+
+Bytes hbm_peak(const Experiment& experiment) {
+  Bytes peak = experiment.hbm.peak();
+  if (!experiment.stages.has_value()) return peak;
+  for (const device::HbmAccount& stage : experiment.stages->hbm) peak = std::max(peak, stage.peak());
+  return peak;
+}
+
+Seconds simulated_step(Experiment& experiment) {
+  return experiment.simulate(experiment.training).step_times[experiment.training.rank];
 }
 
 std::string_view name_of(PlanVerdict verdict) {

@@ -24,12 +24,16 @@ namespace hcclsim::study {
 
 /// What can be said of a plan without a simulation.
 struct PlanEstimate {
-  Seconds bound = 0;   ///< its step with links that take no time
-  Bytes hbm_peak = 0;  ///< of the NPU that needs most
+  Seconds bound = 0;   ///< step_bound()
+  Bytes hbm_peak = 0;  ///< hbm_peak()
 };
 
-/// Throws what Experiment throws for a plan that cannot be, or does not fit.
-[[nodiscard]] PlanEstimate estimate_plan(Experiment& experiment);
+/// The step if links took no time.
+[[nodiscard]] Seconds step_bound(Experiment& experiment);
+/// What the NPU needs that needs most.
+[[nodiscard]] Bytes hbm_peak(const Experiment& experiment);
+/// The step as `run` has it. To be called once per process.
+[[nodiscard]] Seconds simulated_step(Experiment& experiment);
 
 enum class PlanVerdict : std::uint8_t { simulated, failed, memory, bound, refused, waiting };
 
@@ -60,11 +64,12 @@ struct PlanSearchOptions {
   std::function<void(std::string_view stage, std::uint64_t done, std::uint64_t all)> progress{};
 };
 
-/// Name of the command whose points are estimates: its figures are time_s (the bound) and hbm_peak_bytes.
-inline constexpr const char* estimate_command = "plan";
+/// Names of the commands whose points are the estimate of a run (figures time_s, the bound, and hbm_peak_bytes) and its
+/// simulated step (step_time_s).
+inline constexpr const char* estimate_command = "plan-bound";
+inline constexpr const char* step_command = "plan-step";
 
-/// `runs` are points of the command `run`. `load` loads what points share and computes both them and estimates of the
-/// same inputs (of the command estimate_command).
+/// `runs` are points of the command `run`. `load` loads what points share, and computes those of both commands above.
 [[nodiscard]] PlanSearchResult search_plans(SweepStore& store, const std::vector<Point>& runs, const LoadGroup& load,
                                             const PlanSearchOptions& options);
 

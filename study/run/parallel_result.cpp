@@ -183,7 +183,7 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
   shape.micro_batches = experiment.batch.micro_batches;
   ParallelResult result{.plain = !staged && shape.micro_batches == 1,
                         .shape = shape,
-                        .data = experiment.replicas,
+                        .data = training.groups.empty() ? experiment.replicas : training.replica_count(),
                         .operators = experiment.operators,
                         .shard = staged ? experiment.stages->shard_ranks : 1,
                         .sharing = experiment.sharing,

@@ -9,7 +9,9 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "study/comm_reuse.hpp"
 #include "study/fabric/routing_spread.hpp"
+#include "study/fault_notes.hpp"
 #include "study/link_report.hpp"
 #include "study/run/comparisons.hpp"
 #include "study/run/compression.hpp"
@@ -133,11 +135,15 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
           "assumed are simulated");
     }
     wishes.compared = wishes.uncertainty = false;
+    if (wishes.explained) {
+      experiment.notes.emplace_back("with faults, the algorithms that --explain compares are timed without them");
+    }
     if (experiment.cluster.routing().kind == sim::RoutingKind::ecmp && wishes.routing_seeds > 0) {
       experiment.notes.emplace_back("with faults, ways that other seeds of the hash choose are not simulated");
     }
     wishes.routing_seeds = 0;
   }
+  const std::optional<hccl::CommReuseReport> comm_reuse = comm_reuse_of(experiment);
   const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
   if (wishes.compared && !parallel && experiment.runs_of_parameters) comparisons.emplace(experiment);
@@ -186,9 +192,11 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
   if (training.faults != nullptr) {
     result.faults = fault_result(training, result.step);
+    note_faults_to_come(training.faults->faults(), result.step.pipeline_ends.back(), experiment.notes);
     if (without_faults.has_value()) result.faults->without = without_faults->result();
   }
   result.parallel = parallel_result(experiment, result.step);
+  result.comm_reuse = comm_reuse;
   result.input = experiment.input;
   result.host = host_figures(training, experiment.images_per_second, result.step, result.view);
   result.rank = training.rank;
@@ -228,11 +236,6 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   result.unmodelled = experiment.unmodelled;
   for (std::string& note : experiment.notes) {
     if (std::ranges::find(result.notes, note) == result.notes.end()) result.notes.push_back(std::move(note));
-  }
-  if (wishes.links.most > 0 && training.hbm_contention) {
-    result.notes.emplace_back(
-        "HBM contention: the loads of links over time are those of transfers that links alone slow down; what links "
-        "carry in all is exact");
   }
   if (wishes.links.most > 0 && training.input.has_value() && !experiment.cluster.cpus().empty()) {
     result.notes.emplace_back("busiest links: copies of batches from the host are not counted");

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -40,6 +41,16 @@ LinkReport links_during(const std::vector<hccl::CollectiveCall>& calls, hccl::Si
   });
 }
 
+/// Those of all schedules, each once.
+std::vector<Rank> npus_of(const std::vector<hccl::CollectiveCall>& calls) {
+  std::set<Rank> npus;
+  for (const hccl::CollectiveCall& call : calls) {
+    npus.insert(call.ranks.begin(), call.ranks.end());
+    for (Rank rank = 0; call.ranks.empty() && rank < call.schedule->ranks; ++rank) npus.insert(rank);
+  }
+  return {npus.begin(), npus.end()};
+}
+
 ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveCall>& calls, LoadedPlatform& platform) {
   for (const hccl::CollectiveCall& call : calls) {
     platform.require_ranks(call.name, call.schedule->ranks);
@@ -53,12 +64,17 @@ ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveC
       .warmups = spec.warmups,
       .exec_timeout = platform.config.exec_timeout,
       .fold = true,
-      .faults = sim::FaultPlan::of(platform.cluster, spec.faults, platform.placed.value_or(platform.cluster.size()))};
+      .faults = sim::FaultPlan::of(platform.cluster, spec.faults, platform.placed.value_or(platform.cluster.size()),
+                                   npus_of(calls))};
   note_faults(spec.faults, platform.notes);
   std::vector<std::vector<hccl::CollectiveCall>> points;
   for (const hccl::CollectiveCall& call : calls) points.push_back({call});
   if (together) points.push_back(calls);
   const auto results = simulate_each(platform.cluster, platform.soc, platform.costs, options, points);
+
+  std::vector<Seconds> ends;
+  for (const hccl::SimulatedCollectives& result : results) ends.push_back(result.makespan);
+  note_faults_to_come(spec.faults, ends, platform.notes);
 
   ScheduleTimes times{.on = platform.facts(), .network = options.network, .schedules = {}};
   for (std::size_t i = 0; i < calls.size(); ++i) {

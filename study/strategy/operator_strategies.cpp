@@ -17,13 +17,15 @@
 #include "base/suggest.hpp"
 #include "hccl/parallel/sharding/operator_sharding.hpp"
 #include "study/strategy/batch_parallel.hpp"
+#include "study/strategy/named_layouts.hpp"
 #include "study/strategy/strategy_file.hpp"
 
 namespace hcclsim::study {
 namespace {
 
-constexpr std::array<std::string_view, 6> strategy_keys{"strategy",         "out_strategy", "manual_split",
-                                                        "primitive_target", "recompute",    "stage"};
+constexpr std::array<std::string_view, 8> strategy_keys{"strategy",   "out_strategy", "device_matrix",
+                                                        "alias_name", "manual_split", "primitive_target",
+                                                        "recompute",  "stage"};
 
 /// Reads the patterns of a TOML file.
 class PatternFile {
@@ -44,12 +46,18 @@ class PatternFile {
           for (const std::string& name : operators_of(network, member.key)) recomputed[name] = again->get<bool>();
         }
       }
-      if (strategy == nullptr) {
+      const bool named = member.value.is_object() && has_named_layouts(member.value);
+      if (strategy == nullptr && !named) {
         if (member.value.contains("out_strategy")) fail("out_strategy needs a strategy");
         continue;
       }
-      hccl::OperatorStrategy one{.inputs = list_of_cuts(*strategy), .output = {}, .layout = {}};
-      if (const Json* output = member.value.find("out_strategy")) one.output = output_cuts(*output);
+      hccl::OperatorStrategy one;
+      if (named) {
+        one.layout = read_named_layouts(where_, member.value);
+      } else {
+        one.inputs = list_of_cuts(*strategy);
+        if (const Json* output = member.value.find("out_strategy")) one.output = output_cuts(*output);
+      }
       static_cast<void>(operators_of(network, member.key));
       patterns.emplace_back(member.key, std::move(one));
     }
@@ -78,8 +86,8 @@ class PatternFile {
         fail("unknown key '{}'{}; accepted: {}", member.key, did_you_mean(member.key, known),
              fmt::join(strategy_keys, ", "));
       }
-      const bool supported = member.key == "strategy" || member.key == "out_strategy" || member.key == "recompute";
-      if (!supported) {
+      const bool simulated = member.key != "manual_split" && member.key != "primitive_target" && member.key != "stage";
+      if (!simulated) {
         bad_input("unsupported", "{}: {} is not simulated; leave it out", where_, member.key);
       }
     }

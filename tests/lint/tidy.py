@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """clang-tidy 14 over all sources; every finding fails.
 
-A file that was clean need not be checked again until something changes on which the result depends: the file, the headers
-that it includes itself and those that its own header includes, or the .proto file of one, its compiler options, .clang-tidy;
-or the version of clang-tidy. A file includes what it uses, so what headers include in turn hardly matters; as it may, a
-thirtieth of the files with a digest is checked all the same, which the number of the commit chooses. The digests of all that
-are clean stand in clean.txt beside this script, which only --record writes.
+A file that was clean need not be checked again until it changes itself, or its own header, its compiler options, .clang-tidy
+or the version of clang-tidy. What other headers hold hardly matters to what is found in a file, and what is found in them is
+found with their own source; as it may, a thirtieth of the files with a digest is checked all the same, which the number of
+the commit chooses. The digests of all that are clean stand in clean.txt beside this script, which only --record writes.
 
 usage: tidy.py [--all] [--record] [PATH-PREFIX…]
   --all     check every file, recorded or not
@@ -29,7 +28,6 @@ import repository
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "lint"
 RECORD = Path(__file__).with_name("clean.txt")
-INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 RECORDED = re.compile(r"([0-9a-f]{32})  (\S+)")
 PARTS = 30  # of the recorded files, one is checked again
 
@@ -45,7 +43,7 @@ def compile_commands():
 
 
 class Sources:
-    """Contents of files, and the headers of the repository that they include; read once each."""
+    """Contents of files, read once each."""
 
     def __init__(self):
         self._texts = {}
@@ -55,15 +53,11 @@ class Sources:
             self._texts[path] = path.read_text(encoding="utf-8")
         return self._texts[path]
 
-    def headers_in(self, path):
-        headers = (ROOT / re.sub(r"\.pb\.h$", ".proto", name) for name in INCLUDE.findall(self.text(path)))
-        return {header for header in headers if header.is_file()}
-
-    def used_by(self, path):
-        """The file, the headers that it includes, and those that its own header includes."""
-        used = {path} | self.headers_in(path)
+    @staticmethod
+    def used_by(path):
+        """The file and its own header; a header without a source of its name is looked at with those that include it."""
         own = path.with_suffix(".hpp")
-        return sorted(used | self.headers_in(own) if own in used else used)
+        return [path, own] if own.is_file() else [path]
 
 
 def digest_of(path, command, sources, common):

@@ -46,6 +46,26 @@ TEST(EventLoop, OrdersByDateThenRankThenStreamThenInsertion) {
             "7@0 4@1 6@1 3@1 5@1 2@1 1@2 ");
 }
 
+// Between the events up to its date and those behind it; the first date that is asked for counts; never at the end.
+TEST(EventLoop, AWatchIsCalledBeforeTheClockPassesItsDate) {
+  EXPECT_EQ(run_in_child([] {
+              EventLoop loop;
+              Journal journal(loop);
+              Journal watch(loop);
+              loop.watch(watch, 7, 4);
+              loop.watch(watch, 7, 2);
+              loop.watch(watch, 7, 3);
+              loop.at(2, {}, journal, 1);
+              loop.at(5, {}, [&] {
+                journal.text += watch.text;
+                loop.watch(watch, 8, 6);
+              });
+              loop.run();
+              return journal.text + watch.text;
+            }),
+            "1@2 7@2 7@2 ");
+}
+
 TEST(EventLoop, EventsAddedForTheDateBeingHandledFollowInOrder) {
   EXPECT_EQ(run_in_child([] {
               EventLoop loop;

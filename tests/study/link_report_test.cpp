@@ -75,6 +75,14 @@ const LinkReport::OfLink& named(const LinkReport& report, const std::string& nam
   return *found;
 }
 
+/// What utilisation says is what was carried, of transfers that lie within the step.
+void expect_carried(const LinkReport& report) {
+  for (const LinkReport::OfLink& link : report.links) {
+    EXPECT_NEAR(link.utilisation * report.time * link.capacity / static_cast<double>(link.bytes), 1, 1e-6) << link.name;
+    EXPECT_NEAR(link.utilisation_while_busy * link.busy, link.utilisation * report.time, 1e-12) << link.name;
+  }
+}
+
 /// The shares of every link add up to its bytes, those of all links to the bytes of the kinds, and times are possible.
 void expect_consistent(const LinkReport& report) {
   std::map<std::string, Bytes> of_kinds;
@@ -121,6 +129,19 @@ TEST(LinkReport, AMeshUsesEveryLinkInBothDirections) {
   expect_consistent(report);
   ASSERT_EQ(report.links.size(), 12U);  // six pairs, two directions
   for (const LinkReport::OfLink& link : report.links) EXPECT_EQ(link.bytes, 2 * size / 4) << link.name;
+}
+
+// Whether links or HBMs limit transfers.
+TEST(LinkReport, AddsUpWhereHbmsLimitTransfers) {
+  for (const char* const hbm : {"1TBps", "8GBps"}) {
+    SCOPED_TRACE(hbm);
+    RunSpec spec = two_iterations(servers(1, 4), 4);
+    spec.hbm_contention = true;
+    spec.platform.edits.push_back(sim::parse_platform_edit(std::string("npu[*].hbm_bandwidth=") + hbm));
+    const LinkReport report = links_of_run(spec);
+    expect_consistent(report);
+    expect_carried(report);
+  }
 }
 
 // Whatever its algorithm, an allgather of six NPUs that meet at a switch brings five sixths into each.

@@ -130,6 +130,7 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   const auto unexpected = app.remaining(true);
   const auto commands = command_names(command);
   std::string message = error.what();
+  if (message.starts_with(": ")) message.erase(0, 2);  // of an option that --help does not show
   // What follows a command that keeps the rest is not looked at yet.
   if (!unexpected.empty() && !command.get_prefix_command()) {
     const std::string cause = option_without_value(command);
@@ -188,7 +189,7 @@ Option& Option::refuse(const std::string& reason) {
   const auto complain = [name = "--" + key(), reason](const std::string& /*given*/) -> std::string {
     throw CLI::ParseError(name + ": " + reason, CLI::ExitCodes::ValidationError);
   };
-  option_->check(CLI::Validator(complain, ""));
+  option_->transform(CLI::Validator(complain, ""));  // before what looks at its value
   return group("").not_in_files();
 }
 

@@ -10,10 +10,11 @@ namespace hcclsim::device {
 
 struct Routing {
   std::size_t experts = 1;
-  std::size_t top_k = 1;     ///< gates that are kept, the greatest; of equal ones the first
-  bool normalised = false;   ///< they are divided by their sum
-  std::size_t sequence = 1;  ///< rows in which the use of experts is looked at
-  float balance_weight = 0;  ///< of the loss of uneven use
+  std::size_t top_k = 1;      ///< gates that are kept, the greatest; of equal ones the first
+  bool normalised = false;    ///< they are divided by their sum
+  std::size_t sequence = 1;   ///< rows in which the use of experts is looked at
+  float balance_weight = 0;   ///< of the loss of uneven use
+  float gradient_factor = 1;  ///< on the gradient of that loss
 };
 
 /// `probabilities`: softmax of the logits of every row; `gates`: those that are kept, else 0. Returns the loss of
@@ -31,6 +32,7 @@ struct ExpertRows {
   std::size_t features = 0;
   std::size_t experts = 0;
   std::size_t capacity = 0;
+  std::size_t groups = 1;  ///< of rows, such as sequences: each has a part of the places of every expert
 };
 
 /// Places that nobody takes are 0.

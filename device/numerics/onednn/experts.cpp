@@ -39,11 +39,13 @@ using Numbers = std::span<float>;
 class Route : public Layer {
  public:
   explicit Route(const models::Operator& op)
-      : routing_{.experts = op.shape().channels(),
-                 .top_k = op.top_k,
-                 .normalised = op.normalised,
-                 .sequence = op.sequence,
-                 .balance_weight = op.balance_weight} {}
+      : routing_{
+            .experts = op.shape().channels(),
+            .top_k = op.top_k,
+            .normalised = op.normalised,
+            .sequence = op.sequence,
+            .balance_weight = op.balance_weight,
+            .gradient_factor = op.loss_parts.empty() ? 1 : static_cast<float>(op.loss_parts.front().gradient_factor)} {}
 
   void plan_forward(Planner& planner) override {
     const PlainTensor logits = as_plain(planner, planner.input());
@@ -90,7 +92,8 @@ class Dispatch : public Layer {
     form_ = {.rows = planner.input_shape().batch(),
              .features = op.shape().size(2),
              .experts = op.shape().size(0),
-             .capacity = op.shape().size(1)};
+             .capacity = op.shape().size(1),
+             .groups = planner.input_shape().batch() / op.sequence};
     in_sizes_ = planner.layout(planner.input()).dims();
     gates_ = kept_input(planner, 1);
     const PlainTensor out = new_plain_tensor(planner, matrix_layout(op.shape(), dnnl::memory::data_type::f32).dims());
@@ -124,7 +127,8 @@ class Combine : public Layer {
     form_ = {.rows = planner.op().shape().batch(),
              .features = rows.size(2),
              .experts = rows.size(0),
-             .capacity = rows.size(1)};
+             .capacity = rows.size(1),
+             .groups = planner.op().shape().batch() / planner.op().sequence};
     rows_ = kept_input(planner, 0);
     gates_ = kept_input(planner, 1);
     const PlainTensor out =

@@ -1,6 +1,7 @@
 #include "hccl/parallel/experts/expert_parallel.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,8 +19,12 @@ using models::Value;
 /// Writes the network anew, with all_to_alls around the experts.
 class ExpertCut {
  public:
-  ExpertCut(const Graph& whole, const ExpertParallel& options, std::uint32_t family)
-      : whole_(whole), options_(options), group_{.family = family, .ranks = options.ranks} {}
+  ExpertCut(const ShardedGraph& network, const ExpertParallel& options, std::uint32_t family)
+      : whole_(network.graph),
+        first_value_(whole_.first_values()),
+        values_before_(network.values),
+        options_(options),
+        group_{.family = family, .ranks = options.ranks} {}
 
   [[nodiscard]] Graph run() {
     cut_ = whole_;
@@ -29,6 +34,8 @@ class ExpertCut {
     for (models::Parameter& parameter : cut_.parameters) parameter.owner = number_of_[parameter.owner].op;
     return std::move(cut_);
   }
+  /// As ShardedGraph has them. Of what experts work on, and what is on its way, nothing is known.
+  [[nodiscard]] std::vector<std::optional<TensorLayout>> values() { return std::move(values_); }
 
  private:
   void add(OperatorId id) {
@@ -40,11 +47,15 @@ class ExpertCut {
     const bool behind_rows = !op.inputs.empty() && works_on_rows_[before.inputs.front().op];
     works_on_rows_[id] = op.kind == OperatorKind::dispatch || (behind_rows && op.kind != OperatorKind::combine);
     if (works_on_rows_[id] && op.kind != OperatorKind::dispatch) cut_rows(before, op);
-    number_of_.emplace_back(append(std::move(op)));
+    number_of_.push_back(append(std::move(op)));
+    if (!works_on_rows_[id] || before.kind == OperatorKind::dispatch) {
+      std::copy_n(&values_before_[first_value_[id]], before.outputs.size(), values_.end() - before.outputs.size());
+    }
     if (before.kind == OperatorKind::dispatch) number_of_.back() = add_way_there(before);
   }
 
   Value append(Operator op) {
+    values_.resize(values_.size() + op.outputs.size());
     cut_.operators.push_back(std::move(op));
     return {static_cast<OperatorId>(cut_.operators.size() - 1)};
   }
@@ -137,9 +148,12 @@ class ExpertCut {
   }
 
   const Graph& whole_;
+  std::vector<std::uint32_t> first_value_;
+  const std::vector<std::optional<TensorLayout>>& values_before_;
   ExpertParallel options_;
   models::Group group_;
   Graph cut_;
+  std::vector<std::optional<TensorLayout>> values_;
   std::vector<Value> number_of_;     ///< of operators of the whole: what others read in their place
   std::vector<bool> works_on_rows_;  ///< of operators of the whole
 };
@@ -169,19 +183,6 @@ void check_options(const Graph& graph, const ExpertParallel& options) {
   if (options.load.skew > 0 && !dropless) {
     bad_input("option", "experts of {} have a capacity, so that their load does not matter; skew dropless ones",
               graph.title);
-  }
-}
-
-/// Gives a network whose devices all have all of it one family of all devices.
-void name_replicas(ShardedGraph& network) {
-  if (!network.mirrors.empty()) return;
-  std::vector<Rank> all(network.devices);
-  for (Rank device = 0; device < network.devices; ++device) all[device] = device;
-  network.mirrors.assign(network.graph.parameters.size(), static_cast<std::uint32_t>(network.families.size()));
-  network.families.push_back({all});
-  if (!network.parameters.empty()) return;
-  for (const models::Parameter& parameter : network.graph.parameters) {
-    network.parameters.push_back(replicated(DeviceMatrix{{network.devices}}, models::Shape(parameter.shape)));
   }
 }
 
@@ -227,7 +228,7 @@ DeviceGroups parts_of(const DeviceGroups& groups, Rank ranks, bool neighbours) {
 ShardedGraph share_experts(ShardedGraph network, const ExpertParallel& options) {
   check_options(network.graph, options);
   if (options.ranks == 1) return network;
-  name_replicas(network);
+  if (network.mirrors.empty()) internal_error("the samples of {} have not been cut", network.graph.title);
   const std::vector<std::uint32_t> weights = expert_weights(network.graph);
   const std::uint32_t sharing = network.mirrors[weights.front()];
   const bool alone = sharing == ShardedGraph::no_family;
@@ -248,7 +249,9 @@ ShardedGraph share_experts(ShardedGraph network, const ExpertParallel& options) 
     }
     network.mirrors[weight] = has_mirrors ? family + 1 : ShardedGraph::no_family;
   }
-  network.graph = ExpertCut(network.graph, options, family).run();
+  ExpertCut cut(network, options, family);
+  network.graph = cut.run();
+  network.values = cut.values();
   return network;
 }
 

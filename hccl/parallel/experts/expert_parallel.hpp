@@ -21,10 +21,9 @@ struct ExpertParallel {
   ExpertSkew load{};  ///< of dropless experts
 };
 
-/// Cuts the experts of a network over groups of neighbours among the devices that have the same of them. A network
-/// without families, whose devices all have all of it, gets one of all devices first. Throws Error(bad_input,
-/// "option") if the network has no experts, if their number or that of the devices cannot be divided by the ranks, or
-/// if a load is skewed that a capacity bounds.
+/// Cuts the experts of a network, whose samples have been cut, over groups of neighbours among the devices that have
+/// the same of them. Throws Error(bad_input, "option") if the network has no experts, if their number or that of the
+/// devices cannot be divided by the ranks, or if a load is skewed that a capacity bounds.
 [[nodiscard]] ShardedGraph share_experts(ShardedGraph network, const ExpertParallel& options);
 
 }  // namespace hcclsim::hccl

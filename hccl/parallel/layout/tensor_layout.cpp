@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::hccl {
 
@@ -109,6 +110,52 @@ void check_layout(const TensorLayout& layout, const std::string& what) {
                 models::to_string(layout.shape), layout.cuts(axis));
     }
   }
+}
+
+TensorMap parse_tensor_map(std::string_view text) {
+  const auto refuse = [text](std::string_view why) {
+    bad_input("option",
+              "'{}': {}; accepted: for each axis of the tensor '-' or an axis of the device matrix, counted "
+              "from the right, such as 1,- or (1,0),-",
+              text, why);
+  };
+  TensorMap map;
+  bool inside = false;
+  bool entry_begins = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == ',' && !entry_begins) {
+      entry_begins = true;
+      ++at;
+      continue;
+    }
+    const bool closes = c == ')' && inside && !entry_begins;
+    if (!entry_begins && !closes) refuse("a comma is missing");
+    if (closes) {
+      inside = false;
+      ++at;
+      continue;
+    }
+    if (!inside) map.emplace_back();
+    if (c == '(' && !inside) {
+      inside = true;
+      ++at;
+      continue;
+    }
+    entry_begins = false;
+    if (c == '-' && !inside) {
+      ++at;
+      continue;
+    }
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789", at), text.size()) - at;
+    const auto axis = parse_number<std::uint32_t>(text.substr(at, digits));
+    if (!axis.has_value()) refuse("an axis is no number");
+    map.back().push_back(*axis);
+    at += digits;
+  }
+  if (inside) refuse("a parenthesis does not close");
+  if (entry_begins) refuse("an axis is missing");
+  return map;
 }
 
 std::string to_string(const TensorLayout& layout) {

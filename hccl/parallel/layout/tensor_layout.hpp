@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
@@ -57,6 +58,10 @@ struct TensorLayout {
 /// Throws Error(runtime-error) that begins with `what` unless the layout is one: an entry of the map for every axis of
 /// the tensor, axes of the matrix that are there and cut once, parts that are equal.
 void check_layout(const TensorLayout& layout, const std::string& what);
+
+/// Parses "1,-" or "(1,0),-": for each axis of a tensor what cuts it, as a map counts axes; "-" nothing, several axes
+/// in parentheses. Throws Error(bad_input, "option").
+[[nodiscard]] TensorMap parse_tensor_map(std::string_view text);
 
 /// "(2,4): (1,-)", the matrix and what cuts every axis: "-" nothing, "(1,0)" several axes.
 [[nodiscard]] std::string to_string(const TensorLayout& layout);

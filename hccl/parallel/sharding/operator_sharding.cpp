@@ -57,6 +57,7 @@ class StrategyReader {
     }
     make_layouts();
     find_partial();
+    read_group_size(strategy.group_size);
     if (strategy.layout.has_value() && strategy.layout->output.has_value()) {
       leave(expanded<MatrixAxes>(*strategy.layout->output, output_, [](auto& rows) { return first_of(rows); }));
     } else if (!strategy.layout.has_value() && strategy.output.has_value()) {
@@ -316,6 +317,18 @@ class StrategyReader {
           "of its own",
           tokens, table, devices_);
     }
+  }
+
+  void read_group_size(std::uint32_t size) {
+    if (size == 0) return;
+    if (op_.kind != OperatorKind::batch_norm)
+      refuse("only operators of kind batch_norm have a group_size, got {}", size);
+    const std::uint32_t sharing = sharding_.cut("batch") * sharding_.cut("height") * sharding_.cut("width");
+    if (!std::has_single_bit(size) || sharing % size != 0) {
+      refuse("a group_size of {}; it must be a power of two that divides the {} devices that share a channel", size,
+             sharing);
+    }
+    sharding_.group_size = size;
   }
 
   void leave_cuts(const Cuts& cuts) {

@@ -27,7 +27,8 @@ struct OperatorSharding {
   std::vector<std::uint32_t> partial;  ///< axes of the matrix over which the output is still to be added up
   /// Axis of the output that the sum is cut along (reduce_scatter); none: every device gets all of it (all_reduce).
   std::optional<std::uint32_t> scattered{};
-  bool gathers_again = false;  ///< as in the strategy
+  bool gathers_again = false;    ///< as in the strategy
+  std::uint32_t group_size = 0;  ///< as in the strategy
 
   /// Layout of the first output once it is added up.
   [[nodiscard]] TensorLayout result() const;
@@ -43,7 +44,8 @@ struct OperatorSharding {
 /// no power of two while the number of devices is one, one that does not divide its axis or its heads, that cuts what
 /// has to be whole, or differs between tensors with a common dimension; more parts than devices, or a number that does
 /// not divide theirs; an output that the operator cannot leave; a table of tokens cut by rows and tokens cut too,
-/// unless every device has a part of its own.
+/// unless every device has a part of its own; a group_size of other operators than batch_norm, or one that is no power
+/// of two or does not divide the devices that share a channel.
 [[nodiscard]] OperatorSharding shard_operator(const WholeGraph& whole, models::OperatorId id,
                                               const OperatorStrategy* strategy, Rank devices);
 

@@ -19,7 +19,7 @@ using models::Value;
 bool keeps_cut(OperatorKind kind) {
   using enum models::OperatorKind;
   return kind == relu || kind == relu6 || kind == gelu || kind == tanh || kind == swiglu || kind == dropout ||
-         kind == rotary || kind == attention;
+         kind == rotary || kind == join_heads || kind == attention;
 }
 
 class Preset {
@@ -59,6 +59,8 @@ class Preset {
     switch (op.kind) {
       case OperatorKind::linear:
         return linear(id);
+      case OperatorKind::expert_linear:
+        return expert_linear(id);
       case OperatorKind::token_embedding:
         return embedding(id);
       case OperatorKind::loss:
@@ -100,7 +102,9 @@ class Preset {
   [[nodiscard]] bool leads_to_linear(OperatorId id, std::uint32_t layer) const {
     return !readers_[id].empty() && std::ranges::all_of(readers_[id], [&](OperatorId reader) {
       const Operator& op = graph_.operators[reader];
-      if (op.layer != layer) return false;
+      // What all heads are given stays whole.
+      const bool shared = op.kind == OperatorKind::join_heads && op.inputs[1].op == id;
+      if (op.layer != layer || shared) return false;
       return op.kind == OperatorKind::linear || (keeps_cut(op.kind) && leads_to_linear(reader, layer));
     });
   }
@@ -118,6 +122,15 @@ class Preset {
     if (!is_cut_[id]) return with(id, {});
     OperatorStrategy strategy = with(id, {{"outputs", sharding_.model}});
     strategy.gathers_again = sharding_.sequence_parallel;
+    return strategy;
+  }
+
+  /// Features as those of the second half of a layer; the experts are whole here.
+  OperatorStrategy expert_linear(OperatorId id) {
+    const bool behind = is_cut_[graph_.operators[id].inputs.front().op];
+    is_cut_[id] = !behind;
+    OperatorStrategy strategy = with(id, {{behind ? "inputs" : "outputs", sharding_.model}});
+    if (behind) strategy.output = Cuts{1, sharding_.data, 1};
     return strategy;
   }
 
@@ -153,10 +166,7 @@ class Preset {
     is_cut_[id] = is_cut_[graph_.operators[id].inputs.front().op];
     const std::uint32_t heads = is_cut_[id] ? sharding_.model : 1;
     const bool exchanges = sharding_.context > 1 && sharding_.context_kind == ContextKind::ulysses;
-    if (!exchanges) {
-      OperatorStrategy strategy = with(id, {{"heads", heads}, {"positions", positions(id, true)}});
-      return strategy;
-    }
+    if (!exchanges) return with(id, {{"heads", heads}, {"positions", positions(id, true)}});
     // Each device gives the heads of its model-parallel part to the devices of its context.
     LayoutStrategy layout{.matrix = {{sharding_.data, sharding_.context, sharding_.model}}, .inputs = {}};
     const std::vector<std::uint32_t> axes =

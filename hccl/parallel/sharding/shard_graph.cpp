@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/error.hpp"
@@ -39,7 +40,7 @@ Shape folded(const Shape& whole, const Shape& seen, const Shape& part) {
   return Shape(std::move(sizes));
 }
 
-/// A shape without the axes of one element in it and in `other`; `axes` are given their numbers in it.
+/// A shape without the axes that have one element in it and in `other`.
 Shape without_ones(const Shape& shape, const Shape& other) {
   std::vector<std::uint32_t> sizes;
   for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
@@ -48,6 +49,7 @@ Shape without_ones(const Shape& shape, const Shape& other) {
   return Shape(std::move(sizes));
 }
 
+/// The number that an axis has then.
 std::uint32_t axis_without_ones(const Shape& shape, const Shape& other, std::uint32_t axis) {
   std::uint32_t number = 0;
   for (std::size_t before = 0; before < axis; ++before) {
@@ -128,6 +130,18 @@ class Sharder {
 
   // Families and values. -----------------------------------------------------------------------------------------
 
+  /// The groups of devices that differ in axes of a matrix, counted from the right; none if there is only one device in
+  /// each.
+  models::Group group_along(const DeviceMatrix& matrix, std::vector<std::uint32_t> axes) {
+    std::erase_if(axes, [&](std::uint32_t axis) { return matrix.size_from_right(axis) == 1; });
+    if (axes.empty()) return {};
+    for (std::uint32_t& axis : axes) axis = static_cast<std::uint32_t>(matrix.sizes.size()) - 1 - axis;
+    std::ranges::sort(axes);
+    const auto [known, is_new] = groups_.try_emplace({matrix.sizes, axes});
+    if (is_new) known->second = group_of(matrix.groups(axes));
+    return known->second;
+  }
+
   models::Group group_of(DeviceGroups groups) {
     const auto ranks = static_cast<std::uint32_t>(groups.front().size());
     const auto found = std::ranges::find(result_.families, groups);
@@ -136,21 +150,32 @@ class Sharder {
     return {.family = family, .ranks = ranks};
   }
 
+  /// Groups of `size` neighbours in the groups of a family; 0: these themselves.
+  models::Group divided(const models::Group& group, std::uint32_t size) {
+    if (size == 0 || size == group.ranks) return group;
+    if (size == 1) return {};
+    DeviceGroups parts;
+    for (const std::vector<Rank>& whole : result_.families[group.family]) {
+      for (std::size_t begin = 0; begin < whole.size(); begin += size) {
+        parts.emplace_back(whole.begin() + static_cast<std::ptrdiff_t>(begin),
+                           whole.begin() + static_cast<std::ptrdiff_t>(begin + size));
+      }
+    }
+    return group_of(std::move(parts));
+  }
+
   /// The group of an operator that needs to know which part a device has: its ranks are in the order of the parts.
   models::Group group_of_parts(const OperatorSharding& sharding, const std::vector<std::string_view>& dimensions) {
     std::vector<std::uint32_t> axes;
     for (const std::string_view name : dimensions) {
       const std::size_t number = sharding.signature.find(name);
       if (number == sharding.axes.size()) continue;
-      for (const std::uint32_t axis : sharding.axes[number]) {
-        if (sharding.matrix.size_from_right(axis) > 1) axes.push_back(axis);
-      }
+      axes.insert(axes.end(), sharding.axes[number].begin(), sharding.axes[number].end());
     }
-    if (axes.empty()) return {};
     if (!std::ranges::is_sorted(axes, std::greater<>()) && dimensions.size() == 1) {
       bad_input("strategy", "{} must be cut along axes of the devices from the left to the right", dimensions.front());
     }
-    return group_of(sharding.groups(axes));
+    return group_along(sharding.matrix, std::move(axes));
   }
 
   [[nodiscard]] std::uint32_t number_of(Value value) const { return first_value_[value.op] + value.output; }
@@ -198,7 +223,7 @@ class Sharder {
     const std::uint32_t axis = kind == OperatorKind::all_to_all ? step.split_dim : step.dim;
     made.axis = axis_without_ones(step.before, step.after, axis);
     made.joined_axis = axis_without_ones(step.before, step.after, step.concat_dim);
-    made.group = group_of(step.groups());
+    made.group = group_along(step.devices, {step.axis});
     made.recompute = again;
     return add(std::move(made), {});
   }
@@ -300,8 +325,9 @@ class Sharder {
     if (op.sequence % positions == 0) op.sequence /= positions;
     op.heads /= std::min(op.heads, sharding.cut("heads"));
     op.kv_heads /= std::min(op.kv_heads, sharding.cut("heads"));
-    op.group = group_of_parts(sharding, rule_of(op.kind)->group);
+    op.group = divided(group_of_parts(sharding, rule_of(op.kind)->group), sharding.group_size);
     if (op.kind == OperatorKind::loss || op.kind == OperatorKind::binary_loss) adapt_loss(op, sharding);
+    if (op.kind == OperatorKind::route) op.loss_parts.push_back({{}, 1.0 / static_cast<double>(result_.devices)});
   }
 
   /// Devices with the same rows of all classes compute the same loss.
@@ -376,8 +402,18 @@ class Sharder {
     parameter.shape = local.sizes();
     parameter.elements = local.elements();
     parameter.original = index;
-    DeviceGroups copies = layout.replicas();
-    if (copies.front().size() > 1) result_.mirrors[index] = group_of(std::move(copies)).family;
+    const models::Group copies = group_along(layout.devices, axes_of_copies(layout));
+    if (copies.ranks > 1) result_.mirrors[index] = copies.family;
+  }
+
+  /// Axes of the devices that do not cut a tensor.
+  [[nodiscard]] static std::vector<std::uint32_t> axes_of_copies(const TensorLayout& layout) {
+    std::vector<std::uint32_t> axes(layout.devices.sizes.size());
+    std::iota(axes.begin(), axes.end(), 0U);
+    for (const std::vector<std::uint32_t>& cut : layout.map) {
+      for (const std::uint32_t axis : cut) std::erase(axes, axis);
+    }
+    return axes;
   }
 
   void own_parameters(const std::vector<std::uint32_t>& parameters, OperatorId id, OperatorId own) {
@@ -389,7 +425,7 @@ class Sharder {
   /// Adds up what an operator left.
   Value sum(const Operator& op, OperatorId own, const OperatorSharding& sharding) {
     if (sharding.partial.empty()) return own;
-    const models::Group group = group_of(sharding.groups(sharding.partial));
+    const models::Group group = group_along(sharding.matrix, sharding.partial);
     const Shape left = shape_of(own);
     if (!sharding.scattered.has_value()) {
       Operator made = between(op, "all_reduce", OperatorKind::all_reduce, own, left);
@@ -433,6 +469,8 @@ class Sharder {
   std::vector<std::uint32_t> first_value_;
   std::vector<Held> held_;  // of values of the whole graph
   std::map<std::pair<std::uint32_t, std::string>, Value> redistributed_;
+  std::map<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>, models::Group>
+      groups_;                                  // by the sizes of a matrix and its axes from the left
   std::map<std::string, std::uint32_t> names_;  // how often each has been given
   ShardedGraph result_;
 };

@@ -38,6 +38,8 @@ struct OperatorStrategy {
   std::optional<LayoutStrategy> layout{};  ///< in the place of both
   /// Inputs that are put together for it are not kept; the backward pass puts them together again.
   bool gathers_again = false;
+  /// Of batch_norm: statistics are those of so many devices, neighbours among those that share a channel; 0: of all.
+  std::uint32_t group_size = 0;
 };
 
 /// By the names of operators.

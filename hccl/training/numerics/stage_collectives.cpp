@@ -35,7 +35,7 @@ bool fits(const Operation& operation, const device::Exchange& exchange) {
     received = std::max(received, size(Buffer::output, rank));
   }
   if (operation.collective != Collective::send_recv) return exchange.sent == sent && exchange.received == received;
-  return exchange.sent >= sent && exchange.received >= received && 2 * sent > exchange.sent;
+  return exchange.sent >= sent && exchange.received >= received && 2 * sent >= exchange.sent;
 }
 
 constexpr std::size_t half = 2;  // bytes of a number that is moved in two rounds

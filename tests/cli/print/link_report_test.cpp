@@ -24,6 +24,7 @@ study::LinkReport one_link() {
                           .bytes = 20'000'000,
                           .busy = 4e-3,
                           .utilisation = 0.2,
+                          .utilisation_while_busy = 0.5,
                           .most_transfers = 2,
                           .shares = {{"allreduce1", 0, 15'000'000}, {"allreduce2", 0, 5'000'000}},
                           .loads = {0.2}});

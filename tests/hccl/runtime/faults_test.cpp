@@ -125,6 +125,32 @@ TEST_P(FaultyCollective, ACutLinkAndALostNpuEndInTheTimeOut) {
   EXPECT_THAT(lost, HasSubstr("cause: NPU 1 is lost (npu[1].lost at 1.512us)"));
 }
 
+// The state is that at the date of the time-out, whatever comes later.
+TEST_P(FaultyCollective, ASlowLinkAndOneThatComesBackTooLateEndInTheTimeOut) {
+  const std::string slow = failure({.faults = {"link[inner-0-1_UP].bandwidth=1e-6%"}, .exec_timeout = 1}, "timeout");
+  EXPECT_THAT(slow, HasSubstr("moves 10240 bytes between rank 0 and rank 1 since"));
+  EXPECT_THAT(slow, HasSubstr("cause: link inner-0-1_UP has 1e-06 % of its bandwidth "
+                              "(link[inner-0-1_UP].bandwidth=1e-6%)"));
+  const std::string transfer =
+      failure({.faults = {"link[inner-0-1_UP].bandwidth=0 from 1.512us to 3s"}, .exec_timeout = 1}, "timeout");
+  EXPECT_THAT(transfer, HasSubstr("moves 10240 bytes between rank 0 and rank 1 since"));
+  EXPECT_THAT(transfer,
+              HasSubstr("cause: link inner-0-1_UP is cut (link[inner-0-1_UP].bandwidth=0 from 1.512us to 3s)"));
+  const std::string notify =
+      failure({.faults = {"link[inner-0-1].bandwidth=0 from 0s to 3s"}, .exec_timeout = 1}, "timeout");
+  EXPECT_THAT(notify, HasSubstr("cause: link inner-0-1_"));
+  EXPECT_THAT(notify, HasSubstr("is cut (link[inner-0-1].bandwidth=0 from 0s to 3s)"));
+}
+
+TEST_P(FaultyCollective, APauseThatIsOverByTheTimeOutIsNamed) {
+  // Rank 0 waits for the second round from 2.024 us on.
+  const std::string paused =
+      failure({.faults = {"npu[1].paused from 1.512us to 9us"}, .exec_timeout = 3 * us, .npus = 3}, "timeout");
+  EXPECT_THAT(paused, HasSubstr("NPU 1 is paused (npu[1].paused from 1.512us to 9us)"));
+  const std::string late = failure({.faults = {"npu[1].late=50us"}, .exec_timeout = 49 * us}, "timeout");
+  EXPECT_THAT(late, HasSubstr("(npu[1].late=50us)"));
+}
+
 TEST_P(FaultyCollective, WithoutTimeOutNothingHangs) {
   const std::string cut = failure({.faults = {"link[inner-0-1].bandwidth=0 at 1.512us"}}, "deadlock");
   EXPECT_THAT(cut, HasSubstr("the simulation stopped before all streams had finished"));

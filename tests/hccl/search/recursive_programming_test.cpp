@@ -190,18 +190,16 @@ TEST(RecursiveProgramming, CutsResNetBySamples) {
 TEST(RecursiveProgramming, CutsWideProductsOfFewRows) {
   const models::Graph graph = models::make_model({.name = "mlp:4096,8192,4096", .batch = 8});
   const RecursiveProgrammingResult result = recursive_programming(graph, {.devices = 8});
-  const StrategyMap strategies = strategy_map(graph, result.strategies);
   for (const std::string name : {"fc1", "fc2"}) {
     const DimensionParts parts = result.strategies.parts[name == "fc1" ? 1 : 3];
-    EXPECT_EQ(parts[0], 1U) << name;
-    EXPECT_GT(parts[1] * parts[2], 1U) << name;
+    EXPECT_GE(parts[1] * parts[2], 4U) << name;
   }
 }
 
 TEST(RecursiveProgramming, RollsBackThePipeline) {
   const models::Graph graph = resnet50();
   const RecursiveProgrammingResult stages =
-      recursive_programming(graph, {.devices = 32, .stages = 4, .micro_batches = 4});
+      recursive_programming(graph, {.devices = 32, .stages = 4});
   const RecursiveProgrammingResult one = recursive_programming(graph, {.devices = 8});
   EXPECT_EQ(stages.cuts.halvings, 3U);
   for (std::size_t i = 0; i < graph.operators.size(); ++i) {
@@ -228,7 +226,6 @@ TEST(RecursiveProgramming, RefusesWhatItCannotHalve) {
   EXPECT_EQ(refused({.devices = 1025}), "the recursive search takes 1 to 1024 devices, got 1025");
   EXPECT_THAT(refused({.devices = 8, .stages = 3}), HasSubstr("got 3"));
   EXPECT_THAT(refused({.devices = 8, .stages = 16}), HasSubstr("got 16"));
-  EXPECT_THAT(refused({.devices = 8, .stages = 2, .micro_batches = 0}), HasSubstr("micro-batch"));
 }
 
 TEST(RecursiveProgramming, WarnsOfMemory) {

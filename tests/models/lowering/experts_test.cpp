@@ -27,7 +27,7 @@ Graph experts() {
   return std::move(builder).finish(builder.linear("head", sum, 16, false));
 }
 
-const Kernel& kernel_of(const Program& program, std::string_view name) {
+const Kernel& kernel_named(const Program& program, std::string_view name) {
   const auto found = std::ranges::find(program.kernels, name, &Kernel::name);
   if (found == program.kernels.end()) throw std::runtime_error(std::string(name));
   return *found;
@@ -35,11 +35,11 @@ const Kernel& kernel_of(const Program& program, std::string_view name) {
 
 TEST(ExpertKernels, Gates) {
   const Program program = lower(experts(), {});
-  const Kernel& forward = kernel_of(program, "route:forward");
+  const Kernel& forward = kernel_named(program, "route:forward");
   EXPECT_EQ(forward.vector_elements, (5U + 2) * 16 * 4);
   EXPECT_EQ(forward.read, 16U * 4 * 2);
   EXPECT_EQ(forward.written, 16U * 4 * (2 + 4));  // gates in fp16, the whole softmax in fp32
-  const Kernel& backward = kernel_of(program, "route:gradient");
+  const Kernel& backward = kernel_named(program, "route:gradient");
   EXPECT_EQ(backward.vector_elements, 5U * 16 * 4);
   EXPECT_EQ(backward.read, 16U * 4 * (2 + 2 + 4));
   EXPECT_EQ(backward.written, 16U * 4 * 2);
@@ -50,19 +50,19 @@ TEST(ExpertKernels, DispatchAndCombine) {
   constexpr Bytes rows = 16 * 32 * 2;
   constexpr Bytes placed = 4 * 12 * 32 * 2;
   constexpr Bytes gates = 16 * 4 * 2;
-  const Kernel& dispatch = kernel_of(program, "dispatch:forward");
+  const Kernel& dispatch = kernel_named(program, "dispatch:forward");
   EXPECT_EQ(dispatch.vector_elements, 0U);
   EXPECT_EQ(dispatch.read, rows + gates);
   EXPECT_EQ(dispatch.written, placed);
-  const Kernel& collected = kernel_of(program, "dispatch:gradient");
+  const Kernel& collected = kernel_named(program, "dispatch:gradient");
   EXPECT_EQ(collected.vector_elements, 4U * 12 * 32);
   EXPECT_EQ(collected.read, placed + gates);
   EXPECT_EQ(collected.written, rows);
-  const Kernel& combine = kernel_of(program, "combine:forward");
+  const Kernel& combine = kernel_named(program, "combine:forward");
   EXPECT_EQ(combine.vector_elements, 2U * 4 * 12 * 32);
   EXPECT_EQ(combine.read, placed + gates);
   EXPECT_EQ(combine.written, rows);
-  const Kernel& spread = kernel_of(program, "combine:gradient");
+  const Kernel& spread = kernel_named(program, "combine:gradient");
   EXPECT_EQ(spread.vector_elements, 3U * 4 * 12 * 32);
   EXPECT_EQ(spread.read, rows + placed + gates);
   EXPECT_EQ(spread.written, placed + gates);
@@ -79,14 +79,14 @@ void expect_product(const Kernel& kernel, std::uint64_t m, std::uint64_t n, std:
 
 TEST(ExpertKernels, ProductsOfAllExperts) {
   const Program program = lower(experts(), {});
-  expect_product(kernel_of(program, "up:forward"), 12, 48, 32);
-  expect_product(kernel_of(program, "up:data_gradient"), 12, 32, 48);
-  expect_product(kernel_of(program, "up:weight_gradient"), 48, 32, 12);
-  EXPECT_TRUE(kernel_of(program, "up:weight_gradient").cube.split_k);
-  EXPECT_EQ(kernel_of(program, "up:forward").read, (4U * 12 * 32 + 4 * 48 * 32) * 2);
-  EXPECT_EQ(kernel_of(program, "up:forward").written, 4U * 12 * 48 * 2);
-  EXPECT_EQ(kernel_of(program, "up:weight_gradient").written, 4U * 48 * 32 * 4);
-  EXPECT_EQ(kernel_of(program, "up:cast").read, 4U * 48 * 32 * 4);
+  expect_product(kernel_named(program, "up:forward"), 12, 48, 32);
+  expect_product(kernel_named(program, "up:data_gradient"), 12, 32, 48);
+  expect_product(kernel_named(program, "up:weight_gradient"), 48, 32, 12);
+  EXPECT_TRUE(kernel_named(program, "up:weight_gradient").cube.split_k);
+  EXPECT_EQ(kernel_named(program, "up:forward").read, (4U * 12 * 32 + 4 * 48 * 32) * 2);
+  EXPECT_EQ(kernel_named(program, "up:forward").written, 4U * 12 * 48 * 2);
+  EXPECT_EQ(kernel_named(program, "up:weight_gradient").written, 4U * 48 * 32 * 4);
+  EXPECT_EQ(kernel_named(program, "up:cast").read, 4U * 48 * 32 * 4);
 }
 
 TEST(ExpertKernels, ParametersOfARow) {
@@ -129,6 +129,10 @@ TEST(ExpertCapacity, GraphsThatCannotBe) {
                         b.dispatch("dispatch", x, b.route("route", logits, {}), 0);
                       })),
               HasSubstr("capacity of 1 to"));
+  EXPECT_THAT(refusal("model", build([](GraphBuilder& b, OperatorId x, OperatorId logits) {
+                        b.dispatch("dispatch", x, b.route("route", logits, {}), 3);
+                      })),
+              HasSubstr("2 sequences cannot share a capacity of 3 rows evenly"));
   EXPECT_THAT(refusal("model", build([](GraphBuilder& b, OperatorId x, OperatorId) { b.expert_linear("up", x, 8); })),
               HasSubstr("needs the rows of experts, got 16x32"));
   EXPECT_THAT(refusal("model", build([](GraphBuilder& b, OperatorId x, OperatorId logits) {
@@ -151,19 +155,19 @@ Graph latent() {
 
 TEST(LatentAttention, TwoWidths) {
   const Program program = lower(latent(), {});
-  EXPECT_EQ(kernel_of(program, "q_rotary:forward").vector_elements, 3U * 8 * 2 * 4);
-  EXPECT_EQ(kernel_of(program, "keys:forward").read, 8U * (16 + 4) * 2);
-  EXPECT_EQ(kernel_of(program, "keys:forward").written, 8U * 24 * 2);
-  const Kernel& scores = kernel_of(program, "core:scores");
+  EXPECT_EQ(kernel_named(program, "q_rotary:forward").vector_elements, 3U * 8 * 2 * 4);
+  EXPECT_EQ(kernel_named(program, "keys:forward").read, 8U * (16 + 4) * 2);
+  EXPECT_EQ(kernel_named(program, "keys:forward").written, 8U * 24 * 2);
+  const Kernel& scores = kernel_named(program, "core:scores");
   EXPECT_EQ(scores.cube.k, 12U);
   EXPECT_EQ(scores.flops, 2.0 * 2 * 8 * 8 * 12);
   EXPECT_EQ(scores.read, 2U * 8 * 24 * 2);
-  const Kernel& context = kernel_of(program, "core:context");
+  const Kernel& context = kernel_named(program, "core:context");
   EXPECT_EQ(context.cube.n, 5U);
   EXPECT_EQ(context.written, 8U * 10 * 2);
-  EXPECT_EQ(kernel_of(program, "core:value_gradient").written, 8U * 10 * 2);
-  EXPECT_EQ(kernel_of(program, "core:key_gradient").written, 8U * 24 * 2);
-  EXPECT_EQ(kernel_of(program, "core:probability_gradient").cube.k, 5U);
+  EXPECT_EQ(kernel_named(program, "core:value_gradient").written, 8U * 10 * 2);
+  EXPECT_EQ(kernel_named(program, "core:key_gradient").written, 8U * 24 * 2);
+  EXPECT_EQ(kernel_named(program, "core:probability_gradient").cube.k, 5U);
   // 4 · scores · mean of 12 and 5 in products, 6 per score in the softmax.
   const Graph graph = latent();
   const auto core = std::ranges::find(graph.operators, OperatorKind::attention, &Operator::kind);
@@ -172,10 +176,10 @@ TEST(LatentAttention, TwoWidths) {
 
 TEST(LatentAttention, FusedProducts) {
   const Program program = lower(latent(), {.fused_attention = true});
-  const Kernel& forward = kernel_of(program, "core:fused");
+  const Kernel& forward = kernel_named(program, "core:fused");
   EXPECT_EQ(forward.cube.k, 12U);
   EXPECT_EQ(forward.second_cube.n, 5U);
-  const Kernel& backward = kernel_of(program, "core:fused_gradient");
+  const Kernel& backward = kernel_named(program, "core:fused_gradient");
   EXPECT_EQ(backward.cube.k, 9U);  // mean of 12 and 5, rounded up
   EXPECT_EQ(backward.cube.groups, 2U * 2);
   EXPECT_EQ(backward.second_cube.n, 10U);  // of 5, 12 and 12

@@ -80,6 +80,13 @@ TEST(Fault, WhatIsNoneIsRefusedWithWhatIsAccepted) {
       {"npu[3].speed=half at 5ms", "a factor from 0.001 to 1000"},
       {"npu[3].late=0s", "is not late"},
       {"npu[3].late=3ms at 5ms", "leave out 'at 5ms'"},
+      {"npu[3].paused from 10us to 1e300s", "1e300s is too late; dates are at most 1e+07s"},
+      {"npu[3].late=1e300s", "is too late"},
+      {"link[a].bandwidth=1e300%", "is out of range; give 0, or 1e-10% to 1e+08%"},
+      {"link[a].bandwidth=1e-11%", "is out of range"},
+      {"link[a].bandwidth=0.5Bps", "is out of range; give 0, or 1Bps to 1000TBps"},
+      {"link[a].bandwidth=1e6TBps", "is out of range"},
+      {"link[a].latency=1e300s", "is out of range; give 0s to 10000s"},
   };
   for (const auto& [text, reason] : refused) {
     SCOPED_TRACE(text);

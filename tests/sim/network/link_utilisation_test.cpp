@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "sim/faults/fault_plan.hpp"
 #include "tests/sim/simulate.hpp"
 #include "tests/support/simulation.hpp"
 
@@ -143,6 +144,52 @@ TEST(LinkUtilisation, WhatReachesIntoTheStepLoadsButDoesNotCount) {
                                                        found.links.at(0).utilisation, found.links.at(1).utilisation};
                           }),
               {2, 50e3, 1, 0.4});
+}
+
+// Half of the port's speed for 2 us, then a fifth: what the simulation recorded counts, not what links would allow.
+TEST(LinkUtilisation, TakesRecordedRates) {
+  expect_near(numbers_of_child([] {
+                Cluster cluster(platform("star8.xml"));
+                const Flow flow{.source = 0,
+                                .destination = 1,
+                                .bytes = 35'000,
+                                .start = 0,
+                                .end = 4 * us,
+                                .rates = {{0, 12.5e9}, {2 * us, 5e9}}};
+                const LinkUtilisation found = link_utilisation(cluster, {&flow, 1}, {0, 8 * us, 4}, 1);
+                std::vector<double> numbers = found.links.at(0).load;
+                numbers.push_back(found.links.at(0).busy / us);
+                numbers.push_back(found.links.at(0).utilisation);
+                numbers.push_back(found.links.at(0).while_busy);
+                return numbers;
+              }),
+              {0.5, 0.2, 0, 0, 4, 0.175, 0.35});
+}
+
+/// Utilisation, utilisation while busy and loads of the busiest link, and its number, of one transfer from 0 to 1 that
+/// ends at 4 us, in 8 us.
+std::vector<double> with_fault(const std::string& fault, Bytes bytes) {
+  return numbers_of_child([&] {
+    Cluster cluster(platform("star8.xml"));
+    const FaultPlan plan(cluster, {parse_fault(fault)}, cluster.size());
+    const Flow flow{.source = 0, .destination = 1, .bytes = bytes, .start = 0, .end = 4 * us};
+    const LinkUtilisation found = link_utilisation(cluster, {&flow, 1}, {0, 8 * us, 2}, 1, {}, &plan);
+    const LinkUtilisation::OfLink& link = found.links.at(0);
+    std::vector<double> numbers{link.utilisation, link.while_busy};
+    numbers.insert(numbers.end(), link.load.begin(), link.load.end());
+    numbers.push_back(link.link == cluster.route(0, 1).links.front() ? 1 : 0);
+    return numbers;
+  });
+}
+
+// The slow port carries all that it can, the other one a tenth of it.
+TEST(LinkUtilisation, IsThatOfWhatFaultsLeaveOfALink) {
+  expect_near(with_fault("link[roce-0_UP].bandwidth=10%", 10'000), {0.5, 1, 1, 0, 1});
+  expect_near(with_fault("link[roce-1_DOWN].bandwidth=10%", 10'000), {0.5, 1, 1, 0, 0});
+  // Slow for as long as it sends: it could carry 10 kB then, and 100 kB afterwards.
+  expect_near(with_fault("link[roce-1_DOWN].bandwidth=10% from 0s to 4us", 10'000), {10.0 / 110, 1, 1, 0, 0});
+  // A faster port is not full where the other one limits.
+  expect_near(with_fault("link[roce-1_DOWN].bandwidth=400%", 100'000), {0.5, 1, 1, 0, 1});
 }
 
 /// Whatever meets on the way, the loads of each link add up to the bytes that it carried, if and only if the rates are

@@ -83,5 +83,26 @@ TEST(Goodput, JobsThatHardlyEndAreRefused) {
               testing::HasSubstr("would hardly ever end"));
 }
 
+TEST(Goodput, JobsThatWouldTakeTooLongToSimulateAreRefused) {
+  const FailureSpec job{
+      .npu_mtbf = 50'000 * 3600., .checkpoint_bandwidth = 1e9, .restart = 600, .length = 30 * 86400., .runs = 100};
+  const auto refusal = [&](const FailureSpec& spec) {
+    return test::refusal("option", [&] { static_cast<void>(goodput_of(spec, 0.02, 1'000'000'000, 8)); });
+  };
+  FailureSpec spec = job;
+  spec.length = 1e14;
+  EXPECT_THAT(refusal(spec), testing::HasSubstr("--job-time: 1e+14 s are more than 1e+15 steps of 0.02 s"));
+  spec.length = 1e13;
+  EXPECT_THAT(refusal(spec), testing::HasSubstr("attempts from one checkpoint to the next; accepted: 1e+08"));
+  spec = job;
+  spec.checkpoint_every = 1;
+  EXPECT_THAT(refusal(spec), testing::HasSubstr("with a checkpoint every 1 steps take about"));
+  spec = job;
+  spec.restart = 1e12;
+  const std::string restart = refusal(spec);
+  EXPECT_THAT(restart, testing::HasSubstr("--restart-time: "));
+  EXPECT_THAT(restart, testing::HasSubstr("accepted: at most 12 times the time between failures, 2.7e+08 s"));
+}
+
 }  // namespace
 }  // namespace hcclsim::study

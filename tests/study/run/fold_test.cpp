@@ -133,6 +133,41 @@ TEST(Fold, HostsThatDoTheSame) {
   }
 }
 
+// Links of one direction for both: what an NPU sends and what it gets share them, so that of 48 MB on the way from one
+// to the other and back each byte takes 1/(5 GB/s), whether one NPU stands for both or not.
+TEST(Fold, OneLinkForBothWays) {
+  const auto platform = [](const std::string& way) {
+    return test::write_temporary("both_ways.xml", fmt::format(R"(<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="w" routing="Full">
+    <prop id="npus_per_server" value="2"/>
+    <host id="npu-0" speed="1Gf"><prop id="npu" value="910A"/></host>
+    <host id="npu-1" speed="1Gf"><prop id="npu" value="910A"/></host>
+    <link id="a" bandwidth="5GBps" latency="0us"/>
+    <link id="b" bandwidth="5GBps" latency="0us"/>
+    <route src="npu-0" dst="npu-1">{}</route>
+  </zone>
+</platform>
+)",
+                                                              way));
+  };
+  for (const char* const way : {R"(<link_ctn id="a"/><link_ctn id="b"/>)", R"(<link_ctn id="a"/><link_ctn id="a"/>)",
+                                R"(<link_ctn id="b"/>)"}) {
+    RunSpec spec = tiny_gpt(platform(way), 2);
+    spec.allreduce = hccl::Algorithm::ring;
+    compare(spec, way);
+    for (const hccl::Fold fold : {hccl::Fold::automatic, hccl::Fold::off}) {
+      const Figures fluid = figures(spec, fold);
+      spec.network = sim::NetworkKind::simgrid;
+      const Figures simgrid = figures(spec, hccl::Fold::off);
+      spec.network = sim::NetworkKind::fluid;
+      ASSERT_EQ(fluid.ends.size(), simgrid.ends.size());
+      for (std::size_t i = 0; i < fluid.ends.size(); ++i) EXPECT_NEAR(fluid.ends[i], simgrid.ends[i], 1e-9) << way;
+    }
+  }
+}
+
 // One link that is slower than its images, and one that is as fast again.
 TEST(Fold, OneSlowLink) {
   RunSpec spec = tiny_gpt(servers(6, 1), 6);

@@ -9,7 +9,8 @@
 #include <numeric>
 #include <vector>
 
-#include "hccl/parallel/sharding/sharded_stages.hpp"
+#include "hccl/parallel/sharding/presets.hpp"
+#include "hccl/parallel/sharding/shard_graph.hpp"
 #include "models/graph_builder.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/zoo/zoo.hpp"
@@ -34,9 +35,10 @@ std::vector<models::Kernel> all_to_alls(const models::Program& program) {
 
 models::Program lowered(const ShardedGraph& network) { return models::lower(network.graph, {}); }
 
+/// Each device has a sample.
 ShardedGraph mixtral(Rank devices, Rank experts) {
-  return share_experts(replicated(models::make_model({.name = "mixtral-8x7b", .batch = 1, .layers = 2}), devices),
-                       {.ranks = experts});
+  const models::Graph whole = models::make_model({.name = "mixtral-8x7b", .batch = devices, .layers = 2});
+  return share_experts(shard_graph(whole, {}, devices), {.ranks = experts});
 }
 
 TEST(ExpertParallel, FourAllToAllsPerLayer) {
@@ -82,25 +84,45 @@ TEST(ExpertParallel, WeightsAndWhoSumsTheirGradients) {
   EXPECT_EQ(alone.mirrors[number], ShardedGraph::no_family);
 }
 
-TEST(ExpertParallel, OnDevicesThatCutOtherAxesToo) {
-  // Four replicas of two parts each: devices 2·replica + part, as a strategy cuts features.
-  ShardedGraph network = replicated(models::make_model({.name = "tinymoe", .batch = 1}), 8);
-  network.families = {{{0, 2, 4, 6}, {1, 3, 5, 7}}};
-  for (const models::Parameter& parameter : network.graph.parameters) {
-    TensorLayout layout = replicated(DeviceMatrix{{4, 2}}, models::Shape(parameter.shape));
-    if (parameter.shape.size() == 3) layout.map[1] = {0};
-    network.parameters.push_back(layout);
-    network.mirrors.push_back(0);
-  }
-  network = share_experts(std::move(network), {.ranks = 2});
+TEST(ExpertParallel, BesideModelParallel) {
+  // Four replicas of two devices each, which share features: devices 2 · replica + part.
+  const models::Graph whole = models::make_model({.name = "tinymoe", .batch = 4});
+  const ShardedGraph network =
+      share_experts(shard_graph(whole, transformer_strategies(whole, {.data = 4, .model = 2}), 8), {.ranks = 2});
+  std::size_t weights = 0;
   for (std::size_t i = 0; i < network.parameters.size(); ++i) {
-    if (network.parameters[i].shape.rank() != 3) continue;
-    EXPECT_EQ(network.parameters[i].devices.sizes, (std::vector<std::uint32_t>{2, 2, 2}));
-    EXPECT_THAT(network.parameters[i].offsets(3), ElementsAre(4, network.parameters[i].shape.size(1) / 2, 0));
-    EXPECT_EQ(network.parameters[i].replicas(), network.families[network.mirrors[i]]);
+    const TensorLayout& layout = network.parameters[i];
+    if (layout.shape.rank() != 3) continue;
+    ++weights;
+    EXPECT_EQ(layout.slice_shape().elements(), layout.shape.elements() / 4) << to_string(layout);
+    EXPECT_EQ(layout.slice_shape().sizes(), network.graph.parameters[i].shape);
+    EXPECT_EQ(layout.offsets(2).front(), 4U);  // part 0 of replica 1 has the other experts
+    EXPECT_EQ(layout.offsets(4).front(), 0U);
+    EXPECT_THAT(network.families[network.mirrors[i]],
+                ElementsAre(ElementsAre(0, 4), ElementsAre(2, 6), ElementsAre(1, 5), ElementsAre(3, 7)));
+    EXPECT_THAT(layout.replicas(), testing::UnorderedElementsAreArray(network.families[network.mirrors[i]]));
   }
-  EXPECT_THAT(network.families[1],
+  EXPECT_EQ(weights, 3U);
+  const auto way = std::ranges::find(network.graph.operators, OperatorKind::all_to_all, &models::Operator::kind);
+  EXPECT_THAT(network.families[way->group.family],
               ElementsAre(ElementsAre(0, 2), ElementsAre(4, 6), ElementsAre(1, 3), ElementsAre(5, 7)));
+  EXPECT_EQ(network.values.size(), network.graph.first_values().back());
+}
+
+TEST(ExpertParallel, LatentAttentionBesideModelParallel) {
+  const models::Graph whole =
+      models::make_model({.name = "deepseek-v2-lite", .batch = 2, .sequence = 64, .layers = 2, .vocabulary = 64});
+  const ShardedGraph network =
+      share_experts(shard_graph(whole, transformer_strategies(whole, {.data = 2, .model = 4}), 8), {.ranks = 2});
+  const auto find = [&](std::string_view name) {
+    return *std::ranges::find(network.graph.operators, name, &models::Operator::name);
+  };
+  const models::Operator core = find("model.layers.1.self_attn.core");
+  EXPECT_EQ(core.heads, 4U);
+  EXPECT_EQ(core.shape(), (models::Shape{64, 4 * 128}));
+  EXPECT_EQ(models::key_width(core), 192U);
+  EXPECT_EQ(find("model.layers.1.self_attn.k_rope_proj").shape(), (models::Shape{64, 64}));
+  EXPECT_EQ(find("model.layers.1.mlp.experts.up_proj").shape(), (models::Shape{32, 2 * 6, 1408 / 4}));
 }
 
 TEST(ExpertLoad, Shares) {
@@ -120,7 +142,7 @@ TEST(ExpertLoad, Shares) {
 TEST(ExpertParallel, LoadOfDroplessExperts) {
   const models::Graph whole = models::make_model({.name = "tinymoe", .batch = 4, .dropless = true});
   const ExpertParallel options{.ranks = 4, .load = {.skew = 1, .seed = 5}};
-  const ShardedGraph network = share_experts(replicated(whole, 4), options);
+  const ShardedGraph network = share_experts(shard_graph(whole, {}, 4), options);
   const std::vector<std::uint64_t> load = expert_load(options.load, 0, 8, 4 * 16 * 2);
   std::vector<std::uint64_t> of_devices(4, 0);
   for (std::size_t e = 0; e < 8; ++e) of_devices[e / 2] += load[e];
@@ -138,14 +160,15 @@ TEST(ExpertParallel, LoadOfDroplessExperts) {
   const auto product = std::ranges::find(network.graph.operators, OperatorKind::expert_linear, &models::Operator::kind);
   EXPECT_EQ(product->shape().size(1), (std::ranges::max(of_devices) * 4 + 1) / 2);
   // Even loads are equal parts.
-  EXPECT_TRUE(all_to_alls(lowered(share_experts(replicated(whole, 4), {.ranks = 4})))[0].communication.counts.empty());
+  EXPECT_TRUE(
+      all_to_alls(lowered(share_experts(shard_graph(whole, {}, 4), {.ranks = 4})))[0].communication.counts.empty());
 }
 
 TEST(ExpertParallel, Refuses) {
   const auto share = [](std::string_view model, Rank devices, const ExpertParallel& options) {
     return [=] {
-      static_cast<void>(
-          share_experts(replicated(models::make_model({.name = std::string(model), .batch = 1}), devices), options));
+      const models::Graph whole = models::make_model({.name = std::string(model), .batch = devices});
+      static_cast<void>(share_experts(shard_graph(whole, {}, devices), options));
     };
   };
   EXPECT_THAT(refusal("option", share("tinygpt", 4, {.ranks = 2})), HasSubstr("Tiny GPT has no experts"));

@@ -81,6 +81,18 @@ TEST(TensorLayout, Texts) {
   EXPECT_EQ(to_string(TensorLayout{{{2, 4}}, {{1, 0}, {}}, {64, 64}}), "(2,4): ((1,0),-)");
 }
 
+TEST(TensorLayout, MapsAsUsersWriteThem) {
+  EXPECT_EQ(parse_tensor_map("1,-"), (TensorMap{{1}, {}}));
+  EXPECT_EQ(parse_tensor_map("(1,0),-,2"), (TensorMap{{1, 0}, {}, {2}}));
+  EXPECT_EQ(parse_tensor_map("-"), (TensorMap{{}}));
+  EXPECT_EQ(parse_tensor_map("-,(12)"), (TensorMap{{}, {12}}));
+  for (const char* text : {"", ",", "1,", ",1", "x", "1x", "--", "(1", "(1,", "()", "(-)", "1)", "((1))", "(1)2",
+                           "(1)(2)", "-1", "99999999999", "1 ,0"}) {
+    EXPECT_THAT(test::refusal("option", [&] { (void)parse_tensor_map(text); }), HasSubstr("accepted: for each axis"))
+        << text;
+  }
+}
+
 TEST(TensorLayout, WhatIsNoneIsRefused) {
   const auto message = [](const TensorLayout& layout) {
     return test::refusal("runtime-error", [&] { check_layout(layout, "input 1"); });

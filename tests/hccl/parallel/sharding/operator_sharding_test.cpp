@@ -161,7 +161,10 @@ TEST(Strategy, NamesThatFitAPattern) {
   EXPECT_EQ(to_string(found.at("query")), "(2,1)");
   EXPECT_EQ(to_string(found.at("key")), "(4,1)");
   EXPECT_EQ(found.count("loss"), 0U);
-  EXPECT_THAT(test::refusal("strategy", [&] { (void)match_strategies(graph, {{"h.*", {}}}); }),
+  EXPECT_THAT(test::refusal("strategy",
+                            [&] {
+                              (void)match_strategies(graph, {{"h.*", {}}});
+                            }),
               HasSubstr("'h.*': attention has no operator with such a name"));
 }
 

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/units.hpp"
+#include "hccl/search/options.hpp"
+#include "study/run/spec.hpp"
+#include "study/search/split_search.hpp"
+
+/// How the operators of a run's network are to be cut: a search (hccl/search/) finds strategies by a cost model of its
+/// own, and the simulation says what they are worth, beside data parallelism and the usual ways to cut a transformer.
+/// The cost models count bytes, not seconds: what they find need not be the fastest.
+namespace hcclsim::study {
+
+enum class StrategySearchMode : std::uint8_t {
+  recursive_programming,
+  sharding_propagation,
+  dynamic_programming,
+  exact
+};
+
+[[nodiscard]] std::string_view name_of(StrategySearchMode mode);
+/// None if no mode has this name.
+[[nodiscard]] std::optional<StrategySearchMode> strategy_search_mode(std::string_view name);
+
+struct StrategySearchSpec {
+  RunSpec run{};  ///< without strategies; without a number of samples it has samples_per_npu for each NPU
+  StrategySearchMode mode = StrategySearchMode::recursive_programming;
+  hccl::SearchOptions options{};  ///< but for the devices
+  std::string given{};            ///< file of strategies that propagation begins at; empty: none
+  bool simulates = true;          ///< what was found, and what it is compared with
+  std::string save{};             ///< file of the strategies that were found; empty: none
+};
+
+/// A step with strategies of one kind.
+struct StrategyTrial {
+  std::string name;  ///< "dynamic_programming", "data parallel", "model parallel 4"
+  Seconds step = 0;
+  Bytes hbm_peak = 0;     ///< of the NPU that needs most
+  bool fits = true;       ///< into its HBM
+  std::string refused{};  ///< why it could not be simulated; empty: it was
+};
+
+/// What a search gives, before anything is simulated.
+struct FoundStrategies {
+  double cost = 0;                ///< by the search's own model
+  double dynamic_cost = 0;        ///< by that of dynamic programming, by which all modes can be compared
+  std::optional<double> bound{};  ///< of exact: nothing costs less
+  // Of recursive programming: MindSpore's operators
+  std::optional<std::uint32_t> kept{};
+  std::optional<std::uint32_t> eliminated{};
+  std::uint64_t candidates = 0;                                   ///< that were compared, or sums of costs
+  std::vector<std::pair<std::string, std::string>> strategies{};  ///< operator and cuts, in forward order
+  std::vector<std::string> notes{};
+};
+
+struct StrategySearchResult {
+  StrategySearchMode mode = StrategySearchMode::recursive_programming;
+  std::string network;
+  std::string platform;
+  std::string npu;
+  Rank npus = 0;
+  std::uint32_t stages = 1;
+  Rank devices = 1;           ///< of a stage
+  std::uint32_t samples = 0;  ///< of a micro-batch, over all devices
+  FoundStrategies found;
+  std::vector<StrategyTrial> compared;  ///< what was found first; empty: nothing was simulated
+};
+
+/// Searches in a child of this process, and simulates in others. `stage` is told what is being done. Throws
+/// Error(bad_input) for what is wrong with the run, the options and files.
+[[nodiscard]] StrategySearchResult search_strategies(const StrategySearchSpec& spec, const Stage& stage);
+
+}  // namespace hcclsim::study
