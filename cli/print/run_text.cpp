@@ -237,9 +237,9 @@ std::string tail_line(const RunReport& report) {
     parts.push_back(fmt::format("checks {:.3f}", ms(view.checks->end - communication_end)));
     communication_end = view.checks->end;
   }
-  parts.push_back(fmt::format("update {:.3f}", ms(view.device_end - communication_end)));
-  if (view.iteration_end > view.device_end) {
-    parts.push_back(fmt::format("checkpoint {:.3f}", ms(view.iteration_end - view.device_end)));
+  parts.push_back(fmt::format("update {:.3f}", ms(view.device_end() - communication_end)));
+  if (view.iteration_end > view.device_end()) {
+    parts.push_back(fmt::format("checkpoint {:.3f}", ms(view.iteration_end - view.device_end())));
   }
   return fmt::format("Tail (hang-over after bp_end) {:.3f} ms: {}\n", ms(view.iteration_end - view.bp_end),
                      fmt::join(parts, ", "));

@@ -91,7 +91,6 @@ StepView StepView::of(const Plan& plan, const sim::Trace& trace, Rank rank) {
   view.fp_end = last.fp_end - view.fp_start;
   view.bp_start = last.bp_start - view.fp_start;
   view.bp_end = last.bp_end - view.fp_start;
-  view.device_end = last.device_end - view.fp_start;
   view.iteration_end = last.iteration_end - view.fp_start;
   view.add_data_waits();
   view.add_last_iteration(plan, trace, rank);
@@ -112,7 +111,7 @@ void StepView::add_host_work(const Plan& plan, const sim::Trace& trace, Rank ran
     if (purpose.phase == StepPhase::checkpoint) add(iterations[index].checkpoint, span);
   }
   for (IterationPoints& points : iterations) {
-    points.iteration_end = points.checkpoint.has_value() ? points.checkpoint->end : points.device_end;
+    if (points.checkpoint.has_value()) points.iteration_end = points.checkpoint->end;
   }
 }
 
@@ -142,7 +141,7 @@ void StepView::add_points(const Plan& plan, const sim::Trace& trace, Rank rank) 
       iterations.resize(index + 1, fresh);
     }
     IterationPoints& points = iterations[index];
-    points.device_end = std::max(points.device_end, span.end);
+    points.iteration_end = std::max(points.iteration_end, span.end);
     if (purpose.phase == StepPhase::reduction) {
       points.allreduces.resize(std::max<std::size_t>(points.allreduces.size(), purpose.segment + 1));
       // A compression hook has several spans, of kernels and collectives.

@@ -19,6 +19,7 @@ struct ShardedTraining {
   Rank devices = 1;       ///< of each stage
   hccl::StrategyMap strategies{};
   hccl::ShardOptions sharding{};
+  Rank experts = 1;  ///< devices that share experts
   hccl::PipelineShape shape{};
   std::string optimizer_parallel = "off";
   std::string recompute = "none";

@@ -179,7 +179,7 @@ TEST_P(HostWorkOn, ACheckpointIsWrittenBehindItsStep) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_NEAR(figures.points[i].iteration_end / us, expected[i], 1e-9) << i;
   }
-  EXPECT_NEAR(figures.points[1].device_end / us, 70, 1e-9);
+  EXPECT_NEAR(figures.points[1].device_end() / us, 70, 1e-9);
   EXPECT_NEAR(figures.points[2].data_aug_bound.value() / us, 0, 1e-9);
   EXPECT_NEAR(figures.step / us, (240 - 35) / 3.0, 1e-9);
 }
