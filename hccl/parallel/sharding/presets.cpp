@@ -136,9 +136,10 @@ class Preset {
 
   /// Whether an operator makes the logits of tokens: the loss reads it, and it has a class for each row of the table.
   [[nodiscard]] bool is_last_product(OperatorId id) const {
-    const bool read_by_loss = std::ranges::any_of(
-        readers_[id], [&](OperatorId reader) { return graph_.operators[reader].kind == OperatorKind::loss; });
-    return read_by_loss && std::ranges::any_of(graph_.operators, [&](const Operator& op) {
+    const bool last = readers_[id].empty() || std::ranges::any_of(readers_[id], [&](OperatorId reader) {
+                        return graph_.operators[reader].kind == OperatorKind::loss;
+                      });
+    return last && std::ranges::any_of(graph_.operators, [&](const Operator& op) {
              return op.kind == OperatorKind::token_embedding &&
                     graph_.parameters[op.parameters.front()].shape.front() == graph_.operators[id].shape().channels();
            });
