@@ -196,8 +196,8 @@ TEST(ShardedPlan, TheThresholdIsOfTheWholeParameter) {
 // D9.16: recomputed layers repeat their collectives, or keep their outputs.
 TEST(ShardedPlan, RecomputedLayersRepeatTheirCollectives) {
   EXPECT_THAT(meetings(sharded_plan({.recompute = "full"}), 0, StepPhase::backward),
-              ElementsAre("second.sum:forward: 64 among 0-1 2-3", "second.sum:gradient: 64 among 0-1 2-3",
-                          "first.sum:forward: 64 among 0-1 2-3", "first.sum:gradient: 64 among 0-1 2-3"));
+              ElementsAre("second.sum:recompute_forward: 64 among 0-1 2-3", "second.sum:gradient: 64 among 0-1 2-3",
+                          "first.sum:recompute_forward: 64 among 0-1 2-3", "first.sum:gradient: 64 among 0-1 2-3"));
   EXPECT_THAT(meetings(sharded_plan({.recompute = "full", .repeat_collectives = false}), 0, StepPhase::backward),
               ElementsAre("second.sum:gradient: 64 among 0-1 2-3", "first.sum:gradient: 64 among 0-1 2-3"));
 }
