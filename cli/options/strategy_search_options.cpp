@@ -86,7 +86,8 @@ void add_cost_model_options(Command& command, hccl::SearchOptions& options) {
 void add_strategy_search_options(Command& command, study::StrategySearchSpec& spec) {
   command.begin_group("Strategies of operators");
   command.add("--given", read_file(spec.given),
-              "sharding_propagation: strategies of some operators, as run --strategy takes them, which spread to all");
+              "Strategies of some operators, as run --strategy takes them: sharding_propagation spreads them to all, "
+              "dynamic_programming and exact leave them as they are");
   command.replace("--save", written_file(spec.save), "File of the strategies found, for run --strategy")
       .group("Strategies of operators");
   command
@@ -108,8 +109,8 @@ void check_strategy_search_options(const Command& command, bool strategies, stud
       bad_input("option", "{} is of the search of plans: it goes with --mode plan only", name);
     }
   }
-  if (strategies && mode != study::StrategySearchMode::sharding_propagation && command.get("--given").given()) {
-    bad_input("option", "--given is of --mode sharding_propagation: other searches decide about every operator");
+  if (strategies && mode == study::StrategySearchMode::recursive_programming && command.get("--given").given()) {
+    bad_input("option", "--given: recursive_programming decides about every operator; the other searches take it");
   }
 }
 

@@ -112,16 +112,7 @@ PropagationResult sharding_propagation(const models::Graph& graph, const Strateg
                                        const SearchOptions& options) {
   check(options);
   const std::vector<SearchedOperator> operators = searched_operators(graph);
-  const WholeGraph whole(graph);
-  std::vector<std::optional<DimensionParts>> fixed(operators.size());
-  for (const auto& [name, strategy] : given) {
-    const auto found = std::ranges::find(graph.operators, name, &models::Operator::name);
-    if (found == graph.operators.end() || found == graph.operators.begin()) {
-      bad_input("search", "'{}': {} has no operator of this name that can have a strategy", name, graph.title);
-    }
-    const auto id = static_cast<std::size_t>(found - graph.operators.begin());
-    fixed[id] = parts_of(shard_operator(whole, static_cast<models::OperatorId>(id), &strategy, options.devices));
-  }
+  const std::vector<std::optional<DimensionParts>> fixed = given_parts(graph, given, options.devices);
   const CostGraph costs = make_cost_graph(graph, options, [&](models::OperatorId id) { return fixed[id]; });
   std::vector<std::optional<std::uint32_t>> settled(costs.nodes.size());
   std::vector<bool> is_settled(operators.size(), false);

@@ -196,6 +196,20 @@ void share_parameters(const Graph& graph, const std::vector<SearchedOperator>& o
   }
 }
 
+std::vector<std::optional<DimensionParts>> given_parts(const Graph& graph, const StrategyMap& given, Rank devices) {
+  const WholeGraph whole(graph);
+  std::vector<std::optional<DimensionParts>> parts(graph.operators.size());
+  for (const auto& [name, strategy] : given) {
+    const auto found = std::ranges::find(graph.operators, name, &models::Operator::name);
+    if (found == graph.operators.end() || found->kind == models::OperatorKind::input) {
+      bad_input("search", "'{}': {} has no operator of this name that can have a strategy", name, graph.title);
+    }
+    const auto id = static_cast<OperatorId>(found - graph.operators.begin());
+    parts[id] = parts_of(shard_operator(whole, id, &strategy, devices));
+  }
+  return parts;
+}
+
 StrategyMap strategy_map(const Graph& graph, const NetworkStrategies& strategies) {
   StrategyMap map;
   for (const SearchedOperator& op : searched_operators(graph)) {

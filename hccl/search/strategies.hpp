@@ -28,6 +28,11 @@ void follow_neighbours(const models::Graph& graph, const std::vector<SearchedOpe
 void share_parameters(const models::Graph& graph, const std::vector<SearchedOperator>& operators, Rank devices,
                       const std::vector<bool>& settled, std::vector<DimensionParts>& parts);
 
+/// Parts of the operators that a user has given a strategy, by name. Throws Error(bad_input, "search") for a name that
+/// the network does not have or that is its input's, "strategy" for a strategy that the operator cannot have.
+[[nodiscard]] std::vector<std::optional<DimensionParts>> given_parts(const models::Graph& graph,
+                                                                     const StrategyMap& given, Rank devices);
+
 /// By the names of operators; not of the input, which has no rule.
 [[nodiscard]] StrategyMap strategy_map(const models::Graph& graph, const NetworkStrategies& strategies);
 

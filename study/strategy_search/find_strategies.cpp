@@ -65,17 +65,27 @@ class StrategyFinder {
     return std::move(result.strategies);
   }
 
+  /// Of the file that is given.
+  hccl::StrategyMap given() {
+    if (spec_.given.empty()) return {};
+    return read_operator_strategies(spec_.given, network_, found_.notes).strategies;
+  }
+
   NetworkStrategies propagated() {
-    hccl::StrategyMap given;
-    if (!spec_.given.empty()) given = read_operator_strategies(spec_.given, network_, found_.notes).strategies;
-    hccl::PropagationResult result = hccl::sharding_propagation(network_, given, options_);
+    hccl::PropagationResult result = hccl::sharding_propagation(network_, given(), options_);
     found_.candidates = result.candidates;
     found_.notes.insert(found_.notes.end(), result.warnings.begin(), result.warnings.end());
     return std::move(result.strategies);
   }
 
+  /// What dynamic programming and the exact search choose from.
+  hccl::CostGraph all_costs() {
+    fixed_ = hccl::given_parts(network_, given(), options_.devices);
+    return hccl::make_cost_graph(network_, options_, [&](models::OperatorId id) { return fixed_[id]; });
+  }
+
   NetworkStrategies dynamic() {
-    const hccl::CostGraph costs = hccl::make_cost_graph(network_, options_);
+    const hccl::CostGraph costs = all_costs();
     const hccl::DynamicProgrammingResult result = hccl::dynamic_programming(costs, options_);
     found_.cost = objective(result.listed, options_);
     found_.candidates = result.folded.sums;
@@ -83,7 +93,7 @@ class StrategyFinder {
   }
 
   NetworkStrategies exact() {
-    const hccl::CostGraph costs = hccl::make_cost_graph(network_, options_);
+    const hccl::CostGraph costs = all_costs();
     const hccl::ExactResult result =
         hccl::exact_search(costs, [&](const hccl::SearchCost& cost) { return objective(cost, options_); },
                            {.memory = static_cast<double>(options_.device_memory)});
@@ -95,11 +105,12 @@ class StrategyFinder {
 
   [[nodiscard]] NetworkStrategies chosen(const hccl::CostGraph& costs, const hccl::Choice& choice) const {
     NetworkStrategies strategies;
+    std::vector<bool> settled;
+    for (const std::optional<hccl::DimensionParts>& parts : fixed_) settled.push_back(parts.has_value());
     for (std::size_t id = 0; id < network_.operators.size(); ++id) {
       strategies.parts.push_back(costs.nodes[id].candidates[choice[id]]);
     }
-    hccl::share_parameters(network_, hccl::searched_operators(network_), options_.devices,
-                           std::vector<bool>(network_.operators.size(), false), strategies.parts);
+    hccl::share_parameters(network_, hccl::searched_operators(network_), options_.devices, settled, strategies.parts);
     return strategies;
   }
 
@@ -113,6 +124,7 @@ class StrategyFinder {
   const StrategySearchSpec& spec_;
   hccl::SearchOptions options_;
   std::uint32_t stages_;
+  std::vector<std::optional<hccl::DimensionParts>> fixed_;  ///< of operators whose strategy is given
   FoundStrategies found_;
 };
 

@@ -32,9 +32,11 @@ struct StrategySearchSpec {
   RunSpec run{};  ///< without strategies; without a number of samples it has samples_per_npu for each NPU
   StrategySearchMode mode = StrategySearchMode::recursive_programming;
   hccl::SearchOptions options{};  ///< but for the devices
-  std::string given{};            ///< file of strategies that propagation begins at; empty: none
-  bool simulates = true;          ///< what was found, and what it is compared with
-  std::string save{};             ///< file of the strategies that were found; empty: none
+  /// File of strategies that propagation begins at, and that dynamic programming and the exact search leave as they
+  /// are; empty: none. The recursive search takes none.
+  std::string given{};
+  bool simulates = true;  ///< what was found, and what it is compared with
+  std::string save{};     ///< file of the strategies that were found; empty: none
 };
 
 /// A step with strategies of one kind.
