@@ -15,6 +15,7 @@
 #include "models/zoo/zoo.hpp"
 #include "sim/faults/fault_plan.hpp"
 #include "sim/platform/catalog.hpp"
+#include "study/comm_reuse.hpp"
 #include "study/context/compile_checks.hpp"
 #include "study/hbm_advice.hpp"
 #include "study/host_work.hpp"
@@ -174,6 +175,7 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   training.network = spec.network;
   training.fold = spec.fold;
   if (spec.hbm_contention) share_hbm(spec);
+  training.comm_reuse = comm_reuse_on(*this, spec);
   mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
   failures = spec.failures;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {

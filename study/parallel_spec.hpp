@@ -26,10 +26,10 @@ struct BatchSizes {
 struct OperatorParallel {
   std::uint32_t model = 1;              ///< devices that share the operators of a layer: its heads and its features
   std::optional<std::uint32_t> data{};  ///< devices that have samples of their own, to be checked against the others
-  bool sequence = false;    ///< what the devices would compute alike between these operators, they share by rows
-  bool vocabulary = false;  ///< they share the table of tokens, the logits and the loss
-  bool all_to_all = false;  ///< a cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)
-  std::string strategy{};   ///< file of strategies of single operators, which count before all of these; empty: none
+  bool sequence = false;      ///< what the devices would compute alike between these operators, they share by rows
+  bool vocabulary = false;    ///< they share the table of tokens, the logits and the loss
+  bool all_to_all = false;    ///< a cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)
+  std::string strategy{};     ///< file of strategies of single operators, which count before all of these; empty: none
   hccl::StrategyMap found{};  ///< strategies that a search has found, which count before the file
 
   /// Devices with samples of their own that share the experts of a layer: a divisor of their number.

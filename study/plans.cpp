@@ -1,11 +1,13 @@
 #include "study/plans.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "hccl/parallel/plan_file.hpp"
 #include "hccl/parallel/plan_walk.hpp"
+#include "study/comm_reuse.hpp"
 #include "study/run/run.hpp"
 
 namespace hcclsim::study {
@@ -22,9 +24,13 @@ PlanDocument document_of(hccl::Plan plan) {
 
 PlanDocument plan_of_run(const RunSpec& spec) {
   // The Plan comes back as text: what reads it has the names and times that a document tells.
-  const std::string text =
-      on_experiment(spec, [](Experiment& experiment) { return plan_json(experiment.plan()).dump(1); });
-  return document_of(hccl::plan_of_json("the Plan of the run", Json::parse(text)));
+  auto [text, comm_reuse] = on_experiment(spec, [](Experiment& experiment) {
+    std::optional<hccl::CommReuseReport> report = comm_reuse_of(experiment);
+    return std::pair(plan_json(experiment.plan()).dump(1), std::move(report));
+  });
+  PlanDocument document = document_of(hccl::plan_of_json("the Plan of the run", Json::parse(text)));
+  document.comm_reuse = std::move(comm_reuse);
+  return document;
 }
 
 PlanDocument read_plan(const std::string& file) {

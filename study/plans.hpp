@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "hccl/parallel/comm_reuse/comm_reuse.hpp"
 #include "hccl/parallel/plan.hpp"
 #include "hccl/parallel/plan_difference.hpp"
 #include "hccl/parallel/plan_text.hpp"
@@ -16,10 +18,12 @@ namespace hcclsim::study {
 struct PlanDocument {
   hccl::Plan plan;
   std::uint64_t tasks = 0;
-  Seconds ideal = 0;  ///< of the step with links that take no time
+  Seconds ideal = 0;                                  ///< of the step with links that take no time
+  std::optional<hccl::CommReuseReport> comm_reuse{};  ///< of a run that asks for it
 };
 
-/// Nothing is simulated. Throws Error(check_failed, "plan") for a Plan that cannot finish.
+/// Nothing is simulated. Throws Error(check_failed, "plan") for a Plan that cannot finish, and what comm_reuse_of()
+/// throws.
 [[nodiscard]] PlanDocument plan_of_run(const RunSpec& spec);
 /// Throws also Error(bad_input, "plan") for a file that holds no Plan.
 [[nodiscard]] PlanDocument read_plan(const std::string& file);

@@ -15,6 +15,7 @@
 #include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/run_options.hpp"
+#include "cli/print/comm_reuse_report.hpp"
 #include "cli/print/output.hpp"
 #include "study/plans.hpp"
 
@@ -51,10 +52,16 @@ std::string check_line(const study::PlanDocument& document) {
 void show_plan(const PlanCommand& command) {
   const study::PlanDocument shown = document(command, 0);
   if (command.format == "json") {
-    print(json_of(shown) + '\n');
+    if (!shown.comm_reuse.has_value()) {
+      print(json_of(shown) + '\n');
+    } else {
+      Json json = Json::parse(json_of(shown));
+      json["comm_reuse"] = comm_reuse_json(*shown.comm_reuse);
+      print(json.dump(1) + '\n');
+    }
     return;
   }
-  std::string text;
+  std::string text = shown.comm_reuse.has_value() ? comm_reuse_text(*shown.comm_reuse) : "";
   for (const hccl::StreamText& stream : streams_of(shown)) {
     text += fmt::format("{} {}\n", stream.whose, stream.stream);
     for (const std::string& line : stream.lines) text += "  " + line + '\n';

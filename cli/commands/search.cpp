@@ -17,11 +17,12 @@
 #include "cli/options/sweep_grid.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/plan_search_report.hpp"
+#include "cli/print/strategy_search_report.hpp"
 #include "cli/terminal/interruption.hpp"
 #include "cli/terminal/progress.hpp"
 #include "models/zoo/zoo.hpp"
-#include "study/on_platform.hpp"
 #include "study/plan_search/planned_network.hpp"
+#include "study/shipped_platforms.hpp"
 #include "study/sweep/sweep.hpp"
 
 namespace hcclsim::cli {
@@ -50,20 +51,6 @@ class TemporaryDatabase {
   std::string folder_;
 };
 
-/// NPUs that take part, and those of the first one's server.
-std::pair<Rank, std::uint32_t> npus_of(const study::RunSpec& spec) {
-  return study::on_cluster(spec.platform, [&](sim::Cluster& cluster) {
-    const Rank npus = spec.npus.value_or(cluster.size());
-    if (npus > cluster.size()) {
-      bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),
-                cluster.size());
-    }
-    std::uint32_t together = 0;
-    for (Rank rank = 0; rank < npus; ++rank) together += cluster.npu(rank).server == cluster.npu(0).server ? 1 : 0;
-    return std::pair(npus, together);
-  });
-}
-
 std::vector<study::Point> runs_of(const Command& command, const study::PlanSpace& space,
                                   const study::PlannedNetwork& network) {
   study::PointNamer namer(sweep_of("run"));
@@ -82,13 +69,13 @@ void search_plans(Command& command, SearchOptions& options) {
   finish_search_options(command, options);
   study::RunSpec& spec = options.run.spec;
   spec.platform.file = options.run.platform;
-  const auto [npus, together] = npus_of(spec);
+  const study::PlannedNpus where = study::planned_npus(spec);
   models::ModelOptions sizes = spec.model;
   sizes.batch = 1;
   const models::Graph graph = models::make_model(sizes);
   PlanSearchReport report{.model = graph.title,
                           .platform = std::filesystem::path(study::find_platform(options.run.platform)).filename(),
-                          .space = plan_space(command, options.run, npus, together),
+                          .space = plan_space(command, options.run, where),
                           .by_bound = options.by_bound};
   const std::vector<study::Point> runs = runs_of(command, report.space, study::planned_network(graph));
   std::optional<TemporaryDatabase> temporary;
@@ -116,6 +103,23 @@ void search_plans(Command& command, SearchOptions& options) {
   }
 }
 
+/// How the operators of the network are cut.
+void search_strategies(Command& command, SearchOptions& options) {
+  finish_search_options(command, options);
+  if (options.run.format == OutputFormat::csv) {
+    bad_input("option", "--format csv is of --mode plan: strategies are printed as text or JSON");
+  }
+  study::StrategySearchSpec& spec = options.strategies;
+  spec.run = options.run.spec;
+  spec.run.platform.file = options.run.platform;
+  Progress progress;
+  progress.start();
+  const study::StrategySearchResult result =
+      study::search_strategies(spec, [&](const std::string& what) { progress.update([&](double) { return what; }); });
+  progress.erase();
+  print(options.run.format == OutputFormat::json ? strategy_search_json(result) : strategy_search_text(result));
+}
+
 }  // namespace
 
 void add_search_command(Command& app) {
@@ -130,8 +134,17 @@ void add_search_command(Command& app) {
         "  hcclsim search --model llama2-13b --platform atlas800t-a2-x2 --stages 1 --recompute full\n"
         "  hcclsim search --model gpt2-xl --platform atlas800t-a2 --database plans.db   goes on where it was stopped\n"
         "  hcclsim search --model llama2-7b --platform atlas800t-a2 --format csv   every plan, and why it was "
-        "rejected");
-    command.on_run([&command, options] { search_plans(command, *options); });
+        "rejected\n"
+        "  hcclsim search --model gpt2-small --platform atlas800t-a2 --mode dynamic_programming   how operators are "
+        "cut\n"
+        "  hcclsim search --model resnet50 --mode recursive_programming --save cuts.json");
+    command.on_run([&command, options] {
+      if (options->mode == "plan") {
+        search_plans(command, *options);
+      } else {
+        search_strategies(command, *options);
+      }
+    });
   });
 }
 

@@ -1,11 +1,13 @@
 #include "cli/options/parallel_options.hpp"
 
 #include <array>
+#include <cstdlib>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
+#include "study/comm_reuse.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -116,6 +118,20 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
   }
 }
 
+/// The option counts before the variable.
+void take_comm_reuse(const OptionOrigins& origins, study::RunSpec& spec, const ParallelOptions& options) {
+  spec.comm_reuse.reset();
+  const char* const variable = std::getenv("MS_COMM_COMPILER_OPT");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const bool given = origins.given("comm-reuse");
+  if (!given && (variable == nullptr || *variable == '\0')) return;
+  const hccl::CommReuseSwitch choice = hccl::parse_comm_reuse(given ? options.comm_reuse : std::string(variable));
+  if (!choice.warning.empty()) {
+    spec.notes.push_back(choice.warning);
+  } else {
+    spec.comm_reuse = choice.limit;
+  }
+}
+
 }  // namespace
 
 void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options) {
@@ -194,10 +210,16 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
               "The network is applied, not trained: no backward pass, no update; --pipeline-result-broadcast True "
               "gives its results to all stages");
   command.add("--causal-flops", flag(parallel.causal_flops), "Count half of the operations of causal attention in MFU");
+  command
+      .add("--comm-reuse", parsed(hccl::parse_comm_reuse, options.comm_reuse),
+           "MindSpore's MS_COMM_COMPILER_OPT: communication operators that do the same share one, and streams of the "
+           "device are counted. -1: at most 1000 calls, or their number; off: streams are counted only")
+      .value_name("COUNT");
 }
 
 void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec, const ParallelOptions& options) {
   study::ParallelSpec& parallel = spec.parallel;
+  take_comm_reuse(origins, spec, options);
   parallel.batch_given = origins.given("batch");
   if (!options.accumulate.empty()) {
     if (parallel.shape.stages > 1) {

@@ -13,6 +13,7 @@ class OptionOrigins;
 struct ParallelOptions {
   std::string stage_layers{};  ///< a list or "balanced"
   std::string accumulate{};    ///< as given to --accumulate
+  std::string comm_reuse{};    ///< as given to --comm-reuse
 };
 
 void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options);

@@ -1,6 +1,7 @@
 #include "cli/print/concurrent_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -63,6 +64,7 @@ Json concurrent_jobs_json(const study::ConcurrentResult& result) {
              {"start_s", job.start},
              {"iterations", job.iterations},
              {"steps", job.steps},
+             {"hbm_contention", job.hbm_contention ? "on" : "off"},
              {"step_time_s", job.together.time},
              {"alone_s", job.alone.time},
              {"slow_down", job.slow_down()},
@@ -95,6 +97,16 @@ Json concurrent_links_json(const study::ConcurrentResult& result) {
   return links;
 }
 
+/// "on", "off", or "on for a, b".
+std::string contention_of(const study::ConcurrentResult& result) {
+  std::vector<std::string> names;
+  for (const study::ConcurrentJobResult& job : result.jobs) {
+    if (job.hbm_contention) names.push_back(job.name);
+  }
+  if (names.empty()) return "off";
+  return names.size() == result.jobs.size() ? "on" : fmt::format("on for {}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 std::string concurrent_remarks(const study::ConcurrentResult& result) {
@@ -117,10 +129,10 @@ std::string concurrent_remarks(const study::ConcurrentResult& result) {
 
 std::string concurrent_text(const study::ConcurrentResult& result) {
   return fmt::format(
-      "{} jobs at the same time on {} ({}), network {}\n"
+      "{} jobs at the same time on {} ({}), network {}, contention {}\n"
       "Each repeats its step until all have done their own steps; times are those of its own steps, without the first\n"
       "where it has several. Ranks are not folded.\n\n{}\n{}{}",
-      result.jobs.size(), result.platform, result.npu, result.network, concurrent_jobs_table(result),
+      result.jobs.size(), result.platform, result.npu, result.network, contention_of(result), concurrent_jobs_table(result),
       concurrent_links_table(result), concurrent_remarks(result));
 }
 

@@ -106,8 +106,8 @@ std::string redistribution_json(const study::RedistributionTimes& times, const s
             {"to", layout_json(spec.to)},
             {"steps", std::move(steps)},
             {"total_s", times.total},
-            {"notes", times.on.notes},
-            {"unmodelled", times.on.unmodelled}};
+            {"notes", times.on.notes}};
+  if (!times.on.unmodelled.empty()) json["not_modelled"] = times.on.unmodelled;
   if (!times.on.rank_table.empty()) json["rank_table"] = times.on.rank_table;
   return json.dump(2) + '\n';
 }

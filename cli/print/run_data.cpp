@@ -9,6 +9,7 @@
 #include "cli/print/baseline.hpp"
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
+#include "cli/print/comm_reuse_report.hpp"
 #include "cli/print/goodput_report.hpp"
 #include "cli/print/host_report.hpp"
 #include "cli/print/link_report.hpp"
@@ -233,6 +234,7 @@ std::string json_report(const RunReport& report) {
   if (report.routing.has_value()) json["routing"] = routing_json(*report.routing);
   add_host_json(json, report);
   if (report.lists_links && report.links.has_value()) add_links_json(json, *report.links);
+  if (report.comm_reuse.has_value()) json["comm_reuse"] = comm_reuse_json(*report.comm_reuse);
   if (report.goodput.has_value()) json["goodput"] = goodput_json(*report.goodput);
   if (report.compression.has_value()) json["compression"] = compression_json(*report.compression);
   if (report.start_up.has_value()) {

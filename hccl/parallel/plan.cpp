@@ -38,7 +38,7 @@ std::string_view Role::stream_title(std::uint32_t stream) const {
   const StreamKind kind = streams.at(stream);
   if (kind == StreamKind::host || kind == StreamKind::data) return name_of(kind);
   if (stream == role_stream::messages) return "messages";
-  if (stream >= role_stream::compression) return "compression";
+  if (stream >= role_stream::compression) return kind == StreamKind::communication ? "shared" : "compression";
   if (stream == role_stream::operators) return "operators";
   return stream == role_stream::gathers ? "gathers" : name_of(kind);
 }

@@ -23,7 +23,7 @@ void CollectiveRun::add_to_path(Queue& queue) {
     capacity = i == 0 ? of_link : std::min(capacity, of_link);
   }
   Seconds lost = 0;  // to what the HBMs carry besides
-  if (machine_.shared != nullptr) lost = std::max(machine_.shared->lost(capacity), 0.0);
+  if (machine_.shared != nullptr) lost = std::clamp(machine_.shared->lost(capacity), 0.0, taken);
   const Seconds idle = static_cast<double>(queue.bytes) * factor / capacity;
   time += taken - lost;
   path.on_hbm += lost;
@@ -55,19 +55,24 @@ sim::LinkId CollectiveRun::busiest_of(const Queue& queue) const {
 }
 
 /// A link that is shared limits more than one that is not. Of private links it is the slowest one that does, whatever
-/// the order in which their transfers are looked at; of others that with the largest load. Of equal ones, up to
-/// rounding, the first one of the platform file.
+/// the order in which their transfers are looked at; of others, and of those that a fault slows down, that with the
+/// largest load. Of equal ones, up to rounding, the first one of the platform file.
 bool CollectiveRun::limits_more(const Queue& queue, sim::LinkId link, sim::LinkId named) const {
+  constexpr double rounding = 1e-9;
   const auto is_private = [this](sim::LinkId id) {
     return machine_.private_links != nullptr && machine_.private_links->holds(id);
   };
-  if (is_private(link) != is_private(named)) return is_private(named);
-  if (is_private(link)) {
-    const BytesPerSecond speed = capacity_during(queue, link);
-    const BytesPerSecond speed_of_named = capacity_during(queue, named);
-    return speed < speed_of_named || (speed == speed_of_named && link < named);
+  const auto is_slowed = [&](sim::LinkId id) {
+    return machine_.faults != nullptr && capacity_during(queue, id) < machine_.cluster.capacity(id) * (1 - rounding);
+  };
+  if (!is_slowed(link) && !is_slowed(named)) {
+    if (is_private(link) != is_private(named)) return is_private(named);
+    if (is_private(link)) {
+      const BytesPerSecond speed = machine_.cluster.capacity(link);
+      const BytesPerSecond speed_of_named = machine_.cluster.capacity(named);
+      return speed < speed_of_named || (speed == speed_of_named && link < named);
+    }
   }
-  constexpr double rounding = 1e-9;
   const Seconds load = load_during(queue, link);
   const Seconds load_of_named = load_during(queue, named);
   const bool as_much = load >= load_of_named * (1 - rounding);

@@ -127,12 +127,13 @@ Runtime::Origin Runtime::origin(const Obstacle& obstacle, Seconds date) const {
     return {};
   }
   if (task.kind == Kind::collective) return {.cause = cause_of_lateness(stream.rank, date)};
-  if (stream.date > date && stream.blocked) {
+  const bool is_kernel = task.kind == Kind::kernel || task.kind == Kind::block;  // on shared NPUs
+  if (is_kernel && stream.date > date) {
     return {.cause = late(stream.rank, "what comes before begins", stream.date, date)};
   }
   const std::string cause = cause_of_lateness(stream.rank, date);
   return {.cause = fmt::format("rank {} is busy with what comes before {} {:.9g} s{}", stream.rank,
-                               stream.blocked ? "since" : "until", stream.date, cause.empty() ? "" : ": " + cause)};
+                               stream.date > date ? "until" : "since", stream.date, cause.empty() ? "" : ": " + cause)};
 }
 
 Runtime::Origin Runtime::origin_of_notify(const Obstacle& obstacle, Seconds date) const {
@@ -147,8 +148,9 @@ Runtime::Origin Runtime::origin_of_notify(const Obstacle& obstacle, Seconds date
   if (arrival.has_value() && *arrival > date) {
     return {.cause = late(waiting.peer, "it comes to " + machine_.trace.name(task.name), *arrival, date)};
   }
-  if (waiting.sent && waiting.posted > date)
+  if (waiting.sent && waiting.posted > date) {
     return {.cause = late(waiting.peer, "it sends the notify", waiting.posted, date)};
+  }
   if (waiting.sent) {  // it is under way, which takes no time but for faults
     const std::string cause = machine_.faults->cause(*waiting.route, date);
     return {.cause = cause.empty() ? machine_.faults->cause(*waiting.route, waiting.posted) : cause};

@@ -21,6 +21,12 @@ struct PlannedNetwork {
   std::uint32_t rows = 0;        ///< positions of a sample, which sequence parallelism cuts
 };
 
+/// Where it is spread.
+struct PlannedNpus {
+  Rank npus = 1;
+  std::uint32_t of_server = 1;  ///< those of them that are in the first one's server
+};
+
 /// What a search may choose from. Lists that are empty mean everything that is possible.
 struct PlanSpace {
   Rank npus = 1;

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
+
+#include "base/error.hpp"
+#include "study/on_platform.hpp"
 
 namespace hcclsim::study {
 
@@ -17,6 +21,20 @@ PlannedNetwork planned_network(const models::Graph& graph) {
     }
   }
   return network;
+}
+
+PlannedNpus planned_npus(const RunSpec& spec) {
+  const auto [npus, of_server] = on_cluster(spec.platform, [&](sim::Cluster& cluster) {
+    const Rank asked = spec.npus.value_or(cluster.size());
+    if (asked > cluster.size()) {
+      bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", asked, cluster.path(), cluster.size(),
+                cluster.size());
+    }
+    std::uint32_t together = 0;
+    for (Rank rank = 0; rank < asked; ++rank) together += cluster.npu(rank).server == cluster.npu(0).server ? 1 : 0;
+    return std::pair(asked, together);
+  });
+  return {npus, of_server};
 }
 
 }  // namespace hcclsim::study

@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "device/hbm.hpp"
+#include "hccl/parallel/comm_reuse/comm_reuse.hpp"
 #include "hccl/training/step_view.hpp"
 #include "hccl/training/training.hpp"
 #include "models/program.hpp"
@@ -197,6 +198,7 @@ struct RunResult : Comparison {
   std::optional<LinkReport> links;               ///< in the last iteration; none unless asked for
 
   std::optional<ParallelResult> parallel;
+  std::optional<hccl::CommReuseReport> comm_reuse;  ///< where it was asked for
   std::optional<InputReading> input;     ///< of the data set, where the network is known
   HostFigures host;                      ///< what the host of the rank did
   std::optional<Throughput> throughput;  ///< of a transformer

@@ -4,10 +4,12 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "study/comm_reuse.hpp"
 #include "study/fabric/routing_spread.hpp"
 #include "study/fault_notes.hpp"
 #include "study/link_report.hpp"
@@ -29,7 +31,12 @@ LinkReport links_of(sim::Cluster& cluster, const hccl::TimedStep& step, const hc
                         .share_of = {},
                         .faults = faults};
   ask_for_shares(question, step.plan);
-  return link_report(cluster, step.flows, step.orbits, question);
+  LinkReport report = link_report(cluster, step.flows, step.orbits, question);
+  report.host_copies_left_out = std::ranges::any_of(step.plan.roles, [](const hccl::Role& role) {
+    return std::ranges::any_of(role.tasks,
+                               [](const auto& task) { return std::holds_alternative<hccl::HostCopy>(task.work); });
+  });
+  return report;
 }
 
 RankPhases rank_phases(const hccl::StepView& view) {
@@ -136,6 +143,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     }
     wishes.routing_seeds = 0;
   }
+  const std::optional<hccl::CommReuseReport> comm_reuse = comm_reuse_of(experiment);
   const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
   if (wishes.compared && !parallel && experiment.runs_of_parameters) comparisons.emplace(experiment);
@@ -188,6 +196,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     if (without_faults.has_value()) result.faults->without = without_faults->result();
   }
   result.parallel = parallel_result(experiment, result.step);
+  result.comm_reuse = comm_reuse;
   result.input = experiment.input;
   result.host = host_figures(training, experiment.images_per_second, result.step, result.view);
   result.rank = training.rank;

@@ -116,6 +116,9 @@ struct RunSpec {
   bool gradients_mean_kernels = false;  ///< reduced gradients are divided in kernels of their own, as MindSpore does
   bool mean_again = false;              ///< … twice, as in PyNative mode with the whole batch on every device
   bool parameter_broadcast = false;     ///< before the first step rank 0 sends its weights to all
+  /// Calls that may be replaced by shared communication operators, 0 for none; without a number streams of the
+  /// device's runtime are not counted.
+  std::optional<std::uint32_t> comm_reuse{};
   device::LossScaler loss_scale{};
   std::optional<double> clip_norm{};  ///< largest global norm of the gradients; none: they are not clipped
 

@@ -19,8 +19,8 @@
 ///     out_strategy = [8, 1]
 ///     recompute = true
 ///
-/// or a checkpoint of strategies as MindSpore writes it (strategy_file.hpp), whose operators are known by their
-/// parameters.
+/// or names of the axes of a device matrix (named_layouts.hpp), or a checkpoint of strategies as MindSpore writes it
+/// (strategy_file.hpp), whose operators are known by their parameters.
 namespace hcclsim::study {
 
 struct OperatorStrategies {

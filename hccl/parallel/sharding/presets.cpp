@@ -97,20 +97,15 @@ class Preset {
     return whole_.view(id).rank() == 3 ? Cuts{sharding_.data, positions(id, false), 1} : Cuts{sharding_.data, 1};
   }
 
-  [[nodiscard]] static bool is_linear(OperatorKind kind) {
-    return kind == OperatorKind::linear || kind == OperatorKind::expert_linear;
-  }
-  [[nodiscard]] static bool shares_between_heads(const Operator& reader, OperatorId id) {
-    return reader.kind == OperatorKind::join_heads && reader.inputs[1].op == id;
-  }
-
   /// Whether everybody who reads what an operator makes can work on a part of the features, up to linear operators of
   /// the same layer.
   [[nodiscard]] bool leads_to_linear(OperatorId id, std::uint32_t layer) const {
     return !readers_[id].empty() && std::ranges::all_of(readers_[id], [&](OperatorId reader) {
       const Operator& op = graph_.operators[reader];
-      if (op.layer != layer || shares_between_heads(op, id)) return false;
-      return is_linear(op.kind) || (keeps_cut(op.kind) && leads_to_linear(reader, layer));
+      // What all heads are given stays whole.
+      const bool shared = op.kind == OperatorKind::join_heads && op.inputs[1].op == id;
+      if (op.layer != layer || shared) return false;
+      return op.kind == OperatorKind::linear || (keeps_cut(op.kind) && leads_to_linear(reader, layer));
     });
   }
 
@@ -119,7 +114,7 @@ class Preset {
     if (sharding_.model == 1) return with(id, {});
     if (is_cut_[op.inputs.front().op]) {
       OperatorStrategy strategy = with(id, {{"inputs", sharding_.model}});
-      if (op.kind == OperatorKind::linear) strategy.output = output_between(id);
+      strategy.output = output_between(id);
       return strategy;
     }
     const bool makes_logits = sharding_.vocabulary_parallel && is_last_product(id);
@@ -171,10 +166,7 @@ class Preset {
     is_cut_[id] = is_cut_[graph_.operators[id].inputs.front().op];
     const std::uint32_t heads = is_cut_[id] ? sharding_.model : 1;
     const bool exchanges = sharding_.context > 1 && sharding_.context_kind == ContextKind::ulysses;
-    if (!exchanges) {
-      OperatorStrategy strategy = with(id, {{"heads", heads}, {"positions", positions(id, true)}});
-      return strategy;
-    }
+    if (!exchanges) return with(id, {{"heads", heads}, {"positions", positions(id, true)}});
     // Each device gives the heads of its model-parallel part to the devices of its context.
     LayoutStrategy layout{.matrix = {{sharding_.data, sharding_.context, sharding_.model}}, .inputs = {}};
     const std::vector<std::uint32_t> axes =

@@ -40,7 +40,7 @@ Shape folded(const Shape& whole, const Shape& seen, const Shape& part) {
   return Shape(std::move(sizes));
 }
 
-/// A shape without the axes of one element in it and in `other`; `axes` are given their numbers in it.
+/// A shape without the axes that have one element in it and in `other`.
 Shape without_ones(const Shape& shape, const Shape& other) {
   std::vector<std::uint32_t> sizes;
   for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
@@ -49,6 +49,7 @@ Shape without_ones(const Shape& shape, const Shape& other) {
   return Shape(std::move(sizes));
 }
 
+/// The number that an axis has then.
 std::uint32_t axis_without_ones(const Shape& shape, const Shape& other, std::uint32_t axis) {
   std::uint32_t number = 0;
   for (std::size_t before = 0; before < axis; ++before) {

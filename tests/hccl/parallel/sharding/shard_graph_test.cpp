@@ -13,22 +13,24 @@
 
 #include "hccl/parallel/sharding/operator_sharding.hpp"
 #include "hccl/parallel/sharding/presets.hpp"
-#include "models/graph_builder.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/zoo/zoo.hpp"
 #include "tests/hccl/parallel/sharding/device_numbers.hpp"
+#include "tests/support/random_strategies.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace hcclsim::hccl {
 namespace {
 
 using models::Graph;
-using models::GraphBuilder;
 using models::Operator;
 using models::OperatorId;
 using models::OperatorKind;
 using models::Phase;
 using numbers::Numbers;
+using test::images_network;
+using test::random_strategies;
+using test::tokens_network;
 using testing::HasSubstr;
 
 std::mt19937 numbers_from(std::uint32_t seed) { return std::mt19937(seed); }
@@ -91,68 +93,6 @@ void expect_same_numbers(const Graph& whole, const StrategyMap& strategies, Rank
     ++compared;
   }
   EXPECT_GE(compared, 2U) << what;
-}
-
-Graph tokens_network() {
-  GraphBuilder builder = GraphBuilder::of_tokens("tokens", 8, 8);
-  OperatorId x = builder.token_embedding("table", GraphBuilder::input(), 16, 32);
-  x = builder.position_embedding("positions", x);
-  const OperatorId normed = builder.layer_norm("norm", x);
-  OperatorId branch = builder.linear("qkv", normed, 96, true);
-  branch = builder.attention("core", branch, {.heads = 8, .causal = true});
-  branch = builder.linear("proj", branch, 32, true);
-  x = builder.add("sum", branch, x);
-  branch = builder.gelu("act", builder.linear("wide", x, 64, true));
-  x = builder.add("sum_2", builder.linear("narrow", branch, 32, true), x);
-  return std::move(builder).finish(builder.tied_linear("head", x, 1, false));
-}
-
-Graph images_network() {
-  GraphBuilder builder("images", {8, 4, 16, 16});
-  OperatorId x = builder.convolution("conv1", GraphBuilder::input(),
-                                     {.channels = 8, .window = {.kernel = 3, .padding = 1}, .bias = true});
-  x = builder.relu("relu1", builder.batch_norm("bn1", x));
-  x = builder.max_pool("pool", x, {.kernel = 3, .stride = 2, .padding = 1});
-  const OperatorId shortcut = builder.convolution("conv3", x, {.channels = 16, .window = {.kernel = 1, .stride = 2}});
-  x = builder.convolution("conv2", x, {.channels = 16, .window = {.kernel = 5, .stride = 2, .padding = 2}});
-  x = builder.relu("relu2", builder.add("sum", x, shortcut));
-  x = builder.flatten("flat", builder.average_pool("mean", x, 1));
-  return std::move(builder).finish(builder.linear("fc", x, 8, true));
-}
-
-/// Cuts of a random operator: powers of two, as many parts as devices at most.
-OperatorStrategy random_strategy(const WholeGraph& whole, OperatorId id, Rank devices, std::mt19937& random) {
-  const Signature signature = whole.signature(id);
-  std::map<std::string_view, std::uint32_t> cuts;
-  Rank left = devices;
-  for (int tries = 0; tries < 4; ++tries) {
-    const Dimension& dimension = signature.dimensions[random() % signature.dimensions.size()];
-    if (!dimension.whole.empty() || cuts.contains(dimension.name)) continue;
-    const std::uint32_t cut = 1U << random() % 4;
-    if (cut > left) continue;
-    cuts[dimension.name] = cut;
-    left /= cut;
-  }
-  return strategy_of(signature, cuts);
-}
-
-/// A strategy for each operator that it can have.
-StrategyMap random_strategies(const Graph& graph, Rank devices, std::mt19937& random) {
-  const WholeGraph whole(graph);
-  StrategyMap strategies;
-  for (OperatorId id = 1; id < graph.operators.size(); ++id) {
-    for (int tries = 0; tries < 20; ++tries) {
-      const OperatorStrategy strategy = random_strategy(whole, id, devices, random);
-      try {
-        (void)shard_operator(whole, id, &strategy, devices);
-      } catch (const Error&) {
-        continue;
-      }
-      strategies[graph.operators[id].name] = strategy;
-      break;
-    }
-  }
-  return strategies;
 }
 
 // Any strategies give the numbers of the whole network.

@@ -71,7 +71,7 @@ ShardedTraining perceptron_training(Rank devices) {
 ShardedTraining language_training(const char* name, const TransformerSharding& sharding) {
   ShardedTraining training{
       .network = models::make_model(
-          {.name = name, .batch = 4, .sequence = 8, .layers = 2, .hidden = 16, .heads = 4, .vocabulary = 32}),
+          {.name = name, .batch = 4, .sequence = 8, .layers = 2, .hidden = 24, .heads = 4, .vocabulary = 32}),
       .devices = sharding.devices()};
   training.strategies = transformer_strategies(training.network, sharding);
   training.options.data = "synthetic:96";
@@ -134,6 +134,44 @@ TEST(ShardedTrainer, TransformersTrainAsOneDevice) {
           fmt::format("{}: data {}, context {}, model {}", name, sharding.data, sharding.context, sharding.model));
       expect_as_on_one_device(language_training(name, sharding));
     }
+  }
+}
+
+/// Two convolutions with their norms, and a pool over all pixels, of 8 images of 4 × 8 × 8.
+ShardedTraining image_training(Rank devices) {
+  GraphBuilder net("images", models::Shape{8, 4, 8, 8});
+  const auto first = net.convolution("conv1", GraphBuilder::input(), {.channels = 8, .window = {3, 1, 1}});
+  const auto second =
+      net.convolution("conv2", net.relu("relu1", net.batch_norm("bn1", first)), {.channels = 8, .window = {3, 1, 1}});
+  const auto main = net.relu("relu2", net.add("add", net.batch_norm("bn2", second), first));
+  const auto pooled = net.flatten("flatten", net.average_pool("pool", main, 1));
+  ShardedTraining training{.network = std::move(net).finish(net.linear("fc", pooled, 4, true)), .devices = devices};
+  training.options.data = "synthetic:96";
+  training.options.learning_rate = device::LearningRate(0.05);
+  return training;
+}
+
+TEST(ShardedTrainer, ImagesInPartsTrainAsOneDevice) {
+  struct Case {
+    const char* what;
+    Rank devices;
+    std::uint32_t batch, channels, height, width;
+  };
+  for (const Case& one : {Case{"batch", 4, 4, 1, 1, 1}, Case{"channels", 2, 1, 2, 1, 1}, Case{"height", 2, 1, 1, 2, 1},
+                          Case{"width", 2, 1, 1, 1, 2}, Case{"all", 8, 2, 1, 2, 2}}) {
+    SCOPED_TRACE(one.what);
+    ShardedTraining training = image_training(one.devices);
+    const Cuts images{one.batch, one.channels, one.height, one.width};
+    const Cuts unmixed{one.batch, 1, one.height, one.width};
+    for (const char* const conv : {"conv1", "conv2"}) {
+      training.strategies[conv] = {.inputs = {unmixed, {one.channels, 1, 1, 1}}};
+    }
+    for (const char* const norm : {"bn1", "bn2"}) {
+      training.strategies[norm] = {.inputs = {images, {one.channels}, {one.channels}}};
+    }
+    for (const char* const relu : {"relu1", "relu2"}) training.strategies[relu] = {.inputs = {images}};
+    training.strategies["add"] = {.inputs = {images, images}};
+    expect_as_on_one_device(training, 1e-4);
   }
 }
 
@@ -202,7 +240,7 @@ TEST(ShardedTrainer, TimedTypesRoundSumsAlone) {
 TEST(ShardedTrainer, ComputesOtherShapesThanTheTimedOne) {
   ShardedTraining training = language_training("llama2-7b", {.data = 2, .model = 2});
   models::ModelOptions larger{
-      .name = "llama2-7b", .batch = 8, .sequence = 8, .layers = 2, .hidden = 16, .heads = 4, .vocabulary = 32};
+      .name = "llama2-7b", .batch = 8, .sequence = 8, .layers = 2, .hidden = 24, .heads = 4, .vocabulary = 32};
   const Trained small = train(training);
   const models::Graph computed = std::exchange(training.network, models::make_model(larger));
   training.strategies = transformer_strategies(training.network, {.data = 2, .model = 2});
