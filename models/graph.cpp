@@ -1,5 +1,6 @@
 #include "models/graph.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -41,6 +42,13 @@ bool is_product(OperatorKind kind) {
 Flops turned_elements(const Operator& op) {
   const std::uint64_t all = op.shape().elements();
   return static_cast<Flops>(op.turned == 0 ? all : std::uint64_t{op.shape().batch()} * op.heads * op.turned);
+}
+
+/// The part of the places of experts that rows can take, if none are dropped.
+double taken_places(const Graph& graph, const Operator& op) {
+  const Operator& gates = route_of(graph, op);
+  const double rows = static_cast<double>(gates.shape().batch()) * gates.top_k;
+  return std::min(1.0, rows / (static_cast<double>(op.shape().size(0)) * op.shape().size(1)));
 }
 
 /// Of all that an operator reads.
@@ -192,6 +200,7 @@ std::uint64_t attention_scores(const Operator& op) {
 }
 
 Flops product_flops(const Graph& graph, const Operator& op, bool causal) {
+  if (op.kind == OperatorKind::expert_linear) return 2 * multiply_adds(graph, op) * taken_places(graph, op);
   if (is_product(op.kind)) return 2 * multiply_adds(graph, op);
   if (op.kind == OperatorKind::attention) return (causal && op.causal ? 2 : 4) * attention_multiply_adds(op);
   return 0;

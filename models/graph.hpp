@@ -265,7 +265,7 @@ struct Graph {
 [[nodiscard]] Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gradient);
 
 /// 2 per multiply-add of the products of a convolution, linear operator or attention in the forward pass, however they
-/// are carried out; 0 of others. `causal`: of attention with a causal mask only half.
+/// are carried out (of experts: of places that rows can take); 0 of others. `causal`: only half of causal attention.
 [[nodiscard]] Flops product_flops(const Graph& graph, const Operator& op, bool causal);
 
 /// What the literature counts as the operations of a network in the forward pass: the products of all operators. The

@@ -59,6 +59,16 @@ TEST(Transformers, ParametersThatATokenMeets) {
   EXPECT_EQ(active("deepseek-v2-lite"), 15'706'484'224U - 58 * 26 * std::uint64_t{3 * 2048 * 1408});
 }
 
+TEST(Transformers, OperationsOfExpertsDoNotCountEmptyPlaces) {
+  const auto flops = [](double capacity) {
+    return model_flops(make_model({.name = "tinymoe", .batch = 2, .capacity = capacity}));
+  };
+  EXPECT_DOUBLE_EQ(flops(4), flops(1));
+  EXPECT_LT(flops(0.5), flops(1));
+  // Attention and its four products, 2 of 8 experts of three products, gates and logits, for 32 tokens.
+  EXPECT_DOUBLE_EQ(flops(1), 32 * (4.0 * 16 * 32 + 2.0 * (4 * 32 * 32 + 2 * 3 * 32 * 32 + 8 * 32 + 32 * 32)));
+}
+
 TEST(Transformers, CapacityOfExperts) {
   const auto rows = [](const ModelOptions& options) {
     const Graph graph = make_model(options);
