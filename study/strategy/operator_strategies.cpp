@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -264,8 +265,10 @@ std::vector<NodeStrategy> node_strategies(const models::Graph& network, const hc
 bool cuts_operators(const std::string& path) {
   std::set<std::uint32_t> of_samples;
   for (const NodeStrategy& node : read_strategies(path).nodes) {
+    // MindSpore's primitives begin with a capital, our operators without parameters do not.
+    const bool has_parameters = !node.name.empty() && std::isupper(static_cast<unsigned char>(node.name.front())) != 0;
     for (std::size_t input = 0; input < node.inputs.size(); ++input) {
-      const bool of_parameter = takes_parameters_first(node.name) == (input == 0);
+      const bool of_parameter = has_parameters && takes_parameters_first(node.name) == (input == 0);
       for (std::size_t axis = 0; axis < node.inputs[input].size(); ++axis) {
         if (node.inputs[input][axis] == 1) continue;
         if (axis > 0 || of_parameter) return true;

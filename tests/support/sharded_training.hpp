@@ -15,8 +15,8 @@
 namespace hcclsim::test {
 
 struct ShardedTraining {
-  models::Graph network;  ///< with the samples of a micro-batch, of all devices of a stage
-  Rank devices = 1;       ///< of each stage
+  models::Graph network{};  ///< with the samples of a micro-batch, of all devices of a stage
+  Rank devices = 1;         ///< of each stage
   hccl::StrategyMap strategies{};
   hccl::ShardOptions sharding{};
   Rank experts = 1;  ///< devices that share experts

@@ -93,12 +93,16 @@ StageCollectives::StageCollectives(const Plan& plan, const Role& role, const dev
   const auto add = [&](const device::Exchange& exchange) {
     if (collectives_.contains(key_of(exchange))) return;
     const auto found = collective_of.find(key_of(exchange));
+    const models::Operator& op = computation.graph().operators[exchange.op];
     if (found == collective_of.end()) {
-      internal_error("{}: the Plan lacks a collective of it", computation.graph().operators[exchange.op].name);
+      if (op.kind == models::OperatorKind::all_gather && op.recompute) {
+        bad_input("numerics", "{}: activations that are kept in slices are timed, not computed with real numbers",
+                  op.name);
+      }
+      internal_error("{}: the Plan lacks a collective of it", op.name);
     }
     const PlannedCollective& timed = plan.collectives[found->second];
     Planned& collective = collectives_[key_of(exchange)];
-    const models::Operator& op = computation.graph().operators[exchange.op];
     collective.operation = sized(timed.operation, exchange, op);
     const bool same = collective.operation == timed.operation;
     if (!fits(collective.operation, exchange)) internal_error("{}: it and its collective differ in size", op.name);

@@ -2,18 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <map>
 #include <random>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
-#include "hccl/parallel/sharding/operator_sharding.hpp"
+#include "hccl/parallel/sharding/shard_graph.hpp"
 #include "models/graph_builder.hpp"
 #include "models/zoo/zoo.hpp"
 #include "tests/hccl/training/numerics/trained.hpp"
+#include "tests/support/random_strategies.hpp"
 #include "tests/support/sharded_training.hpp"
 
 /// Random small networks with random strategies for each operator, on up to 8 devices and with what goes along in
@@ -22,7 +21,6 @@ namespace hcclsim::hccl {
 namespace {
 
 using models::GraphBuilder;
-using models::OperatorId;
 
 class RandomTraining {
  public:
@@ -88,44 +86,17 @@ class RandomTraining {
                                .vocabulary = 32});
   }
 
-  /// For every operator cuts that it can have, as often as some are found.
+  /// Such that fit together: a table that two operators read may be cut in one way only.
   StrategyMap strategies(const models::Graph& network, Rank devices) {
-    const WholeGraph whole(network);
-    StrategyMap all;
-    for (OperatorId id = 0; id < network.operators.size(); ++id) {
-      if (network.operators[id].kind == models::OperatorKind::input) continue;
-      for (int attempt = 0; attempt < 8; ++attempt) {
-        const OperatorStrategy strategy = drawn(whole.signature(id), devices);
-        try {
-          static_cast<void>(shard_operator(whole, id, &strategy, devices));
-        } catch (const Error&) {
-          continue;
-        }
-        StrategyMap more = all;
-        more[network.operators[id].name] = strategy;
-        try {  // a table that two operators read may be cut in one way only
-          static_cast<void>(shard_graph(network, more, devices));
-        } catch (const Error&) {
-          continue;
-        }
-        all = std::move(more);
-        break;
+    while (true) {
+      StrategyMap drawn = test::random_strategies(network, devices, engine_);
+      try {
+        static_cast<void>(shard_graph(network, drawn, devices));
+        return drawn;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), "strategy");
       }
     }
-    return all;
-  }
-
-  OperatorStrategy drawn(const Signature& signature, Rank devices) {
-    std::map<std::string_view, std::uint32_t> cuts;
-    std::uint32_t left = devices;
-    for (const Dimension& dimension : signature.dimensions) {
-      if (!dimension.whole.empty() || pick(2) == 0) continue;
-      const std::uint32_t cut = std::uint32_t{1} << pick(3);
-      if (cut > left) continue;
-      left /= cut;
-      cuts[dimension.name] = cut;
-    }
-    return strategy_of(signature, cuts);
   }
 
   std::mt19937 engine_;
