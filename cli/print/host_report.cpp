@@ -88,7 +88,7 @@ void add_host_settings(const study::HostSpec& host, std::vector<std::pair<std::s
   }
   if (host.checkpoints.has_value()) {
     settings.emplace_back("checkpoint-every", fmt::to_string(host.checkpoints->every));
-    settings.emplace_back("checkpoint-bandwidth", fmt::format("{:g}Bps", host.checkpoints->bandwidth));
+    settings.emplace_back("checkpoint-bandwidth", fmt::format("{:g}GBps", host.checkpoints->bandwidth / giga));
   }
 }
 

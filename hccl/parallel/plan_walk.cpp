@@ -78,7 +78,7 @@ class Walker {
   /// Goes on behind the first step; `writes` are the checkpoints of each role. Returns the mean distance of ends; of
   /// one step its length.
   Seconds mean_step(std::uint32_t steps, const Writes& writes) {
-    // While a checkpoint is written, batches gather that shorten the steps behind it.
+    // Batches gather while a checkpoint is written.
     const bool all_differ = runs_ahead_ && next_write(writes, 0) < steps;
     std::vector<Seconds> before(states_.size(), 0);
     Seconds first = 0;
@@ -89,13 +89,16 @@ class Walker {
       }
       // What runs ahead does so from the first step on.
       const bool steady = !all_differ && (step > 0 || !runs_ahead_) && move_together(before);
-      const Seconds distance = states_.front().end - before.front();
       const bool has_written = write(writes, step);
       if (step == 0) first = latest_end();
       ++step;
       if (!steady || has_written) continue;
       const std::uint32_t alike = std::min(steps, next_write(writes, step)) - step;
-      move_on(distance, alike);
+      if (step + alike == steps && steps > 1) {
+        const Seconds last = latest_end() - std::ranges::max(before);
+        return last + (latest_end() - first - (step - 1) * last) / (steps - 1);
+      }
+      move_on(states_.front().end - before.front(), alike);
       step += alike;
     }
     return steps == 1 ? first : (latest_end() - first) / (steps - 1);
@@ -178,7 +181,7 @@ class Walker {
     steps_ += steps;
   }
 
-  /// What is written behind the step; false if nothing is.
+  /// Behind the step; false if there is nothing to write.
   bool write(const Writes& writes, std::uint32_t step) {
     bool any = false;
     for (std::uint32_t number = 0; number < states_.size(); ++number) {
@@ -229,12 +232,11 @@ class Walker {
       node.task = number;
       node.lead = role.lead(role.tasks[number].stream);
       runs_ahead_ = runs_ahead_ || node.lead > 0;
-      const auto* block = std::get_if<KernelBlock>(&role.tasks[number].work);
       if (const auto collective = collective_of(role.tasks[number]); collective.has_value() && host_.call) {
         called += host_.call(*collective);
       }
       node.called = called;
-      if (block != nullptr) called += block->count * host_.kernel;
+      if (const auto* block = std::get_if<KernelBlock>(&role.tasks[number].work)) called += block->count * host_.kernel;
       before_in_stream_.push_back(std::exchange(last[role.tasks[number].stream], first_[of_class] + number));
     }
   }
@@ -488,9 +490,7 @@ PlanWalk walk(const Plan& plan, std::uint32_t steps, const HostPace& host) {
   const Plan timed = host.samples_per_second.empty() ? plan : with_batch_times(plan, host.samples_per_second);
   Writes writes;
   for (const Role& role : timed.roles) writes.push_back(checkpoints_of(role));
-  PlanWalk walk = walk_kinds(timed, steps, no_time, host, writes);
-  walk.computing.resize(plan.roles.size());
-  return walk;
+  return walk_kinds(timed, steps, no_time, host, writes);
 }
 
 PlanWalk walk(const Plan& plan, const MeetingTime& time) {
