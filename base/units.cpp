@@ -55,25 +55,33 @@ double parse_in_units(std::string_view what, std::string_view text, std::span<co
   bad_input("unit", "'{}' is not a {}: a number followed by one of {}", text, what, names_in(named, &Unit::suffix));
 }
 
-constexpr std::array<Unit, 18> bandwidth_units{{
+constexpr std::array<Unit, 26> bandwidth_units{{
     {"Bps", 1},
     {"kBps", 1e3},
     {"MBps", 1e6},
     {"GBps", 1e9},
     {"TBps", 1e12},
+    {"PBps", 1e15},
+    {"EBps", 1e18},
     {"KiBps", 0x1p10},
     {"MiBps", 0x1p20},
     {"GiBps", 0x1p30},
     {"TiBps", 0x1p40},
+    {"PiBps", 0x1p50},
+    {"EiBps", 0x1p60},
     {"bps", 1.0 / 8},
     {"kbps", 1e3 / 8},
     {"Mbps", 1e6 / 8},
     {"Gbps", 1e9 / 8},
     {"Tbps", 1e12 / 8},
+    {"Pbps", 1e15 / 8},
+    {"Ebps", 1e18 / 8},
     {"Kibps", 0x1p10 / 8},
     {"Mibps", 0x1p20 / 8},
     {"Gibps", 0x1p30 / 8},
     {"Tibps", 0x1p40 / 8},
+    {"Pibps", 0x1p50 / 8},
+    {"Eibps", 0x1p60 / 8},
 }};
 
 constexpr std::array<Unit, 8> duration_units{

@@ -115,7 +115,7 @@ class GraphBuilder {
   // Experts. What they work on is experts × capacity × features.
   /// `logits`: one per row and expert. The gates have the same shape.
   OperatorId route(std::string name, Value logits, const RouteOptions& options);
-  /// `capacity`: rows of each expert; later ones are dropped.
+  /// `capacity`: rows of each expert, an equal part of them for every sequence; later ones are dropped.
   /// Unless it is dropless: then it is the rows that are expected.
   OperatorId dispatch(std::string name, Value from, Value gates, std::uint32_t capacity, bool dropless = false);
   /// `rows` as dispatch gives them; each expert has a weight of its own.

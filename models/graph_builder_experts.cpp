@@ -47,8 +47,14 @@ OperatorId GraphBuilder::dispatch(std::string name, Value from, Value gates, std
   if (capacity == 0 || capacity > max_capacity) {
     bad_input("model", "{}: experts must have a capacity of 1 to {} rows, got {}", name, max_capacity, capacity);
   }
+  const std::uint32_t rows = shape(from).batch();
+  const std::uint32_t sequence = sequences_[from.op] == 0 ? rows : sequences_[from.op];
+  if (capacity % (rows / sequence) != 0) {
+    bad_input("model", "{}: {} sequences cannot share a capacity of {} rows evenly", name, rows / sequence, capacity);
+  }
   const OperatorId id =
       append(std::move(name), OperatorKind::dispatch, {from, gates}, {shape(gates).channels(), capacity, features});
+  graph_.operators[id].sequence = sequence;
   graph_.operators[id].dropless = dropless;
   return id;
 }
@@ -70,7 +76,11 @@ OperatorId GraphBuilder::combine(std::string name, Value rows, Value gates) {
     bad_input("model", "{}: rows of {} experts need a gate for each, got {} of {}", name, in.size(0),
               to_string(shape(gates)), graph_.operators[gates.op].name);
   }
-  return append(std::move(name), OperatorKind::combine, {rows, gates}, {shape(gates).batch(), in.size(2)});
+  const std::uint32_t sequence = sequences_[rows.op] == 0 ? shape(gates).batch() : sequences_[rows.op];
+  const OperatorId id =
+      append(std::move(name), OperatorKind::combine, {rows, gates}, {shape(gates).batch(), in.size(2)});
+  graph_.operators[id].sequence = sequence;
+  return id;
 }
 
 }  // namespace hcclsim::models

@@ -381,7 +381,8 @@ void Experiment::load_stages(const RunSpec& spec) {
   if (dealt) deal_parameters(spec, graph);
   if (spec.parallel.forward_only && spec.parallel.result_broadcast) {
     training.result_type = spec.precision.compute;
-    for (const models::Tensor& result : models::results_of(graph)) {
+    // Those of the last stage, as a device has them.
+    for (const models::Tensor& result : models::results_of(stages->graphs.back().graph)) {
       training.results.push_back(result.shape.elements() * batch.micro_batches);
     }
     for (device::HbmAccount& account : stages->hbm) account.activations += training.result_bytes();

@@ -110,7 +110,7 @@ HostFigures host_figures(const hccl::TrainingOptions& training, double images_pe
     if (!figures.checkpoints.has_value()) figures.checkpoints = HostFigures::Checkpoints{};
     figures.checkpoints->bytes = hccl::CheckpointWrites::bytes_of(*role.program);
     figures.checkpoints->time = written->length();
-    figures.checkpoints->behind.push_back(iteration + 1);
+    figures.checkpoints->behind.push_back(training.checkpoints->steps_done + iteration + 1);
   }
   return figures;
 }

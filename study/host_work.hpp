@@ -40,7 +40,7 @@ struct HostFigures {
   struct Checkpoints {
     Bytes bytes = 0;  ///< that the rank writes
     Seconds time = 0;
-    std::vector<std::uint32_t> behind{};  ///< iterations, from 1 on
+    std::vector<std::uint32_t> behind{};  ///< iterations of the training, from 1 on
   };
   std::optional<Input> input{};  ///< none where the rank reads nothing
   std::optional<Issuing> issuing{};

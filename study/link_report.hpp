@@ -52,9 +52,10 @@ struct LinkReport {
     std::vector<Share> shares;         ///< the largest first
     std::vector<double> loads;         ///< of intervals
   };
-  Seconds time = 0;            ///< that is looked at
-  std::size_t intervals = 1;   ///< of equal length, into which it is divided
-  std::size_t links_used = 0;  ///< links that carried something
+  Seconds time = 0;                   ///< that is looked at
+  std::size_t intervals = 1;          ///< of equal length, into which it is divided
+  std::size_t links_used = 0;         ///< links that carried something
+  bool host_copies_left_out = false;  ///< there are copies of batches from the CPU, which are not counted
   std::vector<OfKind> kinds;
   std::vector<OfLink> links;  ///< the busiest over the whole time first
 

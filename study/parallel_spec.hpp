@@ -35,8 +35,8 @@ struct OperatorParallel {
   std::string strategy{};     ///< file of strategies of single operators, which count before all of these; empty: none
   hccl::StrategyMap found{};  ///< strategies that a search has found, which count before the file
 
-  std::uint32_t experts =
-      1;                   ///< devices with samples of their own that share the experts of a layer: a divisor of data
+  /// Devices with samples of their own that share the experts of a layer: a divisor of their number.
+  std::uint32_t experts = 1;
   double expert_skew = 0;  ///< how unevenly dropless experts are used (hccl::ExpertSkew)
   std::uint64_t expert_seed = 1;
 

@@ -41,11 +41,13 @@ hccl::StrategyMap strategies_of(models::Graph& network, const OperatorParallel& 
                                                .vocabulary_parallel = operators.vocabulary,
                                                .context_kind = operators.context_kind});
   }
-  if (operators.strategy.empty()) return strategies;
-  OperatorStrategies own = read_operator_strategies(operators.strategy, network, notes);
-  const std::set<std::string> again(own.recomputed.begin(), own.recomputed.end());
-  for (models::Operator& op : network.operators) op.recompute = op.recompute || again.contains(op.name);
-  for (auto& [name, strategy] : own.strategies) strategies.insert_or_assign(name, std::move(strategy));
+  if (!operators.strategy.empty()) {
+    OperatorStrategies own = read_operator_strategies(operators.strategy, network, notes);
+    const std::set<std::string> again(own.recomputed.begin(), own.recomputed.end());
+    for (models::Operator& op : network.operators) op.recompute = op.recompute || again.contains(op.name);
+    for (auto& [name, strategy] : own.strategies) strategies.insert_or_assign(name, std::move(strategy));
+  }
+  for (const auto& [name, strategy] : operators.found) strategies.insert_or_assign(name, strategy);
   return strategies;
 }
 

@@ -42,6 +42,7 @@ constexpr const char* footer =
     "  hcclsim run                                           ResNet50 on eight 910A, default split\n"
     "  hcclsim run --hcom-parallel on --split-by-size 80,20  overlap, another split\n"
     "  hcclsim run --platform atlas800t-a2-x2 --batch 256    two servers of eight 910B\n"
+    "  hcclsim run --platform atlas800t-a2 --model gpt2-small --batch 2 --tp 4   operators shared by four NPUs each\n"
     "  hcclsim run --trace timeline.json                     for ui.perfetto.dev\n"
     "  hcclsim run --gradients profile.csv --format json     a measured profile instead of a model\n"
     "  hcclsim run --numerics --iterations 10                real gradients, loss and accuracy\n"

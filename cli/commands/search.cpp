@@ -17,6 +17,7 @@
 #include "cli/options/sweep_grid.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/plan_search_report.hpp"
+#include "cli/print/strategy_search_report.hpp"
 #include "cli/terminal/interruption.hpp"
 #include "cli/terminal/progress.hpp"
 #include "models/zoo/zoo.hpp"
@@ -102,6 +103,23 @@ void search_plans(Command& command, SearchOptions& options) {
   }
 }
 
+/// How the operators of the network are cut.
+void search_strategies(Command& command, SearchOptions& options) {
+  finish_search_options(command, options);
+  if (options.run.format == OutputFormat::csv) {
+    bad_input("option", "--format csv is of --mode plan: strategies are printed as text or JSON");
+  }
+  study::StrategySearchSpec& spec = options.strategies;
+  spec.run = options.run.spec;
+  spec.run.platform.file = options.run.platform;
+  Progress progress;
+  progress.start();
+  const study::StrategySearchResult result =
+      study::search_strategies(spec, [&](const std::string& what) { progress.update([&](double) { return what; }); });
+  progress.erase();
+  print(options.run.format == OutputFormat::json ? strategy_search_json(result) : strategy_search_text(result));
+}
+
 }  // namespace
 
 void add_search_command(Command& app) {
@@ -116,8 +134,17 @@ void add_search_command(Command& app) {
         "  hcclsim search --model llama2-13b --platform atlas800t-a2-x2 --stages 1 --recompute full\n"
         "  hcclsim search --model gpt2-xl --platform atlas800t-a2 --database plans.db   goes on where it was stopped\n"
         "  hcclsim search --model llama2-7b --platform atlas800t-a2 --format csv   every plan, and why it was "
-        "rejected");
-    command.on_run([&command, options] { search_plans(command, *options); });
+        "rejected\n"
+        "  hcclsim search --model gpt2-small --platform atlas800t-a2 --mode dynamic_programming   how operators are "
+        "cut\n"
+        "  hcclsim search --model resnet50 --mode recursive_programming --save cuts.json");
+    command.on_run([&command, options] {
+      if (options->mode == "plan") {
+        search_plans(command, *options);
+      } else {
+        search_strategies(command, *options);
+      }
+    });
   });
 }
 

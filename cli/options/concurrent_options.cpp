@@ -25,8 +25,9 @@ bool is_key_of(const std::string& key, std::span<const std::string_view> keys) {
 
 /// Why an option has no effect on jobs beside others, wherever it is given; empty: it has.
 std::string_view why_of_no_job(const Option& option) {
-  constexpr std::array<std::string_view, 7> of_one_run{
-      "advice", "baseline", "explain", "links", "explain-memory", "uncertainty", "explain-uncertainty"};
+  constexpr std::array<std::string_view, 8> of_one_run{
+      "routing-seeds", "advice",         "baseline",    "explain",
+      "links",         "explain-memory", "uncertainty", "explain-uncertainty"};
   const std::string key = option.key();
   if (key == "mode" || option.group() == ps_group) return "concurrent jobs train without parameter servers";
   if (key == "numerics" || option.group() == numerics_group) return "concurrent jobs are timed, without real numbers";
@@ -54,7 +55,9 @@ std::string_view why_not_for_all(const Option& option) {
 
 Seconds parse_job_start(const std::string& text) {
   const Seconds date = parse_duration(text);
+  constexpr Seconds latest = 86400;  // behind it dates have less than a hundredth of a nanosecond
   if (date < 0) bad_input("option", "'{}' is negative; give a date such as 5ms", text);
+  if (date > latest) bad_input("option", "'{}' is later than a day; a job starts from 0 to 1d", text);
   return date;
 }
 

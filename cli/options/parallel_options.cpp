@@ -130,8 +130,8 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
 
 /// The option counts before the variable.
 void take_comm_reuse(const OptionOrigins& origins, study::RunSpec& spec, const ParallelOptions& options) {
-  const char* variable =
-      std::getenv("MS_COMM_COMPILER_OPT");  // NOLINT(concurrency-mt-unsafe): nobody sets it meanwhile
+  spec.comm_reuse.reset();
+  const char* const variable = std::getenv("MS_COMM_COMPILER_OPT");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   const bool given = origins.given("comm-reuse");
   if (!given && (variable == nullptr || *variable == '\0')) return;
   const hccl::CommReuseSwitch choice = hccl::parse_comm_reuse(given ? options.comm_reuse : std::string(variable));

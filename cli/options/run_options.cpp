@@ -400,6 +400,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   refuse_overwriting(command);
   finish_ps_options(origins, options.ps, options.spec.npus);
   options.spec.precision = chosen_precision(options.precision);
+  options.spec.notes.clear();
   finish_parallel_options(origins, options.spec, options.parallel);
   if (options.spec.framework == study::Framework::mindspore) {
     if (!origins.given("hcom-parallel")) options.spec.hcom_parallel = true;
@@ -422,7 +423,6 @@ void finish_run_options(Command& command, RunOptions& options) {
   if (options.numerics.enabled) options.spec.numerics = options.numerics.spec;
   finish_host_options(origins, options.host, options.spec);
   finish_failure_options(origins, options.failures, options.spec);
-  options.spec.notes.clear();
   finish_context_options(origins, options.context, options.spec);
   // A context is MindSpore's.
   if (options.spec.framework == study::Framework::mindspore && !origins.given("split")) options.split = "none";

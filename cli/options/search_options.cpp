@@ -13,6 +13,7 @@
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/ps_options.hpp"
+#include "cli/options/strategy_search_options.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -67,9 +68,11 @@ void add_search_options(Command& command, SearchOptions& options) {
   command.remove(command.get("--mode"));  // whether there are servers
   command.begin_group(std::string(searching));
   command
-      .add(
-          "--mode", one_of({"plan"}, [&options](const std::string& word) { options.mode = word; }),
-          "plan: data, model and pipeline parallelism, micro-batches, recomputing and shared parameters, by simulation")
+      .add("--mode",
+           one_of({"plan", "recursive_programming", "sharding_propagation", "dynamic_programming", "exact"},
+                  [&options](const std::string& word) { options.mode = word; }),
+           "plan: data, model and pipeline parallelism, micro-batches, recomputing and shared parameters, by "
+           "simulation; the others: how every operator is cut, by MindSpore's searches and an exact one with their costs")
       .with_default("plan");
   command.add("--database", read_file(options.database),
               "SQLite file that keeps what was found; the same command goes on there, 'hcclsim sweep' shows it");
@@ -83,9 +86,15 @@ void add_search_options(Command& command, SearchOptions& options) {
       .with_default("bound");
   command.add("--shown", whole_number(options.shown, 1, 100000), "Plans of the front that the text form shows")
       .with_default();
+  add_strategy_search_options(command, options.strategies);
 }
 
-void finish_search_options(Command& command, SearchOptions& options) { finish_run_options(command, options.run); }
+void finish_search_options(Command& command, SearchOptions& options) {
+  finish_run_options(command, options.run);
+  const std::optional<study::StrategySearchMode> mode = study::strategy_search_mode(options.mode);
+  check_strategy_search_options(command, mode.has_value(), mode.value_or(options.strategies.mode));
+  options.strategies.mode = mode.value_or(options.strategies.mode);
+}
 
 study::PlanSpace plan_space(const Command& command, const RunOptions& run, const study::PlannedNpus& where) {
   const study::ParallelSpec& parallel = run.spec.parallel;

@@ -5,6 +5,7 @@
 
 #include "cli/options/run_options.hpp"
 #include "study/plan_search/plan_space.hpp"
+#include "study/strategy_search/strategy_search.hpp"
 #include "study/sweep/points.hpp"
 
 /// The options of `hcclsim search` as checked values: those of `run`, and its own.
@@ -14,10 +15,11 @@ class Command;
 
 struct SearchOptions {
   RunOptions run{};
-  std::string mode = "plan";
-  std::string database{};  ///< where a search is kept; empty: nowhere
-  std::uint32_t jobs = 0;  ///< at a time; 0: one per processor
-  bool by_bound = true;    ///< plans that cannot be among the best are not simulated
+  std::string mode = "plan";               ///< or a search of strategies of operators
+  study::StrategySearchSpec strategies{};  ///< of such a search: all but its run and mode
+  std::string database{};                  ///< where a search is kept; empty: nowhere
+  std::uint32_t jobs = 0;                  ///< at a time; 0: one per processor
+  bool by_bound = true;                    ///< plans that cannot be among the best are not simulated
   std::uint32_t shown = 20;
 };
 

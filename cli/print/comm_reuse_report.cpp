@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/print/output.hpp"
 
@@ -15,8 +16,11 @@ namespace {
 /// Classes that text lists.
 constexpr std::size_t most_classes = 10;
 
+/// Of the roles that have any.
 std::string calls_text(const hccl::ReuseClass& one) {
-  const auto [least, most] = std::ranges::minmax(one.calls);
+  std::vector<std::uint32_t> calls = one.calls;
+  std::erase(calls, 0U);
+  const auto [least, most] = std::ranges::minmax(calls);
   return least == most ? fmt::to_string(most) : fmt::format("{}..{}", least, most);
 }
 

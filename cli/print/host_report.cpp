@@ -15,9 +15,10 @@ double as_megabytes(Bytes bytes) { return static_cast<double>(bytes) / 1e6; }
 std::string input_text(const study::HostFigures::Input& input, const hccl::IterationPoints& points) {
   const std::string ahead =
       input.prefetch == 0 ? "prepared when the step begins" : fmt::format("up to {} batches ahead", input.prefetch);
-  std::string text = fmt::format(
-      "Input: {:g} images/s for {} NPU{} of the server, {}: {} ms to prepare the {} of a step", input.images_per_second,
-      input.ranks, input.ranks == 1 ? "" : "s", ahead, milliseconds(input.batch), input.samples);
+  std::string text =
+      fmt::format("Input: {:g} samples/s for {} NPU{} of the server, {}: {} ms to prepare the {} of a step",
+                  input.images_per_second, input.ranks, input.ranks == 1 ? "" : "s", ahead, milliseconds(input.batch),
+                  input.samples);
   if (input.copied > 0) {
     text += fmt::format(", {} ms to copy their {:.2f} MB", milliseconds(input.copy), as_megabytes(input.copied));
   }
@@ -37,9 +38,9 @@ std::string issuing_text(const study::HostFigures::Issuing& issuing) {
 std::string checkpoints_text(const study::HostFigures::Checkpoints& written, std::size_t iterations) {
   // The first iteration is not part of the step's mean.
   const std::string mean =
-      written.behind.back() == 1
-          ? ""
-          : fmt::format("; the step above is the mean of iterations 2 to {}, with them", iterations);
+      written.behind.back() == 1 ? ""
+      : iterations == 2          ? "; the step above is iteration 2, with it"
+                        : fmt::format("; the step above is the mean of iterations 2 to {}, with them", iterations);
   return fmt::format("Checkpoint of {:.2f} MB behind iteration{} {}: {} ms each{}\n", as_megabytes(written.bytes),
                      written.behind.size() == 1 ? "" : "s", fmt::join(written.behind, ", "), milliseconds(written.time),
                      mean);
@@ -87,7 +88,7 @@ void add_host_settings(const study::HostSpec& host, std::vector<std::pair<std::s
   }
   if (host.checkpoints.has_value()) {
     settings.emplace_back("checkpoint-every", fmt::to_string(host.checkpoints->every));
-    settings.emplace_back("checkpoint-bandwidth", fmt::format("{}", host.checkpoints->bandwidth));
+    settings.emplace_back("checkpoint-bandwidth", fmt::format("{:g}Bps", host.checkpoints->bandwidth));
   }
 }
 

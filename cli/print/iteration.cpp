@@ -106,7 +106,8 @@ std::vector<std::string> iteration_bar(const hccl::IterationPoints& iteration) {
     if (flag.end > flag.start) last_line.push_back({"F", '#', flag.start, flag.end});
     tail_update = flag.end;
   }
-  if (iteration.iteration_end > tail_update) last_line.push_back({"U", '.', tail_update, iteration.iteration_end});
+  if (iteration.device_end() > tail_update) last_line.push_back({"U", '.', tail_update, iteration.device_end()});
+  if (const auto& written = iteration.checkpoint) last_line.push_back({"W", '.', written->start, written->end});
   std::vector<std::string> lines{draw(compute, iteration.fp_start, duration)};
   if (beside) lines.push_back(draw(communication, iteration.fp_start, duration));
   return lines;

@@ -56,8 +56,10 @@ Json shares_json(const study::LinkReport::OfLink& link) {
 }  // namespace
 
 std::string link_report_text(const study::LinkReport& report, std::string_view title) {
-  std::string text = fmt::format("{}, {} of {} in use, within {} ms:\n", title, report.links.size(), report.links_used,
-                                 milliseconds(report.time));
+  std::string text =
+      fmt::format("{}, {} of {} in use, within {} ms{}:\n", title, report.links.size(), report.links_used,
+                  milliseconds(report.time),
+                  report.host_copies_left_out ? " (copies of batches from the host are not counted)" : "");
   const bool stages = has_stages(report);
   Table table("<link|<kind|<from|<to|MB|GB/s|busy ms|use %|while busy %|at once|<for");
   for (const study::LinkReport::OfLink& link : report.links) {

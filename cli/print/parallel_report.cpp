@@ -42,7 +42,7 @@ std::vector<ExposedKind> kinds_of(const study::ParallelResult& parallel) {
   return kinds;
 }
 
-/// compute + bubble + exposed communication + wait = step.
+/// compute + bubble + exposed communication + host + wait = step; without a column of hosts that hold up no stage.
 std::string stage_table(const study::ParallelResult& parallel) {
   const std::vector<ExposedKind> kinds = kinds_of(parallel);
   std::vector<Table::Column> columns{
@@ -50,6 +50,8 @@ std::string stage_table(const study::ParallelResult& parallel) {
   for (const ExposedKind& kind : kinds) {
     columns.push_back({fmt::format("{}{}", &kind == kinds.data() ? "exposed: " : "", kind.name)});
   }
+  const bool hosts = std::ranges::any_of(parallel.stages, [](const auto& stage) { return stage.host > 0; });
+  if (hosts) columns.push_back({"host"});
   for (const char* const title : {"wait", "step", "live", "HBM GiB"}) columns.push_back({title});
   Table table(std::move(columns));
   const std::size_t count = parallel.stages.size();
@@ -63,13 +65,16 @@ std::string stage_table(const study::ParallelResult& parallel) {
                                  stage.layers.empty() ? "all" : fmt::format("{}", fmt::join(stage.layers, "+")),
                                  milliseconds(stage.compute), milliseconds(stage.bubble)};
     for (const ExposedKind& kind : kinds) row.push_back(milliseconds(stage.exposed.*kind.time));
+    if (hosts) row.push_back(milliseconds(stage.host));
     row.push_back(milliseconds(stage.wait));
     row.push_back(milliseconds(stage.step));
     row.push_back(fmt::format("{}", stage.live_cells));
     row.push_back(gib(stage.hbm.peak()));
     table.add_row(std::move(row));
   }
-  return "By stage, in ms (compute + bubble + exposed communication + wait = step):\n" + table.to_string("  ") +
+  return fmt::format("By stage, in ms (compute + bubble + exposed communication{} + wait = step):\n",
+                     hosts ? " + host" : "") +
+         table.to_string("  ") +
          (count > most_stage_rows ? fmt::format("  ({} stages in the middle are not shown)\n", count - most_stage_rows)
                                   : "");
 }
@@ -84,10 +89,8 @@ std::string limit_line(const study::ParallelResult& parallel) {
     if (time > 0) exposed.push_back(fmt::format("{} {}", kind.name, percent(time)));
   }
   std::vector<std::pair<Seconds, std::string>> parts{
-      {stage.compute, "compute"},
-      {stage.bubble, "bubble"},
-      {stage.exposed.sum(), "exposed communication"},
-      {stage.wait, "wait for others"},
+      {stage.compute, "compute"}, {stage.bubble, "bubble"},        {stage.exposed.sum(), "exposed communication"},
+      {stage.host, "host"},       {stage.wait, "wait for others"},
   };
   std::ranges::stable_sort(parts, std::ranges::greater(), &std::pair<Seconds, std::string>::first);
   std::vector<std::string> texts;
@@ -110,11 +113,9 @@ Json limit_json(const study::ParallelResult& parallel) {
   const study::StageFigures& stage = parallel.most_loaded();
   Json exposed = Json::object();
   for (const ExposedKind& kind : exposed_kinds) exposed.append(kind.name, stage.exposed.*kind.time / stage.step);
-  return {{"stage", stage.stage},
-          {"compute", stage.compute / stage.step},
-          {"bubble", stage.bubble / stage.step},
-          {"exposed", std::move(exposed)},
-          {"wait", stage.wait / stage.step}};
+  return {
+      {"stage", stage.stage},          {"compute", stage.compute / stage.step}, {"bubble", stage.bubble / stage.step},
+      {"exposed", std::move(exposed)}, {"host", stage.host / stage.step},       {"wait", stage.wait / stage.step}};
 }
 
 /// Which tensors travel together.
@@ -187,9 +188,8 @@ std::string operators_text(const study::OperatorParallel& operators) {
 std::string parallel_head(const RunReport& report) {
   const study::ParallelResult& parallel = *report.parallel;
   const hccl::PipelineShape& shape = parallel.shape;
-  std::string title = report.program->title;
-  if (const std::size_t comma = title.rfind(", stage "); comma != std::string::npos) title.resize(comma);
-  std::string text = fmt::format("{}, {} x {} ({}): ", title, report.npus, report.npu, report.platform);
+  std::string text = fmt::format("{}, {} x {} ({}): ", study::network_title(*report.program), report.npus, report.npu,
+                                 report.platform);
   if (shape.stages > 1) {
     text += fmt::format("{} stages{} x {} replicas, {}", shape.stages,
                         shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : "", parallel.data,
@@ -301,6 +301,7 @@ void add_parallel_json(Json& json, const RunReport& report) {
                       {"step_s", stage.step},
                       {"compute_s", stage.compute},
                       {"bubble_s", stage.bubble},
+                      {"host_s", stage.host},
                       {"wait_s", stage.wait},
                       {"exposed_s", std::move(exposed)},
                       {"ideal_bubble_s", stage.ideal_bubble},

@@ -237,10 +237,10 @@ Json numerics_json(const study::PsNumerics& numerics) {
 
 std::string ps_text(const study::PsResult& result) {
   std::string text = fmt::format(
-      "{}, {} workers x {} ({}), {} parameter servers, batch {} per worker, {}\n"
+      "{}, {} workers x {} ({}), {} parameter server{}, batch {} per worker, {}\n"
       "{} parameters on servers ({} MB in fp32)",
-      result.title, result.workers, result.npu, result.platform, result.servers, result.batch, protocol_of(result),
-      result.parameters, mega(static_cast<double>(result.bytes_on_servers)));
+      result.title, result.workers, result.npu, result.platform, result.servers, result.servers == 1 ? "" : "s",
+      result.batch, protocol_of(result), result.parameters, mega(static_cast<double>(result.bytes_on_servers)));
   if (result.others > 0) {
     text +=
         fmt::format(", {} by allreduce ({} MB in fp32)", result.others, mega(static_cast<double>(result.other_bytes)));

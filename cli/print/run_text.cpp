@@ -37,9 +37,9 @@ double percent(double fraction) { return fraction * 100; }
 
 /// "-12.3 %" of the step that was simulated first.
 std::string change(Seconds time, Seconds reference) {
-  constexpr double shown = 0.05;
-  const double part = percent((time - reference) / reference);
-  return std::abs(part) < shown ? "+0.0 %" : fmt::format("{:+.1f} %", part);
+  constexpr double shown = 0.05;  // less is 0
+  const double change = percent((time - reference) / reference);
+  return fmt::format("{:+.1f} %", std::abs(change) < shown ? 0 : change);
 }
 
 std::string head(const RunReport& report) {
@@ -237,7 +237,10 @@ std::string tail_line(const RunReport& report) {
     parts.push_back(fmt::format("checks {:.3f}", ms(view.checks->end - communication_end)));
     communication_end = view.checks->end;
   }
-  parts.push_back(fmt::format("update {:.3f}", ms(view.iteration_end - communication_end)));
+  parts.push_back(fmt::format("update {:.3f}", ms(view.device_end() - communication_end)));
+  if (view.iteration_end > view.device_end()) {
+    parts.push_back(fmt::format("checkpoint {:.3f}", ms(view.iteration_end - view.device_end())));
+  }
   return fmt::format("Tail (hang-over after bp_end) {:.3f} ms: {}\n", ms(view.iteration_end - view.bp_end),
                      fmt::join(parts, ", "));
 }

@@ -1,7 +1,9 @@
 #include "hccl/parallel/host_tasks.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <variant>
 
 #include "base/error.hpp"
 
@@ -79,6 +81,47 @@ void add_checkpoints(Plan& plan, const CheckpointWrites& writes) {
     task.stream = add_stream(role, StreamKind::host, 0);
     role.tasks.push_back(std::move(task));
   }
+}
+
+std::uint32_t CheckpointWrite::next(std::uint32_t step) const {
+  if (step <= steps.begin) return steps.begin;
+  const std::uint32_t next = steps.begin + (step - steps.begin + steps.every - 1) / steps.every * steps.every;
+  return next < steps.end ? next : StepRange::no_end;
+}
+
+bool writes_checkpoint(const PlanTask& task) {
+  return task.purpose.phase == StepPhase::checkpoint && std::holds_alternative<HostWork>(task.work);
+}
+
+std::vector<CheckpointWrite> checkpoints_of(const Role& role) {
+  std::vector<CheckpointWrite> writes;
+  for (const PlanTask& task : role.tasks) {
+    if (writes_checkpoint(task)) writes.push_back({std::get<HostWork>(task.work).duration, task.steps});
+  }
+  return writes;
+}
+
+Plan with_batch_times(Plan plan, const std::vector<double>& samples_per_second) {
+  std::map<std::pair<std::uint32_t, double>, std::uint32_t> timed;  // role and rate -> role
+  std::vector<bool> is_timed(plan.roles.size(), false);
+  const std::vector<Role> untimed = plan.roles;
+  for (Rank rank = 0; rank < plan.ranks(); ++rank) {
+    const std::uint32_t role = plan.role_of[rank];
+    const double rate = samples_per_second[rank];
+    const auto [found, is_new] = timed.try_emplace({role, rate}, role);
+    if (is_new && is_timed[role]) {
+      found->second = static_cast<std::uint32_t>(plan.roles.size());
+      plan.roles.push_back(untimed[role]);
+    }
+    plan.role_of[rank] = found->second;
+    if (!is_new) continue;
+    is_timed[role] = true;
+    for (PlanTask& task : plan.roles[found->second].tasks) {
+      const auto* input = std::get_if<InputWork>(&task.work);
+      if (input != nullptr) task.work = HostWork{static_cast<double>(input->samples) / rate};
+    }
+  }
+  return plan;
 }
 
 }  // namespace hcclsim::hccl

@@ -46,4 +46,19 @@ struct CheckpointWrites {
 
 void add_checkpoints(Plan& plan, const CheckpointWrites& writes);
 
+/// A checkpoint of a role. It follows all else of its steps, and nothing waits for it.
+struct CheckpointWrite {
+  Seconds duration = 0;
+  StepRange steps;
+
+  /// The first of its steps from that one on.
+  [[nodiscard]] std::uint32_t next(std::uint32_t step) const;
+};
+
+[[nodiscard]] bool writes_checkpoint(const PlanTask& task);
+[[nodiscard]] std::vector<CheckpointWrite> checkpoints_of(const Role& role);
+
+/// The same Plan where preparing a batch takes what the data workers of each rank need: ranks of a role have one rate.
+[[nodiscard]] Plan with_batch_times(Plan plan, const std::vector<double>& samples_per_second);
+
 }  // namespace hcclsim::hccl

@@ -112,7 +112,8 @@ models::ShardingOptions share_parameters(const models::Graph& graph, const Optim
       ++uneven;
     }
     sharding.shards.push_back(shared ? own : 1);
-    sharding.parts_at_owner.push_back(borrowed[index] && held.elements * element >= options.threshold.value_or(0));
+    const bool parts_there = own > 1 && held.elements * element >= options.threshold.value_or(0);
+    sharding.parts_at_owner.push_back(borrowed[index] && parts_there);
   }
   for (const Rank ranks : unfit) {
     const std::string where = copies.empty() ? "the {} replicas of a stage: no parameter is shared"

@@ -6,26 +6,41 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/plan_classes.hpp"
+#include "sim/intervals.hpp"
 
 namespace hcclsim::hccl {
 namespace {
 
 constexpr std::uint32_t no_meeting = ~0U;
 
+/// Checkpoints of each role.
+using Writes = std::vector<std::vector<CheckpointWrite>>;
+
 /// A task of a class of ranks. Numbers run through all classes.
 struct Node {
   std::uint32_t of_class = 0;
   std::uint32_t task = 0;
+  std::uint32_t lead = 0;   ///< steps by which its stream may be ahead
   std::uint32_t waits = 0;  ///< for tasks that have not ended
   std::uint32_t meeting = no_meeting;
+  Seconds called = 0;  ///< from the begin of the step until the host comes to it
   Seconds ready = 0;
   Seconds end = 0;
   bool ended = false;
+};
+
+/// Where a class is between two steps.
+struct ClassState {
+  Seconds end = 0;                 ///< of its last step
+  std::vector<Seconds> streams{};  ///< that run ahead: when they ended their last task
+  std::vector<Seconds> taken{};    ///< of each step: when it began to use what these streams brought
 };
 
 /// A collective or a message: classes that must come to it.
@@ -37,31 +52,58 @@ struct Meeting {
 
 class Walker {
  public:
-  Walker(const Plan& plan, const MeetingTime& time) : plan_(plan), time_(time), classes_(rank_classes(plan)) {
+  Walker(const Plan& plan, const MeetingTime& time, const HostPace& host)
+      : plan_(plan), time_(time), host_(host), classes_(rank_classes(plan)) {
     first_.push_back(0);
     for (std::uint32_t number = 0; number < classes_.first.size(); ++number) {
       first_.push_back(first_.back() + static_cast<std::uint32_t>(role_of(number).tasks.size()));
+      states_.push_back({.streams = std::vector<Seconds>(role_of(number).streams.size(), 0)});
     }
     nodes_.resize(first_.back());
+    busy_.resize(classes_.first.size());
     for (std::uint32_t number = 0; number < classes_.first.size(); ++number) add_tasks(number);
     link();
     add_meetings();
   }
 
-  PlanWalk run(std::uint32_t steps) {
-    std::vector<Seconds> ends(classes_.first.size(), 0);
-    carry_out(ends);
+  /// The first step of all.
+  PlanWalk first_step() {
+    carry_out();
     const auto stuck = std::ranges::find(nodes_, false, &Node::ended);
     if (stuck != nodes_.end()) report_circle(static_cast<std::uint32_t>(stuck - nodes_.begin()));
     check_messages();
-    PlanWalk walk = result();
-    walk.step = steps > 1 ? mean_distance(ends, steps) : walk.end;
-    return walk;
+    return result();
+  }
+
+  /// Goes on behind the first step; `writes` are the checkpoints of each role. Returns the mean distance of ends; of
+  /// one step its length.
+  Seconds mean_step(std::uint32_t steps, const Writes& writes) {
+    // While a checkpoint is written, batches gather that shorten the steps behind it.
+    const bool all_differ = runs_ahead_ && next_write(writes, 0) < steps;
+    std::vector<Seconds> before(states_.size(), 0);
+    Seconds first = 0;
+    for (std::uint32_t step = 0; step < steps;) {
+      if (step > 0) {
+        std::ranges::transform(states_, before.begin(), &ClassState::end);
+        carry_out();
+      }
+      // What runs ahead does so from the first step on.
+      const bool steady = !all_differ && (step > 0 || !runs_ahead_) && move_together(before);
+      const Seconds distance = states_.front().end - before.front();
+      const bool has_written = write(writes, step);
+      if (step == 0) first = latest_end();
+      ++step;
+      if (!steady || has_written) continue;
+      const std::uint32_t alike = std::min(steps, next_write(writes, step)) - step;
+      move_on(distance, alike);
+      step += alike;
+    }
+    return steps == 1 ? first : (latest_end() - first) / (steps - 1);
   }
 
  private:
-  /// A step that each class begins at the end of its last one; these dates are moved on.
-  void carry_out(std::vector<Seconds>& ends) {
+  /// A step that each class begins at the end of its last one.
+  void carry_out() {
     for (Meeting& meeting : meetings_) {
       meeting.absent = static_cast<std::uint32_t>(meeting.nodes.size());
       meeting.date = 0;
@@ -70,50 +112,95 @@ class Walker {
       Node& node = nodes_[number];
       node.waits = 0;
       for_each_before(number, [&node](std::uint32_t /*before*/) { ++node.waits; });
-      node.ready = ends[node.of_class];
+      node.ready = begin_of(node);
       node.ended = false;
       if (node.waits == 0) ready_.push_back(number);
     }
+    ++steps_;
     while (!ready_.empty()) {
       const std::uint32_t number = ready_.back();
       ready_.pop_back();
       come(number);
     }
-    for (const Node& node : nodes_) ends[node.of_class] = std::max(ends[node.of_class], node.end);
+    for (const Node& node : nodes_) {
+      ClassState& state = states_[node.of_class];
+      Seconds& end = node.lead > 0 ? state.streams[task(node).stream] : state.end;
+      end = std::max(end, node.end);
+    }
   }
 
-  /// Whether all classes have moved on by the same time, up to rounding: then all further steps take as long.
-  static bool move_together(const std::vector<Seconds>& before, const std::vector<Seconds>& ends) {
+  /// When a task of the next step can begin at the earliest.
+  [[nodiscard]] Seconds begin_of(const Node& node) const {
+    const ClassState& state = states_[node.of_class];
+    if (node.lead == 0) return state.end;
+    const bool waits = steps_ >= node.lead && steps_ - node.lead < state.taken.size();
+    return std::max(state.streams[task(node).stream], waits ? state.taken[steps_ - node.lead] : 0);
+  }
+
+  /// Notes when a step begins to use what streams have brought that run ahead.
+  void take(std::uint32_t number) {
+    const Node& node = nodes_[number];
+    ClassState& state = states_[node.of_class];
+    if (!runs_ahead_ || node.lead > 0 || state.taken.size() >= steps_) return;
+    Seconds date = state.end;
+    bool takes = false;
+    for_each_before(number, [&](std::uint32_t before) {
+      const bool brings = nodes_[before].lead > 0;
+      takes = takes || brings;
+      if (brings || before == before_in_stream_[number]) date = std::max(date, nodes_[before].end);
+    });
+    if (takes) state.taken.push_back(date);
+  }
+
+  [[nodiscard]] Seconds latest_end() const { return std::ranges::max(states_, {}, &ClassState::end).end; }
+
+  /// Whether all classes have moved on by the same time, up to rounding: then further steps take as long.
+  [[nodiscard]] bool move_together(const std::vector<Seconds>& before) const {
     constexpr double rounding = 1e-12;
-    Seconds least = ends.front() - before.front();
+    Seconds least = states_.front().end - before.front();
     Seconds most = least;
-    for (std::size_t number = 0; number < ends.size(); ++number) {
-      least = std::min(least, ends[number] - before[number]);
-      most = std::max(most, ends[number] - before[number]);
+    for (std::size_t number = 0; number < states_.size(); ++number) {
+      least = std::min(least, states_[number].end - before[number]);
+      most = std::max(most, states_[number].end - before[number]);
     }
-    return most - least <= rounding * std::ranges::max(ends);
+    return most - least <= rounding * latest_end();
   }
 
-  /// Of the latest ends of steps, of which the first one is over with `ends`.
-  Seconds mean_distance(std::vector<Seconds>& ends, std::uint32_t steps) {
-    const Seconds first = std::ranges::max(ends);
-    std::vector<Seconds> before(ends.size(), 0);
-    std::uint32_t distances = 0;  // so far
-    while (distances + 1 < steps && !move_together(before, ends)) {
-      before = ends;
-      carry_out(ends);
-      ++distances;
+  /// By so many steps of that length.
+  void move_on(Seconds distance, std::uint32_t steps) {
+    for (ClassState& state : states_) {
+      state.end += distance * steps;
+      for (Seconds& end : state.streams) end += distance * steps;
+      for (std::uint32_t step = 0; step < steps && !state.taken.empty(); ++step) {
+        state.taken.push_back(state.taken.back() + distance);
+      }
     }
-    const Seconds last = std::ranges::max(ends) - std::ranges::max(before);
-    return last + (std::ranges::max(ends) - first - distances * last) / (steps - 1);
+    steps_ += steps;
+  }
+
+  /// What is written behind the step; false if nothing is.
+  bool write(const Writes& writes, std::uint32_t step) {
+    bool any = false;
+    for (std::uint32_t number = 0; number < states_.size(); ++number) {
+      for (const CheckpointWrite& one : writes[plan_.role_of[classes_.first[number]]]) {
+        if (!one.steps.contains(step)) continue;
+        states_[number].end += one.duration;
+        any = true;
+      }
+    }
+    return any;
+  }
+
+  /// The step from this one on behind which something is written.
+  [[nodiscard]] static std::uint32_t next_write(const Writes& writes, std::uint32_t step) {
+    std::uint32_t next = StepRange::no_end;
+    for (const std::vector<CheckpointWrite>& of_role : writes) {
+      for (const CheckpointWrite& one : of_role) next = std::min(next, one.next(step));
+    }
+    return next;
   }
 
   [[nodiscard]] const Role& role_of(std::uint32_t number) const { return plan_.role(classes_.first[number]); }
-  /// Whether a task is of the step itself, not of what brings its batch or writes its weights away.
-  [[nodiscard]] bool is_of_step(const Node& node) const {
-    const StepPhase phase = task(node).purpose.phase;
-    return phase != StepPhase::input && phase != StepPhase::checkpoint;
-  }
   [[nodiscard]] const PlanTask& task(const Node& node) const { return role_of(node.of_class).tasks[node.task]; }
 
   /// Tasks that the task waits for: the one before it in its stream, and those in other streams.
@@ -123,12 +210,31 @@ class Walker {
     for (const std::uint32_t before : task(nodes_[number]).after) visit(first_[nodes_[number].of_class] + before);
   }
 
+  /// Of communication.
+  [[nodiscard]] std::optional<Collective> collective_of(const PlanTask& one) const {
+    if (const auto* call = std::get_if<CollectiveTask>(&one.work)) {
+      return plan_.collectives[call->collective].operation.collective;
+    }
+    const bool is_message = std::holds_alternative<SendTask>(one.work) || std::holds_alternative<ReceiveTask>(one.work);
+    return is_message ? std::optional(Collective::send_recv) : std::nullopt;
+  }
+
   void add_tasks(std::uint32_t of_class) {
     const Role& role = role_of(of_class);
     std::vector<std::uint32_t> last(role.streams.size(), no_meeting);
+    Seconds called = 0;
     for (std::uint32_t number = 0; number < role.tasks.size(); ++number) {
-      nodes_[first_[of_class] + number].of_class = of_class;
-      nodes_[first_[of_class] + number].task = number;
+      Node& node = nodes_[first_[of_class] + number];
+      node.of_class = of_class;
+      node.task = number;
+      node.lead = role.lead(role.tasks[number].stream);
+      runs_ahead_ = runs_ahead_ || node.lead > 0;
+      const auto* block = std::get_if<KernelBlock>(&role.tasks[number].work);
+      if (const auto collective = collective_of(role.tasks[number]); collective.has_value() && host_.call) {
+        called += host_.call(*collective);
+      }
+      node.called = called;
+      if (block != nullptr) called += block->count * host_.kernel;
       before_in_stream_.push_back(std::exchange(last[role.tasks[number].stream], first_[of_class] + number));
     }
   }
@@ -227,22 +333,46 @@ class Walker {
   /// All that a task waits for has ended.
   void come(std::uint32_t number) {
     Node& node = nodes_[number];
+    take(number);
     if (node.meeting != no_meeting) {
       Meeting& meeting = meetings_[node.meeting];
-      meeting.date = std::max(meeting.date, node.ready);
+      meeting.date = std::max({meeting.date, node.ready, states_[node.of_class].end + node.called});
       if (--meeting.absent > 0) return;
       meeting.date += time_of(meeting);
       for (const std::uint32_t member : meeting.nodes) end(member, meeting.date);
       return;
     }
-    Seconds duration = 0;
-    if (const auto* block = std::get_if<KernelBlock>(&task(node).work)) {
-      const std::vector<models::Kernel>& kernels = role_of(node.of_class).program->kernels;
-      for (std::uint32_t k = block->first; k < block->first + block->count; ++k) duration += kernels[k].duration;
-    } else if (const auto* host = std::get_if<HostWork>(&task(node).work)) {
-      if (is_of_step(node)) duration = host->duration;
+    Seconds date = node.ready;
+    for_each_kernel(node, [&](const sim::Interval& kernel) {
+      date = kernel.end;
+      if (steps_ > 1) return;
+      std::vector<sim::Interval>& busy = busy_[node.of_class];
+      if (!busy.empty() && busy.back().end == kernel.start) {
+        busy.back().end = kernel.end;
+      } else {
+        busy.push_back(kernel);
+      }
+    });
+    if (const auto* host = std::get_if<HostWork>(&task(node).work); host != nullptr && !writes_checkpoint(task(node))) {
+      date += host->duration;
     }
-    end(number, node.ready + duration);
+    end(number, date);
+  }
+
+  /// When each kernel of a block runs; none of another task.
+  template <typename Visit>
+  void for_each_kernel(const Node& node, const Visit& visit) const {
+    const auto* block = std::get_if<KernelBlock>(&task(node).work);
+    if (block == nullptr) return;
+    const std::vector<models::Kernel>& kernels = role_of(node.of_class).program->kernels;
+    Seconds issued = states_[node.of_class].end + node.called;
+    sim::Interval kernel{node.ready, node.ready};
+    for (std::uint32_t k = block->first; k < block->first + block->count; ++k) {
+      issued += host_.kernel;
+      kernel.start = std::max(kernel.end, issued);
+      kernel.end = kernel.start + kernels[k].duration;
+      visit(kernel);
+    }
   }
 
   [[nodiscard]] Seconds time_of(const Meeting& meeting) const {
@@ -267,22 +397,10 @@ class Walker {
   [[nodiscard]] PlanWalk result() const {
     PlanWalk walk{.computing = std::vector<Seconds>(plan_.roles.size(), 0), .end = 0};
     walk.classes = static_cast<std::uint32_t>(classes_.first.size());
-    std::vector<std::vector<std::pair<Seconds, Seconds>>> busy(classes_.first.size());
-    for (const Node& node : nodes_) {
-      walk.end = std::max(walk.end, node.end);
-      const bool computes = std::holds_alternative<KernelBlock>(task(node).work);
-      if (computes) busy[node.of_class].emplace_back(node.ready, node.end);
-    }
-    for (std::size_t number = 0; number < busy.size(); ++number) {
-      std::ranges::sort(busy[number]);
-      Seconds computing = 0;
-      Seconds until = 0;
-      for (const auto& [start, stop] : busy[number]) {
-        computing += std::max(0.0, stop - std::max(start, until));
-        until = std::max(until, stop);
-      }
+    for (const Node& node : nodes_) walk.end = std::max(walk.end, node.end);
+    for (std::size_t number = 0; number < classes_.first.size(); ++number) {
       Seconds& of_role = walk.computing[plan_.role_of[classes_.first[number]]];
-      of_role = std::max(of_role, computing);
+      of_role = std::max(of_role, sim::length(sim::unite(busy_[number])));
     }
     return walk;
   }
@@ -320,8 +438,13 @@ class Walker {
 
   const Plan& plan_;
   const MeetingTime& time_;
+  const HostPace& host_;
   RankClasses classes_;
-  std::vector<std::uint32_t> first_;  // node of each class's first task
+  std::vector<ClassState> states_;
+  std::uint32_t steps_ = 0;                       // that have begun
+  bool runs_ahead_ = false;                       // a stream of some class
+  std::vector<std::vector<sim::Interval>> busy_;  // with kernels of the first step, of each class
+  std::vector<std::uint32_t> first_;              // node of each class's first task
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> before_in_stream_;
   std::vector<std::uint32_t> offsets_;  // into followers_, of each node
@@ -332,8 +455,9 @@ class Walker {
   std::vector<std::uint32_t> ready_;
 };
 
-/// All kinds of steps.
-PlanWalk walk_kinds(const Plan& plan, std::uint32_t steps, const MeetingTime& time) {
+/// All kinds of steps; the last one goes on for several. `writes` are those of each role.
+PlanWalk walk_kinds(const Plan& plan, std::uint32_t steps, const MeetingTime& time, const HostPace& host,
+                    const Writes& writes) {
   std::set<std::uint32_t> changes{0};  // steps that differ from the ones before them
   for (const Role& role : plan.roles) {
     for (const PlanTask& task : role.tasks) {
@@ -344,17 +468,33 @@ PlanWalk walk_kinds(const Plan& plan, std::uint32_t steps, const MeetingTime& ti
   }
   PlanWalk last;
   for (const std::uint32_t step : changes) {
-    last = Walker(plan_of_step(plan, step), time).run(step == *changes.rbegin() ? steps : 1);
+    const Plan of_step = plan_of_step(plan, step);
+    Walker walker(of_step, time, host);
+    last = walker.first_step();
+    if (step == *changes.rbegin()) last.step = walker.mean_step(steps, writes);
   }
   return last;
 }
 
+Seconds no_time(const PlanTask& /*task*/, Rank /*rank*/) { return 0; }
+
 }  // namespace
 
 PlanWalk walk(const Plan& plan, std::uint32_t steps) {
-  return walk_kinds(plan, steps, [](const PlanTask& /*task*/, Rank /*rank*/) { return 0.0; });
+  return walk_kinds(plan, steps, no_time, {}, Writes(plan.roles.size()));
 }
 
-PlanWalk walk(const Plan& plan, const MeetingTime& time) { return walk_kinds(plan, 1, time); }
+PlanWalk walk(const Plan& plan, std::uint32_t steps, const HostPace& host) {
+  const Plan timed = host.samples_per_second.empty() ? plan : with_batch_times(plan, host.samples_per_second);
+  Writes writes;
+  for (const Role& role : timed.roles) writes.push_back(checkpoints_of(role));
+  PlanWalk walk = walk_kinds(timed, steps, no_time, host, writes);
+  walk.computing.resize(plan.roles.size());
+  return walk;
+}
+
+PlanWalk walk(const Plan& plan, const MeetingTime& time) {
+  return walk_kinds(plan, 1, time, {}, Writes(plan.roles.size()));
+}
 
 }  // namespace hcclsim::hccl

@@ -135,8 +135,11 @@ void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint
   const std::vector<bool> stays = stays_in_layer(graph, collectives);
   for (std::size_t id = 0; id < graph.operators.size(); ++id) {
     Operator& op = graph.operators[id];
+    if (op.layer > *last) continue;
+    // Of itself a collective may be repeated as well, to put inputs together again that are not kept.
+    if (is_collective(op) && !collectives) op.recompute = false;
     const bool repeats = can_be_repeated(op) || (collectives && is_collective(op));
-    op.recompute = op.recompute || (op.layer <= *last && repeats && stays[id]);
+    op.recompute = op.recompute || (repeats && stays[id]);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
@@ -98,13 +99,7 @@ class CostGraphBuilder {
     const models::Value value = graph_.operators[op.id].inputs[input];
     const SearchedTensor& made = operators_[value.op].outputs[value.output];
     CostEdge edge{.from = value.op, .to = op.id};
-    for (const DimensionParts& from : result_.nodes[value.op].candidates) {
-      const TensorLayout given = layout_of(made.axes, from, options_.devices);
-      for (const DimensionParts& to : result_.nodes[op.id].candidates) {
-        edge.costs.emplace_back(redistribution_cost(given, layout_of(op.inputs[input].axes, to, options_.devices),
-                                                    made.type, trained_[value.op], options_));
-      }
-    }
+    edge.costs = redistribution_costs(made, value.op, op.inputs[input], op.id);
     const bool follows =
         options_.elementwise_op_strategy_follow && input == 0 && is_elementwise(graph_.operators[op.id]);
     const bool can_follow = std::ranges::any_of(edge.costs, [](const auto& cost) { return is_free(*cost); });
@@ -114,6 +109,29 @@ class CostGraphBuilder {
       }
     }
     result_.edges.push_back(std::move(edge));
+  }
+
+  /// Of all pairs of candidates. Layers of a network have many edges alike.
+  [[nodiscard]] const std::vector<std::optional<SearchCost>>& redistribution_costs(const SearchedTensor& made,
+                                                                                   OperatorId maker,
+                                                                                   const SearchedTensor& read,
+                                                                                   OperatorId reader) {
+    const std::vector<DimensionParts>& from = result_.nodes[maker].candidates;
+    const std::vector<DimensionParts>& to = result_.nodes[reader].candidates;
+    EdgeKey key{{made.axes.shape.sizes(), read.axes.shape.sizes()},
+                {made.axes.dimensions, read.axes.dimensions},
+                {from, to},
+                {made.type, trained_[maker]}};
+    const auto [known, is_new] = known_costs_.try_emplace(std::move(key));
+    if (!is_new) return known->second;
+    for (const DimensionParts& parts : from) {
+      const TensorLayout given = layout_of(made.axes, parts, options_.devices);
+      for (const DimensionParts& wanted : to) {
+        known->second.emplace_back(redistribution_cost(given, layout_of(read.axes, wanted, options_.devices), made.type,
+                                                       trained_[maker], options_));
+      }
+    }
+    return known->second;
   }
 
   /// How an operator cuts one of its parameters.
@@ -154,10 +172,17 @@ class CostGraphBuilder {
   /// Whether every device has the same part.
   [[nodiscard]] bool same(const TensorLayout& a, const TensorLayout& b) const { return redistribute(a, b, {}).empty(); }
 
+  /// All that costs of an edge depend on: of both ends, sizes, dimensions and candidates; the type; whether it is kept.
+  using EdgeKey =
+      std::tuple<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>,
+                 std::pair<std::vector<std::size_t>, std::vector<std::size_t>>,
+                 std::pair<std::vector<DimensionParts>, std::vector<DimensionParts>>, std::pair<DataType, bool>>;
+
   const Graph& graph_;
   const SearchOptions& options_;
   std::vector<bool> trained_;
   std::vector<SearchedOperator> operators_;
+  std::map<EdgeKey, std::vector<std::optional<SearchCost>>> known_costs_;
   CostGraph result_;
 };
 

@@ -85,6 +85,13 @@ std::vector<MindSporeKind> mindspore_operators(const Operator& op) {
       return op.inputs.front().op == 0 ? std::vector{gather} : std::vector{gather, elementwise};
     case Kind::attention:
       return {batch_matmul, softmax, batch_matmul};
+    case Kind::route:  // the gates; choosing the greatest is a part of it
+      return {softmax};
+    case Kind::dispatch:
+    case Kind::combine:
+      return {batch_matmul};
+    case Kind::expert_linear:
+      return op.parameters.size() > 1 ? std::vector{batch_matmul, elementwise} : std::vector{batch_matmul};
     case Kind::flatten:
     case Kind::patches:
     case Kind::join_rows:

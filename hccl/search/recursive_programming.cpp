@@ -114,7 +114,6 @@ void check(const RecursiveOptions& options) {
     bad_input("search", "the recursive search takes a power of two of stages, at most the {} devices, got {}",
               options.devices, options.stages);
   }
-  if (options.micro_batches == 0) bad_input("search", "a pipeline has at least 1 micro-batch, got 0");
 }
 
 }  // namespace
@@ -124,7 +123,7 @@ RecursiveCuts recursive_cuts(RecursiveGraph graph, std::uint32_t samples, const 
   RecursiveCuts cuts;
   cuts.graph = std::move(graph);
   HalvingRules rules{.matmul_coefficient = options.matmul_coefficient};
-  if (options.stages > 1) rules.micro_batch = static_cast<double>(samples) / options.micro_batches;
+  if (options.stages > 1) rules.micro_batch = samples;
   const auto all = static_cast<std::uint32_t>(std::bit_width(options.devices) - 1);
   if (all > most_halvings) internal_error("{} halvings", all);
   cuts.halvings = all - static_cast<std::uint32_t>(std::bit_width(options.stages) - 1);

@@ -23,7 +23,6 @@ namespace hcclsim::hccl {
 struct RecursiveOptions {
   Rank devices = 1;  ///< of all stages, 1 … 1024
   std::uint32_t stages = 1;
-  std::uint32_t micro_batches = 1;  ///< of a pipeline
   double matmul_coefficient = 0.1;
   Bytes device_memory = Bytes{16} << 30U;
 };
@@ -39,7 +38,7 @@ struct RecursiveCuts {
   std::vector<std::string> warnings;
 };
 
-/// `samples`: of the whole batch. Throws Error(bad_input, "search") for 0 or more than 1024 devices, and for stages
+/// `samples`: of the network. Throws Error(bad_input, "search") for 0 or more than 1024 devices, and for stages
 /// that are no power of two or more than the devices.
 [[nodiscard]] RecursiveCuts recursive_cuts(RecursiveGraph graph, std::uint32_t samples,
                                            const RecursiveOptions& options);
@@ -49,7 +48,7 @@ struct RecursiveProgrammingResult {
   RecursiveCuts cuts;
 };
 
-/// Strategies for the devices of one stage.
+/// Strategies for the devices of one stage. `graph` has the samples of a micro-batch.
 [[nodiscard]] RecursiveProgrammingResult recursive_programming(const models::Graph& graph,
                                                                const RecursiveOptions& options);
 

@@ -53,9 +53,10 @@ std::vector<std::uint32_t> sizes_of(OperatorKind kind, const Signature& signatur
 
 Kept kept_of(OperatorKind kind) {
   using enum OperatorKind;
-  constexpr std::array outputs{relu, relu6, tanh};
-  constexpr std::array inputs{convolution, linear,   batch_norm,      max_pool,  average_pool,  gelu, swiglu,
-                              layer_norm,  rms_norm, token_embedding, attention, factorization, loss, binary_loss};
+  constexpr std::array outputs{relu, relu6, tanh, route};
+  constexpr std::array inputs{convolution, linear,     batch_norm, max_pool,        average_pool, gelu,
+                              swiglu,      layer_norm, rms_norm,   token_embedding, attention,    factorization,
+                              dispatch,    combine,    loss,       binary_loss,     expert_linear};
   if (std::ranges::find(outputs, kind) != outputs.end()) return Kept::output;
   return std::ranges::find(inputs, kind) != inputs.end() ? Kept::inputs : Kept::nothing;
 }

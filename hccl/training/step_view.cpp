@@ -85,13 +85,13 @@ StepView StepView::of(const Plan& plan, const sim::Trace& trace, Rank rank) {
   StepView view;
   view.add_points(plan, trace, rank);
   if (view.iterations.empty()) internal_error("rank {} is not in the trace", rank);
+  view.add_host_work(plan, trace, rank);
   const IterationPoints& last = view.iterations.back();
   view.fp_start = last.fp_start;
   view.fp_end = last.fp_end - view.fp_start;
   view.bp_start = last.bp_start - view.fp_start;
   view.bp_end = last.bp_end - view.fp_start;
   view.iteration_end = last.iteration_end - view.fp_start;
-  view.add_host_work(plan, trace, rank);
   view.add_data_waits();
   view.add_last_iteration(plan, trace, rank);
   return view;
@@ -110,6 +110,9 @@ void StepView::add_host_work(const Plan& plan, const sim::Trace& trace, Rank ran
     if (purpose.phase == StepPhase::input) add(iterations[index].input, span);
     if (purpose.phase == StepPhase::checkpoint) add(iterations[index].checkpoint, span);
   }
+  for (IterationPoints& points : iterations) {
+    if (points.checkpoint.has_value()) points.iteration_end = points.checkpoint->end;
+  }
 }
 
 void StepView::add_data_waits() {
@@ -118,7 +121,7 @@ void StepView::add_data_waits() {
     Seconds begin = points.input.has_value() ? points.input->start : 0;
     if (before != nullptr) {
       points.data_aug_bound = points.fp_start - before->iteration_end;
-      begin = before->checkpoint.has_value() ? before->checkpoint->end : before->iteration_end;
+      begin = before->iteration_end;
     }
     if (points.input.has_value()) {
       points.data_wait = std::max(0.0, std::min(points.input->end, points.fp_start) - begin);

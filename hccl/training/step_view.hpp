@@ -32,12 +32,15 @@ struct IterationPoints {
   Seconds bp_end = 0;                     ///< the last kernel of forward and backward ends
   std::vector<sim::Interval> allreduces;  ///< in the order of segments
   std::optional<sim::Interval> overflow_flag{};  ///< of dynamic loss scaling
-  Seconds iteration_end = 0;                     ///< kernels and communication have ended
-  std::optional<sim::Interval> input{};          ///< from the first to the last work on its batch on the host
-  std::optional<sim::Interval> checkpoint{};     ///< written behind it
+  Seconds iteration_end = 0;  ///< kernels and communication have ended, and the checkpoint behind them if there is one
+  std::optional<sim::Interval> input{};       ///< from the first to the last work on its batch on the host
+  std::optional<sim::Interval> checkpoint{};  ///< written behind it
   /// From the end of the iteration before it to fp_start; none of the first one.
   std::optional<Seconds> data_aug_bound{};
   Seconds data_wait = 0;  ///< the part of it during which the batch was not there; of the first one since it began
+
+  /// Kernels and communication have ended.
+  [[nodiscard]] Seconds device_end() const { return checkpoint.has_value() ? checkpoint->start : iteration_end; }
 };
 
 struct SegmentFigures {
@@ -92,6 +95,11 @@ struct StepView {
   /// last one is none, at bp_end.
   std::vector<MemoryPoint> activations;
 
+  /// As iteration_end, without the checkpoint.
+  [[nodiscard]] Seconds device_end() const {
+    const bool written = !iterations.empty() && iterations.back().checkpoint.has_value();
+    return written ? iterations.back().device_end() - fp_start : iteration_end;
+  }
   /// Time of the iteration during which neither anything is computed nor communication is under way.
   [[nodiscard]] Seconds free() const { return std::max(0.0, iteration_end - (computing + exposed)); }
 

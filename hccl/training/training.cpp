@@ -13,7 +13,6 @@
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/parallel/data_parallel.hpp"
-#include "hccl/parallel/plan_walk.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "hccl/training/executor.hpp"
 #include "hccl/training/simulation.hpp"
@@ -323,6 +322,17 @@ Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Pr
   return make_plan(cluster, program, soc, options);
 }
 
+PlanWalk ideal_walk(const Plan& plan, const device::TaskCosts& costs, const TrainingOptions& options) {
+  HostPace host{.kernel = options.host_launch.value_or(0)};
+  if (options.input.has_value()) host.samples_per_second = options.input->samples_per_second;
+  if (options.launch == LaunchMode::op) {
+    host.call = [&costs](Collective collective) { return costs.issue.base_for(name_of(collective)); };
+  } else if (host.kernel > 0) {
+    host.call = [call = host.kernel](Collective /*collective*/) { return call; };
+  }
+  return walk(plan, options.iterations, host);
+}
+
 TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                             const device::Soc& soc, const device::TaskCosts& costs, const TrainingOptions& options) {
   TimedStep step = planned_step(cluster, program, soc, options);
@@ -376,6 +386,7 @@ std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs)
     const auto on_end = [&jobs, &steps, &busy, &running, i](std::span<const Seconds> ends) {
       const TrainingJob& job = jobs[i];
       ConcurrentStep& one = steps[i];
+      if (busy == 0) return false;  // a step that was under way when the last job ended
       if (one.steps < job.options.iterations) one.step.iteration_ends.emplace_back(ends.begin(), ends.end());
       if (++one.steps == job.options.iterations) {
         add_figures(one.step, running->runtime(i), job.cluster, job.options);

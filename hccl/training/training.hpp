@@ -17,6 +17,7 @@
 #include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan_walk.hpp"
 #include "hccl/parallel/segment.hpp"
 #include "hccl/parallel/start_up.hpp"
 #include "hccl/runtime/bottleneck.hpp"
@@ -124,6 +125,10 @@ struct TimedStep {
 [[nodiscard]] Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                                  const device::Soc& soc, const TrainingOptions& options);
 
+/// Its step if neither links nor what is inside collectives took time, beside what hosts do: no simulation of as many
+/// iterations with these options, without skew, has a shorter one.
+[[nodiscard]] PlanWalk ideal_walk(const Plan& plan, const device::TaskCosts& costs, const TrainingOptions& options);
+
 /// Schedules as that Plan has them; what is passed must outlive the maker.
 [[nodiscard]] ScheduleMaker schedule_maker(sim::Cluster& cluster, const device::Soc& soc,
                                            const TrainingOptions& options);
@@ -147,7 +152,7 @@ struct TrainingJob {
 /// done theirs, so that none is ever alone.
 struct ConcurrentStep {
   TimedStep step;
-  std::uint32_t steps = 0;  ///< that were done, the repeated ones too
+  std::uint32_t steps = 0;  ///< that ended until all jobs had done theirs, the repeated ones too
   std::vector<double>
       carried;  ///< by LinkId: bytes of the last of its own iterations, as they load the links' capacity
 };

@@ -126,6 +126,10 @@ class RouteCheck {
     if (gateway == nullptr || gateway->inner != no_number || !names_.inside(gateway->zone, zone.inner)) {
       problems_.fatal(place(element), "{}: {} '{}' is not a host or router of zone '{}'", element.name(), attribute,
                       name, zone.name);
+    } else if (gateway->host && std::string_view(element.name()).starts_with("bypass")) {
+      // SimGrid leads a transfer of the gateway itself over its loopback, which no cluster has.
+      problems_.fatal(place(element), "{}: {} '{}' is a host; a bypass between zones needs routers as gateways",
+                      element.name(), attribute, name);
     }
   }
 

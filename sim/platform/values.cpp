@@ -78,11 +78,13 @@ std::string quantity_fault(std::string_view text, Value (*value_of)(std::string_
   const std::optional<Quantity> quantity = parse_quantity(text);
   if (!quantity) return fmt::format("'{}' is not a number with a unit, such as {}", text, example);
   if (quantity->number < 0) return fmt::format("'{}' is negative", text);
-  if (quantity->number == 0 && !zero_allowed) return fmt::format("'{}' must be positive", text);
-  if (quantity->number == 0 && quantity->unit.empty()) return {};
+  if (quantity->number == 0 && quantity->unit.empty()) {
+    return zero_allowed ? std::string() : fmt::format("'{}' must be positive", text);
+  }
   if (quantity->unit.empty()) return fmt::format("'{}' has no unit; write for example {}", text, example);
   if (value_of(quantity->unit) == 0)
     return fmt::format("'{}' has the unknown unit '{}'; write for example {}", text, quantity->unit, example);
+  if (quantity->number == 0 && !zero_allowed) return fmt::format("'{}' must be positive", text);
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "sim/network_kind.hpp"
 #include "study/experiment.hpp"
 #include "study/link_sources.hpp"
+#include "study/run/parallel_result.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -79,6 +80,26 @@ std::vector<StepFigures> simulate_alone(std::deque<LoadedJob>& jobs) {
     steps.push_back(naming_job(jobs[i].name + ", alone", [&] { return children[i].result(); }));
   }
   return steps;
+}
+
+/// Throws if a job would repeat its step for too long until the last one has done its own, by the steps of all alone.
+void require_few_steps(const std::vector<ConcurrentJob>& jobs, std::deque<LoadedJob>& loaded,
+                       const std::vector<StepFigures>& alone) {
+  constexpr double most = 10'000;
+  std::vector<Seconds> ends;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    ends.push_back(jobs[i].run.skew.start + loaded[i].experiment.training.iterations * alone[i].time);
+  }
+  const auto last = static_cast<std::size_t>(std::ranges::max_element(ends) - ends.begin());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const double steps = (ends[last] - jobs[i].run.skew.start) / alone[i].time;
+    const double more = steps - loaded[i].experiment.training.iterations;
+    if (more <= most) continue;
+    bad_input("option",
+              "{} would repeat its step of {:.3g} ms about {:.0f} times until {}, which starts at {:g} s, has done its "
+              "own; up to {:.0f} times are simulated: let them start closer together",
+              jobs[i].name, 1e3 * alone[i].time, more, jobs[last].name, jobs[last].run.skew.start, most);
+  }
 }
 
 std::vector<MeetingLink> meeting_links(const sim::Cluster& cluster, const std::vector<hccl::ConcurrentStep>& steps,
@@ -155,6 +176,7 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
   for (const ConcurrentJob& job : jobs) loaded.emplace_back(job, cluster);
   for (LoadedJob& job : loaded) job.experiment.training.fold = hccl::Fold::off;
   const std::vector<StepFigures> alone = simulate_alone(loaded);
+  require_few_steps(jobs, loaded, alone);
 
   std::vector<hccl::TrainingJob> together;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -177,7 +199,7 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
     const Rank rank = experiment.training.rank;
     ConcurrentJobResult& one = result.jobs.emplace_back();
     one.name = jobs[i].name;
-    one.model = experiment.program->title;
+    one.model = network_title(*experiment.program);
     one.npus = jobs[i].run.platform.rank_table.npus_list;
     one.rank = rank;
     one.start = jobs[i].run.skew.start;

@@ -34,7 +34,7 @@ struct ConcurrentJobResult {
   Rank rank = 0;           ///< whose times these are
   Seconds start = 0;
   std::uint32_t iterations = 0;  ///< of its own, which are measured
-  std::uint32_t steps = 0;       ///< all that it did
+  std::uint32_t steps = 0;       ///< that it ended until all jobs had done their own
   bool hbm_contention = false;   ///< its NPUs share their HBM and AI cores
   StepFigures alone;
   StepFigures together;

@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
-#include "hccl/parallel/plan_walk.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -161,7 +160,7 @@ class Search {
 }  // namespace
 
 Seconds step_bound(Experiment& experiment) {
-  return hccl::walk(experiment.plan(), experiment.training.iterations).step;
+  return hccl::ideal_walk(experiment.plan(), experiment.costs, experiment.training).step;
 }
 
 Bytes hbm_peak(const Experiment& experiment) {

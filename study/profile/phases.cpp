@@ -86,7 +86,7 @@ Phases simulated_phases(const hccl::StepView& view, Seconds step_time) {
                 .forward_backward = view.bp_end,
                 .overlapped = false,
                 .update = view.update,
-                .tail = view.iteration_end - view.bp_end,
+                .tail = view.device_end() - view.bp_end,
                 .step = step_time,
                 .computing = view.computing,
                 .communication = view.communicating,
@@ -99,7 +99,7 @@ Phases simulated_phases(const hccl::StepView& view, Seconds step_time) {
     communicated = std::max(communicated, segment.end);
   }
   if (view.checks.has_value()) communicated = std::max(communicated, view.checks->flag.end);
-  phases.last_update = view.iteration_end - communicated;
+  phases.last_update = view.device_end() - communicated;
   return phases;
 }
 

@@ -36,6 +36,8 @@ Comparisons::Comparisons(Experiment& experiment) {
   alone.allreduce = hccl::Algorithm::automatic;  // one NPU has nothing to reduce
   alone.levels.clear();
   alone.skew = {};  // an NPU as it should be
+  // The NPUs that take part share a server's data workers: one has all of them, as it has the links to the CPU.
+  if (alone.input.has_value()) alone.input->samples_per_second = {experiment.images_per_second};
   alone.faults.reset();
   alone.compression.reset();
   one_npu_.emplace([&experiment, alone = std::move(alone)] {

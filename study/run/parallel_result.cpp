@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -24,11 +25,52 @@ using hccl::StepPhase;
 struct StageTimes {
   Seconds compute = 0;
   ExposedTimes exposed;
-  Seconds idle = 0;  ///< without communication
+  Seconds host = 0;
+  Seconds idle = 0;  ///< without communication, and not for the host
   Seconds sum = 0;
 };
 
-StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iteration, Seconds length,
+/// When what a rank does next is held up by its host: it prepares the batch of the iteration and copies it, it has not
+/// issued what a stream does next, or it writes a checkpoint.
+std::vector<sim::Interval> held_by_host(const hccl::TimedStep& step, Rank rank, std::int32_t iteration, Seconds begin) {
+  const hccl::Role& role = step.plan.role(rank);
+  std::map<hccl::TaskPart, Seconds> issued;
+  std::vector<const sim::Span*> device;
+  std::vector<sim::Interval> held;
+  std::optional<Seconds> batch;  // when it is there
+  for (const sim::Span& span : step.trace.spans()) {
+    if (span.rank != rank || span.id.iteration != iteration) continue;
+    const StepPhase phase = purpose_of(step.plan, span).phase;
+    if (span.kind == sim::SpanKind::kernel || span.kind == sim::SpanKind::collective) {
+      if (span.stream < role.streams.size()) device.push_back(&span);
+    } else if (span.kind != sim::SpanKind::host) {
+      continue;
+    } else if (span.stream >= role.streams.size()) {
+      issued[{span.id.task, span.id.part}] = span.end;
+    } else if (phase == StepPhase::checkpoint) {
+      held.push_back({span.start, span.end});
+    } else if (phase == StepPhase::input) {
+      batch = std::max(batch.value_or(0), span.end);
+    }
+  }
+  if (batch.has_value() && *batch > begin) held.push_back({begin, *batch});
+  std::ranges::stable_sort(device, {}, [](const sim::Span* span) { return span->start; });
+  std::vector<Seconds> free(role.streams.size(), begin);
+  for (const sim::Span* span : device) {
+    if (const auto call = issued.find({span->id.task, span->id.part}); call != issued.end()) {
+      // What is beside the computation is held up only if it starts when it is issued.
+      const bool computes = span->stream == hccl::role_stream::compute;
+      const Seconds from = std::max(free[span->stream], free[hccl::role_stream::compute]);
+      const Seconds to = std::min(call->second, span->start);
+      if (to > from && (computes || to == span->start)) held.push_back({from, to});
+    }
+    free[span->stream] = std::max(free[span->stream], span->end);
+  }
+  return held;
+}
+
+/// Of an iteration from that date on.
+StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iteration, Seconds begin, Seconds length,
                     const hccl::MessageStarts& messages) {
   std::vector<sim::Interval> kernels;
   std::vector<sim::Interval> between_stages;
@@ -59,15 +101,16 @@ StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iterati
   times.exposed.checks = take(collectives[StepPhase::check]);
   times.exposed.results = take(collectives[StepPhase::result]);
   times.exposed.operators = take(collectives[StepPhase::forward]) + take(collectives[StepPhase::backward]);
+  times.host = take(held_by_host(step, rank, iteration, begin));
   times.sum = std::max(length, time);
   times.idle = times.sum - time;
   return times;
 }
 
-/// From the end of the pipeline's iteration before, or from its start. A rank that runs ahead waits for the others.
-Seconds length_of_last(const hccl::TimedStep& step, Rank rank, Seconds start) {
+/// The end of the pipeline's iteration before the last, or its start. A rank that runs ahead waits for the others.
+Seconds begin_of_last(const hccl::TimedStep& step, Rank rank, Seconds start) {
   const std::size_t count = step.pipeline_ends.size();
-  return step.pipeline_ends.back()[rank] - (count > 1 ? step.pipeline_ends[count - 2][rank] : start);
+  return count > 1 ? step.pipeline_ends[count - 2][rank] : start;
 }
 
 /// What a rank of a group of n sends at least: of an allreduce each byte twice but for its own share, of the others
@@ -129,6 +172,10 @@ Rank printed_rank(const hccl::TrainingOptions& training, std::uint32_t stage) {
   return stage * training.stage_ranks() + training.rank % training.stage_ranks();
 }
 
+std::string network_title(const models::Program& program) {
+  return program.title.substr(0, program.title.rfind(", stage "));
+}
+
 ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedStep& step) {
   const hccl::TrainingOptions& training = experiment.training;
   const bool staged = experiment.stages.has_value();
@@ -153,17 +200,17 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
     }
   }
   if (result.whole == result.parameters) result.shard = 1;
-  const hccl::PlanWalk ideal = walk(step.plan, training.iterations);
-  result.ideal = ideal.step;
+  const hccl::PlanWalk device = walk(step.plan, training.iterations);
+  result.ideal = ideal_walk(step.plan, experiment.costs, training).step;
   const auto last = static_cast<std::int32_t>(training.iterations) - 1;
   const hccl::MessageStarts messages(step.plan, step.trace);
   const Rank ranks_of_stage = training.stage_ranks();
   std::vector<Rank> ranks;
   for (std::uint32_t number = 0; number < shape.stages; ++number) {
     const Rank rank = ranks.emplace_back(printed_rank(training, number));
-    const Seconds length = length_of_last(step, rank, pipeline_start(training, rank));
-    const StageTimes times = times_of(step, rank, last, length, messages);
-    const Seconds ideal_bubble = ideal.step - ideal.computing[step.plan.role_of[rank]];
+    const Seconds begin = begin_of_last(step, rank, pipeline_start(training, rank));
+    const StageTimes times = times_of(step, rank, last, begin, step.pipeline_ends.back()[rank] - begin, messages);
+    const Seconds ideal_bubble = device.step - device.computing[step.plan.role_of[rank]];
     const Seconds bubble = std::clamp(ideal_bubble, 0.0, times.idle);
     StageFigures figures{.stage = number,
                          .first_rank = number * ranks_of_stage,
@@ -171,6 +218,7 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
                          .layers = {},
                          .step = times.sum,
                          .compute = times.compute,
+                         .host = times.host,
                          .bubble = bubble,
                          .wait = times.idle - bubble,
                          .exposed = times.exposed,

@@ -31,7 +31,7 @@ struct ExposedTimes {
 };
 
 /// The rank of a stage that has the place of the printed rank in it, in the last iteration: step = compute + bubble +
-/// wait + exposed.sum().
+/// host + wait + exposed.sum().
 struct StageFigures {
   std::uint32_t stage = 0;
   Rank first_rank = 0;
@@ -39,10 +39,12 @@ struct StageFigures {
   std::vector<std::uint32_t> layers;  ///< of each chunk; empty: the network is not cut
   Seconds step = 0;                   ///< from the end of the iteration before, of the last rank of the pipeline
   Seconds compute = 0;
-  Seconds bubble = 0;  ///< idle without communication, up to what would be if links took no time
-  Seconds wait = 0;    ///< idle without communication beyond that: others are late
+  // Idle without communication:
+  Seconds host = 0;    ///< its host has yet to bring the batch, to issue what comes next, or to write a checkpoint
+  Seconds bubble = 0;  ///< other than that, up to what would be if neither links nor hosts took time
+  Seconds wait = 0;    ///< beyond both: others are late
   ExposedTimes exposed;
-  Seconds ideal_bubble = 0;      ///< idle if links took no time
+  Seconds ideal_bubble = 0;      ///< idle if neither links nor hosts took time
   std::uint32_t live_cells = 0;  ///< most micro-batches, times chunks, that have run forward and not backward
   device::HbmAccount hbm;
 };
@@ -80,7 +82,7 @@ struct ParallelResult {
   std::uint32_t micro_batch = 0;
   std::vector<StageFigures> stages;
   std::vector<Traffic> traffic;
-  Seconds ideal = 0;                           ///< the step if links took no time, over as many iterations
+  Seconds ideal = 0;                           ///< the step if links took no time (ideal_walk)
   std::vector<hccl::LiveAtPeak> peak_tensors;  ///< of the rank that is printed
 
   /// The stage that computes most, and so leaves least to gain elsewhere; the first of several.
@@ -89,6 +91,9 @@ struct ParallelResult {
 
 /// The rank of a stage with the place of the printed rank.
 [[nodiscard]] Rank printed_rank(const hccl::TrainingOptions& training, std::uint32_t stage);
+
+/// What the network is called, without the stage that a program is of.
+[[nodiscard]] std::string network_title(const models::Program& program);
 
 /// Of a step whose trace has the printed_rank() of every stage.
 [[nodiscard]] ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedStep& step);

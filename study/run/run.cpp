@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
@@ -30,7 +31,12 @@ LinkReport links_of(sim::Cluster& cluster, const hccl::TimedStep& step, const hc
                         .share_of = {},
                         .faults = faults};
   ask_for_shares(question, step.plan);
-  return link_report(cluster, step.flows, step.orbits, question);
+  LinkReport report = link_report(cluster, step.flows, step.orbits, question);
+  report.host_copies_left_out = std::ranges::any_of(step.plan.roles, [](const hccl::Role& role) {
+    return std::ranges::any_of(role.tasks,
+                               [](const auto& task) { return std::holds_alternative<hccl::HostCopy>(task.work); });
+  });
+  return report;
 }
 
 RankPhases rank_phases(const hccl::StepView& view) {

@@ -63,7 +63,7 @@ TrainingClock::TrainingClock(Experiment& experiment, std::uint32_t iterations, c
   for (Rank rank = 0; rank < experiment.npus; ++rank) ends_.push_back(options.skew.start(rank));
   steps_.resize(ends_.size());
   if (all <= in_full) return;
-  if (!options.skew.none() || options.faults != nullptr) {
+  if (!options.skew.none() || options.faults != nullptr || options.checkpoints.has_value()) {
     experiment.notes.push_back(fmt::format(
         "the times above are of the first {} iterations; those of all {} are in the table of training steps",
         iterations_in_full, iterations));

@@ -40,8 +40,7 @@ std::vector<CostPoint> corners(const SplitProblem& problem, const SegmentCost& c
   return points;
 }
 
-/// What is known of the shortest step, without rest: that it is longer than `below`, and no longer than that of
-/// `found`.
+/// What is known of the shortest step: that it is longer than `below`, and no longer than that of `found`.
 struct Range {
   Seconds below = 0;
   Split found;
@@ -54,18 +53,19 @@ void narrow(const Range& range, const SplitProblem& problem, const SearchProgres
             const TryLimit& try_limit) {
   const double close =
       rounding * std::max(problem.size(), std::uint32_t{16});  // the error of a sum grows with its terms
-  const auto found = [&] { return range.found.step - problem.rest(); };
+  const Seconds& found = range.found.step;
   // Bounds are good: the shortest step is sought close to what none can beat, then further and further off.
   double off = 1e-5;
-  while (found() - range.below > close * found()) {
-    const Seconds middle = (range.below + found()) / 2;
+  while (found - range.below > close * found) {
+    const Seconds middle = (range.below + found) / 2;
     const Seconds limit = std::min(middle, range.below * (1 + off));
-    if (progress) progress(range.below + problem.rest(), range.found.step);
+    if (progress) progress(range.below, found);
     off = try_limit(limit) ? 1 : 8 * off;
   }
 }
 
-/// The best splits for each number of segments up to the most.
+/// The best splits for each number of segments up to the most, of a problem without rest: beside a long one, such as
+/// the wait for a batch, what the splits differ by would be lost in rounding.
 class BestSplits {
  public:
   BestSplits(const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments, Objective objective,
@@ -78,7 +78,7 @@ class BestSplits {
     for (std::uint32_t k = 1; k <= most_segments; ++k) {
       ranges_.push_back({std::max(soonest(rows[k].end.back()), any.below), ends_.split_of(rows, k)});
     }
-    try_limit(allowing_for_rounding(without_rest(any.found)), most_segments);
+    try_limit(allowing_for_rounding(any.found.step), most_segments);
   }
 
   /// With at most k segments.
@@ -91,14 +91,12 @@ class BestSplits {
       return with_time_to_spare(rows, fewest, never);
     }
     narrow(ranges_[k - 1], problem_, progress_, [&](Seconds limit) { return try_limit(limit, k); });
-    const Seconds limit = allowing_for_rounding(without_rest(ranges_[k - 1].found));
+    const Seconds limit = allowing_for_rounding(ranges_[k - 1].found.step);
     const Rows rows = ends_.rows_until_kept(k, limit);
     return with_time_to_spare(rows, static_cast<std::uint32_t>(rows.size()) - 1, limit);
   }
 
  private:
-  [[nodiscard]] Seconds without_rest(const Split& split) const { return split.step - problem_.rest(); }
-
   /// Less than any step whose communication ends then at the earliest: what follows the last gradient comes after it.
   [[nodiscard]] Seconds soonest(Seconds finish) const {
     return (finish + problem_.followers_from(problem_.size() - 1)) * (1 - rounding);
@@ -123,7 +121,7 @@ class BestSplits {
     range.below = soonest(range.found.finish);
     if (!cost_.parts.empty()) {
       const LowerBound bound = lower_bound(problem_, affine_minorants(corners(problem_, cost_)), Objective::step);
-      range.below = std::max(range.below, (bound.time - problem_.rest()) * (1 - rounding));
+      range.below = std::max(range.below, bound.time * (1 - rounding));
     }
     narrow(range, problem_, progress_, [&](Seconds limit) {
       std::optional<Split> split = ends_.any_number(limit);
@@ -162,6 +160,12 @@ class BestSplits {
   std::vector<Range> ranges_;  // for the step
 };
 
+/// Bounds and steps of a problem without rest as those of the one with it.
+SearchProgress with_rest(const SearchProgress& progress, Seconds rest) {
+  if (!progress) return {};
+  return [&progress, rest](Seconds bound, Seconds best) { progress(bound + rest, best + rest); };
+}
+
 }  // namespace
 
 Split best_split(const SplitProblem& problem, const SegmentCost& cost) {
@@ -170,12 +174,18 @@ Split best_split(const SplitProblem& problem, const SegmentCost& cost) {
 
 Split best_split(const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments, Objective objective,
                  const SearchProgress& progress) {
-  return BestSplits(problem, cost, most_segments, objective, progress).best(most_segments);
+  const SplitProblem bare = problem.without_rest();
+  const SearchProgress progress_with_rest = with_rest(progress, problem.rest());
+  Split split = BestSplits(bare, cost, most_segments, objective, progress_with_rest).best(most_segments);
+  split.step += problem.rest();
+  return split;
 }
 
 std::vector<Split> best_splits(const SplitProblem& problem, const SegmentCost& cost, std::uint32_t most_segments,
                                Objective objective, const SearchProgress& progress) {
-  BestSplits search(problem, cost, most_segments, objective, progress);
+  const SplitProblem bare = problem.without_rest();
+  const SearchProgress progress_with_rest = with_rest(progress, problem.rest());
+  BestSplits search(bare, cost, most_segments, objective, progress_with_rest);
   std::vector<Split> splits(most_segments);
   for (std::uint32_t k = most_segments; k > 0; --k) {
     splits[k - 1] = search.best(k);
@@ -185,6 +195,7 @@ std::vector<Split> best_splits(const SplitProblem& problem, const SegmentCost& c
       --k;
     }
   }
+  for (Split& split : splits) split.step += problem.rest();
   return splits;
 }
 

@@ -47,6 +47,12 @@ SplitProblem SplitProblem::with_ready(std::span<const Seconds> ready) const {
   return problem;
 }
 
+SplitProblem SplitProblem::without_rest() const {
+  SplitProblem problem = *this;
+  problem.rest_ = 0;
+  return problem;
+}
+
 namespace {
 
 std::size_t index_of_part(const std::vector<CostPart>& parts, Bytes bytes) {

@@ -49,6 +49,8 @@ class SplitProblem {
 
   /// The same with other dates.
   [[nodiscard]] SplitProblem with_ready(std::span<const Seconds> ready) const;
+  /// The same with nothing that follows everything.
+  [[nodiscard]] SplitProblem without_rest() const;
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(ready_.size()); }
   /// When the first `count` gradients are ready, count ≥ 1.

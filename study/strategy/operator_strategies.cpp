@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -148,6 +149,36 @@ std::string key_of(const models::Graph& network, const models::Operator& op) {
   return op.parameters.empty() ? fmt::format("{}_{}", models::name_of(op.kind), op.name) : node_name(network, op);
 }
 
+/// Cuts of a tensor of so many axes without those of axes that only our strategies see and that are not cut: blocks,
+/// and positions beside sequences. With them if the rest could not be told.
+hccl::Cuts seen(const hccl::Cuts& cuts, std::size_t axes, bool of_parameter) {
+  hccl::Cuts fewer = cuts;
+  for (std::size_t axis = of_parameter ? 0 : 1; fewer.size() > axes && axis + 1 < fewer.size();) {
+    if (fewer[axis] == 1) {
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(axis));
+    } else {
+      ++axis;
+    }
+  }
+  return fewer.size() == axes ? fewer : cuts;
+}
+
+/// Cuts of the inputs and parameters of an operator as the network has them.
+std::vector<hccl::Cuts> seen_inputs(const models::Graph& network, const models::Operator& op, std::string_view key,
+                                    std::vector<hccl::Cuts> inputs) {
+  const std::size_t before = takes_parameters_first(key) ? op.parameters.size() : 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool of_parameter = i < before || i >= before + op.inputs.size();
+    std::size_t number = i;  // among the parameters, or the inputs
+    if (i >= before) number -= of_parameter ? op.inputs.size() : before;
+    if (of_parameter && number >= op.parameters.size()) continue;  // moving statistics
+    const std::size_t axes = of_parameter ? network.parameters[op.parameters[number]].shape.size()
+                                          : network.tensor(op.inputs[number]).shape.rank();
+    inputs[i] = seen(inputs[i], axes, of_parameter);
+  }
+  return inputs;
+}
+
 /// The bias of a product is added to what the product makes: its rows, or images, and the features of the weight.
 NodeStrategy bias_strategy(const models::Graph& network, const models::Operator& op, const NodeStrategy& product) {
   NodeStrategy bias{.name = bias_name(network, op), .stage = product.stage, .inputs = {product.inputs[0]}};
@@ -218,8 +249,9 @@ std::vector<NodeStrategy> node_strategies(const models::Graph& network, const hc
       bad_input("unsupported", "{}: a strategy with device axes of its own has no form in a file of strategies",
                 op.name);
     }
-    NodeStrategy node{.name = key_of(network, op), .stage = stages[id], .inputs = strategy.inputs};
-    node.output = strategy.output.value_or(hccl::Cuts{});
+    NodeStrategy node{.name = key_of(network, op), .stage = stages[id], .inputs = {}};
+    node.inputs = seen_inputs(network, op, node.name, strategy.inputs);
+    if (strategy.output.has_value()) node.output = seen(*strategy.output, op.shape().rank(), false);
     node.gathers_again = strategy.gathers_again;
     if (has_bias(op)) {
       node.inputs.resize(2);
@@ -233,8 +265,10 @@ std::vector<NodeStrategy> node_strategies(const models::Graph& network, const hc
 bool cuts_operators(const std::string& path) {
   std::set<std::uint32_t> of_samples;
   for (const NodeStrategy& node : read_strategies(path).nodes) {
+    // MindSpore's primitives begin with a capital, our operators without parameters do not.
+    const bool has_parameters = !node.name.empty() && std::isupper(static_cast<unsigned char>(node.name.front())) != 0;
     for (std::size_t input = 0; input < node.inputs.size(); ++input) {
-      const bool of_parameter = takes_parameters_first(node.name) == (input == 0);
+      const bool of_parameter = has_parameters && takes_parameters_first(node.name) == (input == 0);
       for (std::size_t axis = 0; axis < node.inputs[input].size(); ++axis) {
         if (node.inputs[input][axis] == 1) continue;
         if (axis > 0 || of_parameter) return true;

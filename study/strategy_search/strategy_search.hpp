@@ -9,13 +9,12 @@
 
 #include "base/units.hpp"
 #include "hccl/search/options.hpp"
-#include "hccl/search/search_cost.hpp"
 #include "study/run/spec.hpp"
 #include "study/search/split_search.hpp"
 
-/// How the operators of a run's network are to be cut: a search (hccl/search/) finds strategies by its own cost model,
-/// and the simulation says what they are worth, beside data parallelism and the usual ways to cut a transformer.
-/// MindSpore itself never knows: its cost models count bytes.
+/// How the operators of a run's network are to be cut: a search (hccl/search/) finds strategies by a cost model of its
+/// own, and the simulation says what they are worth, beside data parallelism and the usual ways to cut a transformer.
+/// The cost models count bytes, not seconds: what they find need not be the fastest.
 namespace hcclsim::study {
 
 enum class StrategySearchMode : std::uint8_t {
@@ -26,26 +25,38 @@ enum class StrategySearchMode : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view name_of(StrategySearchMode mode);
-/// Throws Error(bad_input, "option").
-[[nodiscard]] StrategySearchMode parse_strategy_search_mode(std::string_view name);
+/// None if no mode has this name.
+[[nodiscard]] std::optional<StrategySearchMode> strategy_search_mode(std::string_view name);
 
 struct StrategySearchSpec {
-  /// Its strategy file has the operators that propagation begins at.
-  RunSpec run{};
+  RunSpec run{};  ///< without strategies; without a number of samples it has samples_per_npu for each NPU
   StrategySearchMode mode = StrategySearchMode::recursive_programming;
   hccl::SearchOptions options{};  ///< but for the devices
-  bool memory_given = false;      ///< else the memory is that of the platform's NPU
+  std::string given{};            ///< file of strategies that propagation begins at; empty: none
   bool simulates = true;          ///< what was found, and what it is compared with
-  std::string save{};             ///< file of strategies; empty: none
+  std::string save{};             ///< file of the strategies that were found; empty: none
 };
 
 /// A step with strategies of one kind.
 struct StrategyTrial {
   std::string name;  ///< "dynamic_programming", "data parallel", "model parallel 4"
   Seconds step = 0;
-  Bytes hbm_peak = 0;
-  bool fits = true;       ///< into the HBM
+  Bytes hbm_peak = 0;     ///< of the NPU that needs most
+  bool fits = true;       ///< into its HBM
   std::string refused{};  ///< why it could not be simulated; empty: it was
+};
+
+/// What a search gives, before anything is simulated.
+struct FoundStrategies {
+  double cost = 0;                ///< by the search's own model
+  double dynamic_cost = 0;        ///< by that of dynamic programming, by which all modes can be compared
+  std::optional<double> bound{};  ///< of exact: nothing costs less
+  // Of recursive programming: MindSpore's operators
+  std::optional<std::uint32_t> kept{};
+  std::optional<std::uint32_t> eliminated{};
+  std::uint64_t candidates = 0;                                   ///< that were compared, or sums of costs
+  std::vector<std::pair<std::string, std::string>> strategies{};  ///< operator and cuts, in forward order
+  std::vector<std::string> notes{};
 };
 
 struct StrategySearchResult {
@@ -56,18 +67,9 @@ struct StrategySearchResult {
   Rank npus = 0;
   std::uint32_t stages = 1;
   Rank devices = 1;           ///< of a stage
-  std::uint64_t samples = 0;  ///< of a micro-batch, over all devices
-  double cost = 0;            ///< of the search's own model
-  /// The same strategies by the model of dynamic programming, by which all modes can be compared.
-  double dynamic_cost = 0;
-  std::optional<double> bound{};  ///< of exact: nothing costs less
-  // Of recursive programming: operators of MindSpore.
-  std::optional<std::uint32_t> kept{};
-  std::optional<std::uint32_t> eliminated{};
-  std::uint64_t candidates = 0;                                 ///< that were compared, or sums of costs
-  std::vector<std::pair<std::string, std::string>> strategies;  ///< operator and cuts, in forward order
-  std::vector<StrategyTrial> compared;                          ///< what was found first
-  std::vector<std::string> notes;
+  std::uint32_t samples = 0;  ///< of a micro-batch, over all devices
+  FoundStrategies found;
+  std::vector<StrategyTrial> compared;  ///< what was found first; empty: nothing was simulated
 };
 
 /// Searches in a child of this process, and simulates in others. `stage` is told what is being done. Throws

@@ -155,7 +155,7 @@ class FusionTuner {
     const FusionRule alone{.mode = FusionMode::none};
     spec.parallel.fusion = FusionRules{alone, alone, alone};
     Experiment experiment(spec, cluster_);
-    const Seconds least = walk(experiment.plan(), experiment.training.iterations).step;
+    const Seconds least = ideal_walk(experiment.plan(), experiment.costs, experiment.training).step;
     if (std::ranges::min(trials_, {}, &FusionTrial::step).step < least) return std::nullopt;
     return least;
   }

@@ -11,6 +11,8 @@ TEST(Units, ParsesBandwidthsInBytesAndBits) {
   EXPECT_DOUBLE_EQ(parse_bandwidth("25GBps"), 25e9);
   EXPECT_DOUBLE_EQ(parse_bandwidth("200Gbps"), 25e9);
   EXPECT_DOUBLE_EQ(parse_bandwidth("1KiBps"), 1024.0);
+  EXPECT_DOUBLE_EQ(parse_bandwidth("0.00001EBps"), 1e13);
+  EXPECT_DOUBLE_EQ(parse_bandwidth("0.5Pibps"), 0x1p46);
 }
 
 TEST(Units, ParsesDurationsAndSizes) {

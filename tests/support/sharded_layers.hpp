@@ -12,18 +12,18 @@
 /// A network of two layers whose operators pairs of devices share, cut by hand.
 namespace hcclsim::test {
 
-/// What a device computes: 4 rows of 8 features; of each layer its 6 of 12 inner features, and the sum over its pair; a
-/// whole head of 3 classes. Devices 2i and 2i + 1 are pair i, pairs have rows of their own. Parameters: up and down of
-/// each layer with 48 numbers each, head with 24.
+/// What a device computes: 8 rows of 8 features; of each layer its 6 of 12 inner features, the sum over its pair, and
+/// what the layer began with added; a whole head of 3 classes. Devices 2i and 2i + 1 are pair i, pairs have rows of
+/// their own. Parameters: up and down of each layer with 48 numbers each, head with 24.
 inline hccl::ShardedGraph paired_layers(Rank devices) {
-  models::GraphBuilder builder("two layers", {4, 8});
+  models::GraphBuilder builder("two layers", {8, 8});
   models::Value x = models::GraphBuilder::input();
   for (const char* const layer : {"first", "second"}) {
     builder.begin_layer();
     const std::string name = layer;
     const models::Value inner = builder.relu(name + ".relu", builder.linear(name + ".up", x, 6, false));
     const models::Value part = builder.linear(name + ".down", inner, 8, false);
-    x = builder.all_reduce(name + ".sum", part, {.family = 0, .ranks = 2});
+    x = builder.add(name + ".add", builder.all_reduce(name + ".sum", part, {.family = 0, .ranks = 2}), x);
   }
   builder.end_layers();
   const models::Value logits = builder.linear("head", x, 3, false);

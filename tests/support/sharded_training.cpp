@@ -4,6 +4,7 @@
 
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/staging.hpp"
+#include "hccl/parallel/experts/expert_parallel.hpp"
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 #include "hccl/parallel/recompute.hpp"
@@ -32,10 +33,11 @@ std::shared_ptr<const hccl::Schedule> ring_or_pairs(const hccl::Communicator& /*
 }
 
 std::vector<hccl::ShardedGraph> stages_of(const ShardedTraining& training, const models::Graph& network) {
-  const hccl::ShardedGraph sharded =
+  hccl::ShardedGraph sharded =
       training.devices == 1 && training.strategies.empty()
           ? hccl::replicated(network, 1)
           : hccl::shard_graph(network, training.strategies, training.devices, training.sharding);
+  if (training.experts > 1) sharded = hccl::share_experts(std::move(sharded), {.ranks = training.experts});
   const std::uint32_t count = training.shape.stages;
   std::vector<std::uint32_t> parts;
   if (count > 1) parts = hccl::even_parts(sharded.graph.layers, count, training.shape.chunks);

@@ -15,10 +15,11 @@
 namespace hcclsim::test {
 
 struct ShardedTraining {
-  models::Graph network;  ///< with the samples of a micro-batch, of all devices of a stage
-  Rank devices = 1;       ///< of each stage
+  models::Graph network{};  ///< with the samples of a micro-batch, of all devices of a stage
+  Rank devices = 1;         ///< of each stage
   hccl::StrategyMap strategies{};
   hccl::ShardOptions sharding{};
+  Rank experts = 1;  ///< devices that share experts
   hccl::PipelineShape shape{};
   std::string optimizer_parallel = "off";
   std::string recompute = "none";

@@ -185,9 +185,9 @@ Option& Option::not_in_files() {
 }
 
 Option& Option::refuse(const std::string& reason) {
-  // With its name: CLI11 gives none to an option that --help does not show.
+  // With its name, and of a kind that CLI11 passes on as it is: it has no name for an option that --help does not show.
   const auto complain = [name = "--" + key(), reason](const std::string& /*given*/) -> std::string {
-    throw CLI::ValidationError(name, reason);
+    throw CLI::ParseError(name + ": " + reason, CLI::ExitCodes::ValidationError);
   };
   option_->transform(CLI::Validator(complain, ""));  // before what looks at its value
   return group("").not_in_files();

@@ -180,6 +180,7 @@ Seconds positive_duration(const std::string& text) {
 BytesPerSecond positive_bandwidth(const std::string& text) {
   const BytesPerSecond speed = parse_bandwidth(text);
   if (!(speed > 0)) bad_input("option", "'{}' is no bandwidth above 0; give one such as 1GBps", text);
+  if (speed < 1) bad_input("option", "'{}' is less than a byte per second; give a bandwidth such as 1GBps", text);
   return speed;
 }
 

@@ -28,11 +28,14 @@ std::vector<float> use_of_experts(const Routing& routing, std::span<const float>
 /// Calls visit(row, expert, place) for every row that an expert has a place for, expert by expert.
 template <typename Visit>
 void for_each_place(const ExpertRows& form, std::span<const float> gates, const Visit& visit) {
-  for (std::size_t expert = 0; expert < form.experts; ++expert) {
+  const std::size_t rows = form.rows / form.groups;
+  const std::size_t places = form.capacity / form.groups;
+  for (std::size_t part = 0; part < form.experts * form.groups; ++part) {
+    const std::size_t expert = part / form.groups;
+    const std::size_t first = part % form.groups * rows;
     std::size_t taken = 0;
-    for (std::size_t row = 0; row < form.rows && taken < form.capacity; ++row) {
-      if (gates[row * form.experts + expert] == 0) continue;
-      visit(row, expert, expert * form.capacity + taken++);
+    for (std::size_t row = first; row < first + rows && taken < places; ++row) {
+      if (gates[row * form.experts + expert] != 0) visit(row, expert, part * places + taken++);
     }
   }
 }

@@ -32,6 +32,7 @@ struct ExpertRows {
   std::size_t features = 0;
   std::size_t experts = 0;
   std::size_t capacity = 0;
+  std::size_t groups = 1;  ///< of rows, such as sequences: each has a part of the places of every expert
 };
 
 /// Places that nobody takes are 0.

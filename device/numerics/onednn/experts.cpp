@@ -92,7 +92,8 @@ class Dispatch : public Layer {
     form_ = {.rows = planner.input_shape().batch(),
              .features = op.shape().size(2),
              .experts = op.shape().size(0),
-             .capacity = op.shape().size(1)};
+             .capacity = op.shape().size(1),
+             .groups = planner.input_shape().batch() / op.sequence};
     in_sizes_ = planner.layout(planner.input()).dims();
     gates_ = kept_input(planner, 1);
     const PlainTensor out = new_plain_tensor(planner, matrix_layout(op.shape(), dnnl::memory::data_type::f32).dims());
@@ -126,7 +127,8 @@ class Combine : public Layer {
     form_ = {.rows = planner.op().shape().batch(),
              .features = rows.size(2),
              .experts = rows.size(0),
-             .capacity = rows.size(1)};
+             .capacity = rows.size(1),
+             .groups = planner.op().shape().batch() / planner.op().sequence};
     rows_ = kept_input(planner, 0);
     gates_ = kept_input(planner, 1);
     const PlainTensor out =

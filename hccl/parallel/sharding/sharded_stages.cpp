@@ -1,6 +1,8 @@
 #include "hccl/parallel/sharding/sharded_stages.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
@@ -19,6 +21,16 @@ std::uint32_t original_of(std::uint32_t number, std::uint32_t before) {
   return before == models::no_original ? number : before;
 }
 
+/// The layout of what a stage receives, which has the name of its maker ("h.3.add_2.from_stage_0"); none where the
+/// maker has several outputs.
+std::optional<TensorLayout> layout_of_received(const ShardedGraph& network, std::string_view name,
+                                               const std::vector<std::uint32_t>& first_value) {
+  const std::string_view maker = name.substr(0, name.rfind(".from_stage_"));
+  const auto found = std::ranges::find(network.graph.operators, maker, &models::Operator::name);
+  if (found == network.graph.operators.end() || found->outputs.size() != 1) return std::nullopt;
+  return network.values[first_value[static_cast<std::size_t>(found - network.graph.operators.begin())]];
+}
+
 /// The stage of a network with what is known of its parameters. `graph` names operators and parameters of the network.
 ShardedGraph stage_of(const ShardedGraph& network, models::Graph graph) {
   ShardedGraph stage = replicated(std::move(graph), network.devices);
@@ -33,7 +45,8 @@ ShardedGraph stage_of(const ShardedGraph& network, models::Graph graph) {
   for (models::Operator& op : stage.graph.operators) {
     const bool own = op.original != models::no_original;
     for (std::uint32_t output = 0; output < op.outputs.size() && !network.values.empty(); ++output) {
-      stage.values.push_back(own ? network.values[first_value[op.original] + output] : std::nullopt);
+      stage.values.push_back(own ? network.values[first_value[op.original] + output]
+                                 : layout_of_received(network, op.name, first_value));
     }
     if (own) op.original = original_of(op.original, network.graph.operators[op.original].original);
   }

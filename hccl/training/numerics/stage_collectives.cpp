@@ -18,24 +18,44 @@ bool is_of_program(const PlanTask& task) {
          (phase == StepPhase::forward || phase == StepPhase::backward);
 }
 
-/// Elements of a block, from what a rank sends and gets.
-std::uint64_t block_elements(const Operation& operation, const device::Exchange& exchange) {
-  if (operation.collective == Collective::reduce_scatter) return exchange.received;
-  return operation.collective == Collective::alltoall ? exchange.sent / operation.ranks : exchange.sent;
+/// What a rank of a send_recv sends.
+std::uint64_t sent_by(const Operation& operation, Rank rank) {
+  return operation.size(Buffer::input, rank) / size_of(operation.type);
 }
 
-/// Whether buffers of these sizes are those of the operation; the first and the last rank of a group may need less.
+/// What goes between neighbours, with the sizes of an exchange. The ranks at both ends of a row together send what one
+/// within it does; around a ring, where an attention sends, all send the same.
+BlockCounts neighbour_counts(const Operation& timed, const device::Exchange& exchange, bool ring) {
+  const std::uint64_t all = sent_by(timed, 0) + (ring ? 0 : sent_by(timed, timed.ranks - 1));
+  std::vector<std::uint64_t> counts = timed.counts.counts();
+  for (std::uint64_t& count : counts) count = count * exchange.sent / all;
+  return BlockCounts::of_pairs(timed.ranks, std::move(counts));
+}
+
+/// The operation with the sizes of an exchange of `op`. Parts of an alltoall that differ from rank to rank are those of
+/// the timed network: real numbers go in equal ones.
+Operation sized(Operation operation, const device::Exchange& exchange, const models::Operator& op) {
+  if (operation.collective == Collective::send_recv) {
+    operation.counts = neighbour_counts(operation, exchange, op.kind == models::OperatorKind::attention);
+    return operation;
+  }
+  operation.counts = {};
+  operation.elements = operation.collective == Collective::reduce_scatter ? exchange.received : exchange.sent;
+  if (operation.collective == Collective::alltoall) operation.elements /= operation.ranks;
+  return operation;
+}
+
+/// Whether what ranks send and get is what an exchange has; at the ends of a row of neighbours it is less.
 bool fits(const Operation& operation, const device::Exchange& exchange) {
   const Bytes element = size_of(operation.type);
-  const auto size = [&](Buffer buffer, Rank owner) { return operation.size(buffer, owner) / element; };
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
   for (Rank rank = 0; rank < operation.ranks; ++rank) {
-    sent = std::max(sent, size(operation.in_place ? Buffer::output : Buffer::input, rank));
-    received = std::max(received, size(Buffer::output, rank));
+    sent = std::max(sent, operation.size(operation.in_place ? Buffer::output : Buffer::input, rank) / element);
+    received = std::max(received, operation.size(Buffer::output, rank) / element);
   }
-  if (operation.collective != Collective::send_recv) return exchange.sent == sent && exchange.received == received;
-  return exchange.sent >= sent && exchange.received >= received && 2 * sent >= exchange.sent;
+  if (operation.collective == Collective::send_recv) return sent <= exchange.sent && received <= exchange.received;
+  return sent == exchange.sent && received == exchange.received;
 }
 
 constexpr std::size_t half = 2;  // bytes of a number that is moved in two rounds
@@ -73,21 +93,22 @@ StageCollectives::StageCollectives(const Plan& plan, const Role& role, const dev
   const auto add = [&](const device::Exchange& exchange) {
     if (collectives_.contains(key_of(exchange))) return;
     const auto found = collective_of.find(key_of(exchange));
+    const models::Operator& op = computation.graph().operators[exchange.op];
     if (found == collective_of.end()) {
-      internal_error("{}: the Plan lacks a collective of it", computation.graph().operators[exchange.op].name);
+      if (op.kind == models::OperatorKind::all_gather && op.recompute) {
+        bad_input("numerics", "{}: activations that are kept in slices are timed, not computed with real numbers",
+                  op.name);
+      }
+      internal_error("{}: the Plan lacks a collective of it", op.name);
     }
     const PlannedCollective& timed = plan.collectives[found->second];
     Planned& collective = collectives_[key_of(exchange)];
-    collective.operation = timed.operation;
-    const bool same = fits(timed.operation, exchange);
-    if (!same) {
-      collective.operation.elements = block_elements(timed.operation, exchange);
-      const models::Operator& op = computation.graph().operators[exchange.op];
-      if (!fits(collective.operation, exchange)) internal_error("{}: it and its collective differ in size", op.name);
-      if (!make_schedule) {
-        bad_input("numerics", "{}: it is computed in another size than it is timed in, for which there is no schedule",
-                  op.name);
-      }
+    collective.operation = sized(timed.operation, exchange, op);
+    const bool same = collective.operation == timed.operation;
+    if (!fits(collective.operation, exchange)) internal_error("{}: it and its collective differ in size", op.name);
+    if (!same && !make_schedule) {
+      bad_input("numerics", "{}: it is computed in another size than it is timed in, for which there is no schedule",
+                op.name);
     }
     for (const StageGroup& group : groups_of_stage(plan, timed, role.stage)) {
       const std::shared_ptr<const Schedule> schedule =

@@ -199,7 +199,7 @@ TEST(RecursiveProgramming, CutsWideProductsOfFewRows) {
 TEST(RecursiveProgramming, RollsBackThePipeline) {
   const models::Graph graph = resnet50();
   const RecursiveProgrammingResult stages =
-      recursive_programming(graph, {.devices = 32, .stages = 4, .micro_batches = 4});
+      recursive_programming(graph, {.devices = 32, .stages = 4});
   const RecursiveProgrammingResult one = recursive_programming(graph, {.devices = 8});
   EXPECT_EQ(stages.cuts.halvings, 3U);
   for (std::size_t i = 0; i < graph.operators.size(); ++i) {
@@ -226,7 +226,6 @@ TEST(RecursiveProgramming, RefusesWhatItCannotHalve) {
   EXPECT_EQ(refused({.devices = 1025}), "the recursive search takes 1 to 1024 devices, got 1025");
   EXPECT_THAT(refused({.devices = 8, .stages = 3}), HasSubstr("got 3"));
   EXPECT_THAT(refused({.devices = 8, .stages = 16}), HasSubstr("got 16"));
-  EXPECT_THAT(refused({.devices = 8, .stages = 2, .micro_batches = 0}), HasSubstr("micro-batch"));
 }
 
 TEST(RecursiveProgramming, WarnsOfMemory) {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,6 +59,7 @@ struct Figures {
   Seconds step = 0;
   Seconds free = 0;
   Rank simulated = 0;
+  Seconds ideal = 0;
 };
 
 Figures simulate(const Setting& setting) {
@@ -69,7 +71,8 @@ Figures simulate(const Setting& setting) {
     const auto program = std::make_shared<models::Program>(setting.program);
     const TimedStep step = simulate_training(cluster, program, soc, costs, setting.options);
     const StepView view = StepView::of(step.plan, step.trace, 0);
-    return Figures{step.iteration_ends, view.iterations, step.step_times[0], view.free(), step.ranks_simulated};
+    return Figures{step.iteration_ends, view.iterations,      step.step_times[0],
+                   view.free(),         step.ranks_simulated, ideal_walk(step.plan, costs, setting.options).step};
   });
 }
 
@@ -172,6 +175,69 @@ TEST_P(HostWorkOn, ACheckpointIsWrittenBehindItsStep) {
   ASSERT_TRUE(figures.points[1].checkpoint.has_value());
   EXPECT_NEAR(figures.points[1].checkpoint->start / us, 70, 1e-9);
   EXPECT_NEAR(figures.points[1].checkpoint->length() / us, 50, 1e-9);
+  // An iteration ends with its checkpoint for whoever tells of it.
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(figures.points[i].iteration_end / us, expected[i], 1e-9) << i;
+  }
+  EXPECT_NEAR(figures.points[1].device_end() / us, 70, 1e-9);
+  EXPECT_NEAR(figures.points[2].data_aug_bound.value() / us, 0, 1e-9);
+  EXPECT_NEAR(figures.step / us, (240 - 35) / 3.0, 1e-9);
+}
+
+// One rank whose batches have no bytes uses no links: the walk of its Plan takes as long as the simulation.
+TEST(HostWork, IdealStepsHaveHostsToo) {
+  const auto expect_ideal = [](const Setting& setting, const std::string& what) {
+    const Figures figures = simulate(setting);
+    EXPECT_NEAR(figures.ideal, figures.step, 1e-9 * figures.step) << what;
+  };
+  for (const double batch : {5.0, 34.0, 36.0, 100.0}) {
+    for (const std::uint32_t prefetch : {0U, 1U, 2U, default_prefetch}) {
+      for (const std::uint32_t iterations : {1U, 2U, 3U, 7U, 40U}) {
+        Setting setting;
+        setting.options.iterations = iterations;
+        setting.read(batch * us, 0, prefetch);
+        expect_ideal(setting, fmt::format("{} us, {} ahead, {} iterations", batch, prefetch, iterations));
+      }
+    }
+  }
+  for (const double launch : {1.0, 12.0, 100.0}) {
+    Setting setting;
+    setting.options.host_launch = launch * us;
+    expect_ideal(setting, fmt::format("launches of {} us", launch));
+    setting.options.checkpoints = {.every = 2, .bandwidth = 40960 / (50 * us)};
+    expect_ideal(setting, "and checkpoints");
+    setting.read(60 * us, 0, 2);
+    expect_ideal(setting, "and batches");
+  }
+  for (std::uint32_t done = 0; done < 3; ++done) {
+    for (const std::uint32_t iterations : {1U, 4U, 11U}) {
+      Setting setting;
+      setting.options.iterations = iterations;
+      setting.options.checkpoints = {.every = 3, .bandwidth = 40960 / (50 * us), .steps_done = done};
+      expect_ideal(setting, fmt::format("{} steps done, {} iterations", done, iterations));
+    }
+  }
+}
+
+// With links the walk is a bound.
+TEST(HostWork, NoStepIsShorterThanItsIdeal) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 40; ++round) {
+    Setting setting;
+    setting.platform.npus_per_server = 2;
+    setting.platform.host_bandwidth = "10GBps";
+    setting.options.npus = 2;
+    setting.options.iterations = 1 + random() % 6;
+    if (random() % 2 == 0) setting.options.host_launch = (1 + random() % 30) * us;
+    if (random() % 2 == 0) setting.options.launch = LaunchMode::op;
+    if (random() % 2 == 0) {
+      setting.options.checkpoints = {.every = static_cast<std::uint32_t>(1 + random() % 3), .bandwidth = 1e9};
+    }
+    if (random() % 3 > 0) setting.read((1 + random() % 80) * us, (random() % 60) * 1000, random() % 4);
+    const Figures figures = simulate(setting);
+    EXPECT_GE(figures.step, figures.ideal * (1 - 1e-12)) << round;
+    EXPECT_GT(figures.ideal, step_us * us * (1 - 1e-12)) << round;
+  }
 }
 
 // The host issues forward, backward, the allreduce of one rank and the update.

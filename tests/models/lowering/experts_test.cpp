@@ -129,6 +129,10 @@ TEST(ExpertCapacity, GraphsThatCannotBe) {
                         b.dispatch("dispatch", x, b.route("route", logits, {}), 0);
                       })),
               HasSubstr("capacity of 1 to"));
+  EXPECT_THAT(refusal("model", build([](GraphBuilder& b, OperatorId x, OperatorId logits) {
+                        b.dispatch("dispatch", x, b.route("route", logits, {}), 3);
+                      })),
+              HasSubstr("2 sequences cannot share a capacity of 3 rows evenly"));
   EXPECT_THAT(refusal("model", build([](GraphBuilder& b, OperatorId x, OperatorId) { b.expert_linear("up", x, 8); })),
               HasSubstr("needs the rows of experts, got 16x32"));
   EXPECT_THAT(refusal("model", build([](GraphBuilder& b, OperatorId x, OperatorId logits) {

@@ -252,6 +252,24 @@ TEST(Concurrent, OrderOfJobsDoesNotMatter) {
   EXPECT_NEAR(one.jobs[1].together, two.jobs[0].together, 1e-12);
 }
 
+// Both end with their third step: what was under way then is no step of theirs.
+TEST(Concurrent, StepsAreThoseThatEndedWithTheLastJob) {
+  const RunSpec run = ring_of_8_mb();
+  const Outcome outcome = simulate_jobs({on_npus("a", {0, 2}, run), on_npus("b", {1, 3}, run)});
+  EXPECT_EQ(outcome.jobs[0].steps, 3U);
+  EXPECT_EQ(outcome.jobs[1].steps, 3U);
+}
+
+TEST(Concurrent, RefusesToRepeatStepsForHours) {
+  RunSpec late = ring_of_8_mb();
+  late.skew.start = 3600;
+  const std::string text = test::refusal("option", [&] {
+    static_cast<void>(simulate_jobs({on_npus("a", {0, 2}, ring_of_8_mb()), on_npus("b", {1, 3}, late)}));
+  });
+  EXPECT_THAT(text, testing::StartsWith("a would repeat its step of "));
+  EXPECT_THAT(text, testing::HasSubstr("until b, which starts at 3600 s, has done its own; up to 10000 times"));
+}
+
 // Three steps that end before the other job's first are no fair sample of it.
 TEST(Concurrent, SaysWhereItMeasuresTooFewSteps) {
   RunSpec run = ring_of_8_mb();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 #include <set>
+#include <vector>
 
 #include "base/error.hpp"
 #include "study/split/bound.hpp"
@@ -308,6 +309,35 @@ TEST(SplitOptimum, WhatIsNoProblemIsRefused) {
   EXPECT_THROW(static_cast<void>(affine_minorants({})), Error);
   EXPECT_THROW(static_cast<void>(interpolated(std::vector<CostPoint>{{1, 1}})), Error);
   EXPECT_THROW(static_cast<void>(interpolated(std::vector<CostPoint>{{1, 1}, {1, 2}})), Error);
+}
+
+// What follows everything, such as the wait for a batch, may take longer than all else by any factor.
+TEST(Optimum, ALongRestChangesNoSplit) {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 2000; ++round) {
+    const Instance instance = random_instance(random, 8);
+    std::vector<Seconds> ready;
+    std::vector<Bytes> bytes;
+    Followers followers;
+    for (std::uint32_t i = 0; i < instance.problem.size(); ++i) {
+      ready.push_back(instance.problem.ready(i + 1) * 1e-6);
+      bytes.push_back(instance.problem.bytes(i, i + 1));
+      followers.of_gradients.push_back((instance.problem.followers_from(i) - instance.problem.followers_from(i + 1)) *
+                                       1e-6);
+    }
+    const AffineCost cost{instance.cost.alpha * 1e-6, instance.cost.beta * 1e-6};
+    const SplitProblem bare(ready, bytes, followers);
+    for (const Seconds rest : {1.0, 1e3, 1e9}) {
+      followers.rest = rest;
+      const SplitProblem problem(ready, bytes, followers);
+      const std::vector<Split> splits = best_splits(problem, cost, problem.size(), Objective::step);
+      const std::vector<Split> expected = best_splits(bare, cost, problem.size(), Objective::step);
+      for (std::uint32_t k = 0; k < problem.size(); ++k) {
+        EXPECT_EQ(splits[k].cuts, expected[k].cuts) << round;
+        EXPECT_EQ(splits[k].step, expected[k].step + rest) << round;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -63,6 +63,15 @@ TEST_F(ExpertPlaces, Dispatch) {
   EXPECT_THAT(gradient, ElementsAre(1, 2, 3 + 9, 4 + 10, 5, 6, 0, 0));
 }
 
+TEST_F(ExpertPlaces, OfSequences) {
+  // Of two sequences each has one place of every expert: row 1 is dropped by expert 0.
+  form_.groups = 2;
+  const std::vector<float> in{1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<float> out(12, -1);
+  dispatch_rows(form_, in, gates_, out);
+  EXPECT_THAT(out, ElementsAre(1, 2, 7, 8, 0, 0, 5, 6, 3, 4, 0, 0));
+}
+
 TEST_F(ExpertPlaces, Combine) {
   const std::vector<float> in{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   std::vector<float> out(8, -1);

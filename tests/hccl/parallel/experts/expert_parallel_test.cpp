@@ -143,7 +143,7 @@ TEST(ExpertParallel, LoadOfDroplessExperts) {
   const models::Graph whole = models::make_model({.name = "tinymoe", .batch = 4, .dropless = true});
   const ExpertParallel options{.ranks = 4, .load = {.skew = 1, .seed = 5}};
   const ShardedGraph network = share_experts(shard_graph(whole, {}, 4), options);
-  const std::vector<std::uint64_t> load = expert_load(options.load, 0, 8, 4 * 16 * 2);
+  const std::vector<std::uint64_t> load = expert_load(options.load, 0, 8, 16 * 2);
   std::vector<std::uint64_t> of_devices(4, 0);
   for (std::size_t e = 0; e < 8; ++e) of_devices[e / 2] += load[e];
   const std::vector<models::Kernel> found = all_to_alls(lowered(network));

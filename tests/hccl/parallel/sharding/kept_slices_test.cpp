@@ -63,6 +63,18 @@ TEST(KeptSlices, LayersStartFromHalves) {
   EXPECT_LT(at_loss(parts), at_loss(whole));
 }
 
+// What a stage receives is kept in slices like what it makes.
+TEST(KeptSlices, OfEveryStage) {
+  const ShardedGraph sharded = recomputed_layers(false);
+  const std::vector<std::uint32_t> parts{1, 1};
+  for (ShardedGraph& stage : sharded_stages(sharded, parts, 2)) {
+    ASSERT_EQ(stage.values.size(), stage.graph.first_values().back());
+    const std::size_t operators = stage.graph.operators.size();
+    slice_kept_activations(stage);
+    EXPECT_EQ(stage.graph.operators.size(), operators + 2) << stage.graph.title;
+  }
+}
+
 // Rows that the devices share anyway are not shared once more.
 TEST(KeptSlices, PartsStayAsTheyAre) {
   ShardedGraph sharded = recomputed_layers(true);

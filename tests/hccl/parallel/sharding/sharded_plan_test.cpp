@@ -117,9 +117,9 @@ std::vector<std::string> meetings(const Plan& plan, std::uint32_t role, StepPhas
 TEST(ShardedPlan, GradientsAreSummedOverTheirMirrors) {
   const Plan plan = sharded_plan({});
   EXPECT_THAT(meetings(plan, 0, StepPhase::forward),
-              ElementsAre("first.sum:forward: 32 among 0-1 2-3", "second.sum:forward: 32 among 0-1 2-3"));
+              ElementsAre("first.sum:forward: 64 among 0-1 2-3", "second.sum:forward: 64 among 0-1 2-3"));
   EXPECT_THAT(meetings(plan, 0, StepPhase::backward),
-              ElementsAre("second.sum:gradient: 32 among 0-1 2-3", "first.sum:gradient: 32 among 0-1 2-3"));
+              ElementsAre("second.sum:gradient: 64 among 0-1 2-3", "first.sum:gradient: 64 among 0-1 2-3"));
   EXPECT_THAT(meetings(plan, 0, StepPhase::reduction),
               ElementsAre("allreduce1: 24 among 0-1-2-3", "allreduce2: 192 among 0-2 1-3"));
 }
@@ -150,7 +150,7 @@ TEST(ShardedPlan, StagesHaveTheirOwnGroups) {
   EXPECT_THAT(meetings(plan, 1, StepPhase::reduction),
               ElementsAre("allreduce1: 24 among 4-5-6-7", "allreduce2: 96 among 4-6 5-7"));
   EXPECT_THAT(meetings(plan, 1, StepPhase::forward),
-              ElementsAre("second.sum:forward: 32 among 4-5 6-7", "second.sum:forward: 32 among 4-5 6-7"));
+              ElementsAre("second.sum:forward: 64 among 4-5 6-7", "second.sum:forward: 64 among 4-5 6-7"));
   std::vector<std::int64_t> offsets;
   for (const PlanTask& task : plan.roles[0].tasks) {
     if (const auto* send = std::get_if<SendTask>(&task.work)) offsets.push_back(send->offset);
@@ -196,10 +196,10 @@ TEST(ShardedPlan, TheThresholdIsOfTheWholeParameter) {
 // D9.16: recomputed layers repeat their collectives, or keep their outputs.
 TEST(ShardedPlan, RecomputedLayersRepeatTheirCollectives) {
   EXPECT_THAT(meetings(sharded_plan({.recompute = "full"}), 0, StepPhase::backward),
-              ElementsAre("second.sum:forward: 32 among 0-1 2-3", "second.sum:gradient: 32 among 0-1 2-3",
-                          "first.sum:forward: 32 among 0-1 2-3", "first.sum:gradient: 32 among 0-1 2-3"));
+              ElementsAre("second.sum:forward: 64 among 0-1 2-3", "second.sum:gradient: 64 among 0-1 2-3",
+                          "first.sum:forward: 64 among 0-1 2-3", "first.sum:gradient: 64 among 0-1 2-3"));
   EXPECT_THAT(meetings(sharded_plan({.recompute = "full", .repeat_collectives = false}), 0, StepPhase::backward),
-              ElementsAre("second.sum:gradient: 32 among 0-1 2-3", "first.sum:gradient: 32 among 0-1 2-3"));
+              ElementsAre("second.sum:gradient: 64 among 0-1 2-3", "first.sum:gradient: 64 among 0-1 2-3"));
 }
 
 /// As rank 0 sees the first step, on links of 1 us and 10 GB/s without task costs.
@@ -218,34 +218,34 @@ StepView simulated(const ShardedSetup& setup) {
   });
 }
 
-// Forward: up, down, sum; up, down, sum; head, loss. Backward: two kernels of the head, sum, two of down, two of up,
-// sum, two of down, one of up: its input needs no gradient. Nothing is computed beside a sum.
-constexpr double sum_of_rows = 2 * (1 + 4 * 8 * 4 / 2 / 1e4);  // 128 bytes in two rounds of halves, us
+// Forward: up, down, sum, add; up, down, sum, add; head, loss. Backward: two kernels of the head, sum, two of down, two
+// of up, sum, two of down, one of up: its input needs no gradient. Nothing is computed beside a sum.
+constexpr double sum_of_rows = 2 * (1 + 8 * 8 * 4 / 2 / 1e4);  // 256 bytes in two rounds of halves, us
 
 TEST(ShardedPlan, SumsOfTwoNpusAreOnTheCriticalPath) {
   const StepView view = simulated({.devices = 2});
-  EXPECT_NEAR(view.fp_end / us, 6 * 10 + 2 * sum_of_rows, 1e-9);
-  EXPECT_NEAR(view.bp_end / us, 15 * 10 + 4 * sum_of_rows, 1e-9);
+  EXPECT_NEAR(view.fp_end / us, 8 * 10 + 2 * sum_of_rows, 1e-9);
+  EXPECT_NEAR(view.bp_end / us, 17 * 10 + 4 * sum_of_rows, 1e-9);
   // The head is summed over both NPUs beside the backward pass, and nothing else is to be reduced.
-  EXPECT_NEAR(view.iteration_end / us, 15 * 10 + 4 * sum_of_rows, 1e-9);
+  EXPECT_NEAR(view.iteration_end / us, 17 * 10 + 4 * sum_of_rows, 1e-9);
   EXPECT_NEAR(view.exposed / us, 4 * sum_of_rows, 1e-9);
 }
 
 TEST(ShardedPlan, GradientsOfFourNpusFollowTheBackwardPass) {
   const StepView view = simulated({.devices = 4});
-  EXPECT_NEAR(view.bp_end / us, 15 * 10 + 4 * sum_of_rows, 1e-9);
+  EXPECT_NEAR(view.bp_end / us, 17 * 10 + 4 * sum_of_rows, 1e-9);
   // 192 numbers of all layers over two ranks, complete with the last kernel; the head is long over.
   const double last = 2 * (1 + 192 * 4 / 2 / 1e4);
-  EXPECT_NEAR(view.iteration_end / us, 15 * 10 + 4 * sum_of_rows + last, 1e-9);
+  EXPECT_NEAR(view.iteration_end / us, 17 * 10 + 4 * sum_of_rows + last, 1e-9);
 }
 
 TEST(ShardedPlan, RecomputingRepeatsKernelsAndSums) {
   // up and down of both layers once more, and their sums.
   const StepView view = simulated({.devices = 2, .recompute = "full"});
-  EXPECT_NEAR(view.computing / us, 15 * 10 + 4 * 10, 1e-9);
+  EXPECT_NEAR(view.computing / us, 17 * 10 + 4 * 10, 1e-9);
   // A repeated sum is beside what repeats nothing: the kernels of its gradient wait for the sum of the gradient, behind
   // it in the stream. The head's gradient is summed beside kernels.
-  EXPECT_NEAR(view.bp_end / us, 19 * 10 + 6 * sum_of_rows, 1e-9);
+  EXPECT_NEAR(view.bp_end / us, 21 * 10 + 6 * sum_of_rows, 1e-9);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ test::Trained trained_twice(const test::ShardedTraining& training) {
 
 void expect_random_strategies_train(const models::Graph& network, const std::string& data, std::uint32_t seed) {
   std::mt19937 random(seed);
-  test::ShardedTraining training{.network = network};
+  test::ShardedTraining training;
+  training.network = network;
   training.options.data = data;
   training.options.learning_rate = device::LearningRate(0.05);
   const test::Trained expected = trained_twice(training);

@@ -1,0 +1,116 @@
+#include "cli/options/strategy_search_options.hpp"
+
+#include <array>
+#include <limits>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "cli/options/parse/command.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+constexpr std::array of_strategies{"--given",
+                                   "--save",
+                                   "--simulate",
+                                   "--fully-use-devices",
+                                   "--elementwise-op-strategy-follow",
+                                   "--tensor-slice-align-size",
+                                   "--algo-approxi-epsilon",
+                                   "--device-memory",
+                                   "--costmodel-alpha",
+                                   "--costmodel-beta",
+                                   "--costmodel-gamma",
+                                   "--rp-matmul-mem-coef",
+                                   "--search-alltoall"};
+constexpr std::array of_plans{"--database", "--jobs", "--prune", "--shown"};
+constexpr double largest = std::numeric_limits<double>::max();
+
+void add_cost_model_options(Command& command, hccl::SearchOptions& options) {
+  command
+      .add("--fully-use-devices", on_off_or_python(options.fully_use_devices),
+           "Strategies use all devices or one; off: any number that divides theirs")
+      .with_default();
+  command
+      .add("--elementwise-op-strategy-follow", on_off_or_python(options.elementwise_op_strategy_follow),
+           "Element-wise operators have the layout of their first input")
+      .with_default();
+  command
+      .add("--tensor-slice-align-size",
+           whole_number(
+               [&options](std::uint64_t size) {
+                 options.tensor_slice_align_enable = true;
+                 options.tensor_slice_align_size = static_cast<std::uint32_t>(size);
+               },
+               1, 1024),
+           "Sizes of slices of matrix products are multiples of it")
+      .value_name("UINT");
+  command
+      .add(
+          "--algo-approxi-epsilon",
+          parsed(
+              [](const std::string& text) {
+                const std::optional<Quantity> quantity = parse_quantity(text);
+                if (!quantity.has_value() || !quantity->unit.empty() || quantity->number <= 0 || quantity->number > 1) {
+                  bad_input("option", "must be a number above 0 and at most 1, got '{}'", text);
+                }
+                return quantity->number;
+              },
+              [&options](double epsilon) {
+                options.enable_algo_approxi = true;
+                options.algo_approxi_epsilon = epsilon;
+              }),
+          "Lists of costs are thinned out: what is left out may be better by this fraction")
+      .value_name("FLOAT");
+  command.add("--device-memory", parsed(parse_bytes, options.device_memory), "Memory of a device by the cost model")
+      .value_name("SIZE")
+      .with_default("16GiB");
+  command.add("--costmodel-alpha", number(options.alpha, 0, largest), "Weight of computation").with_default();
+  command.add("--costmodel-beta", number(options.beta, 0, largest), "Weight of communication").with_default();
+  command
+      .add("--costmodel-gamma", number(options.gamma, 0, 1),
+           "Share of the communication of parameters that is not hidden")
+      .with_default();
+  command
+      .add("--rp-matmul-mem-coef", number(options.rp_matmul_mem_coef, 0, largest),
+           "Recursive programming: weight of the memory of a matrix product's whole weight")
+      .with_default();
+  command
+      .add("--search-alltoall", on_off_or_python(options.enable_alltoall),
+           "A cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)")
+      .with_default();
+}
+
+}  // namespace
+
+void add_strategy_search_options(Command& command, study::StrategySearchSpec& spec) {
+  command.begin_group("Strategies of operators");
+  command.add("--given", read_file(spec.given),
+              "sharding_propagation: strategies of some operators, as run --strategy takes them, which spread to all");
+  command.replace("--save", written_file(spec.save), "File of the strategies found, for run --strategy")
+      .group("Strategies of operators");
+  command
+      .add("--simulate", on_off(spec.simulates),
+           "Simulates the strategies found beside data parallelism and model parallelism")
+      .with_default();
+  add_cost_model_options(command, spec.options);
+}
+
+void check_strategy_search_options(const Command& command, bool strategies, study::StrategySearchMode mode) {
+  for (const char* const name : of_strategies) {
+    if (!strategies && command.get(name).given()) {
+      bad_input("option", "{} is of searches of strategies: give --mode recursive_programming or another of them",
+                name);
+    }
+  }
+  for (const char* const name : of_plans) {
+    if (strategies && command.get(name).given()) {
+      bad_input("option", "{} is of the search of plans: it goes with --mode plan only", name);
+    }
+  }
+  if (strategies && mode != study::StrategySearchMode::sharding_propagation && command.get("--given").given()) {
+    bad_input("option", "--given is of --mode sharding_propagation: other searches decide about every operator");
+  }
+}
+
+}  // namespace hcclsim::cli

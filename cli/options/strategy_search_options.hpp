@@ -1,0 +1,17 @@
+#pragma once
+
+#include "study/strategy_search/strategy_search.hpp"
+
+/// Options of `hcclsim search` with the mode of a strategy search, beside those of `run`.
+namespace hcclsim::cli {
+
+class Command;
+
+/// To be added behind those of `run`.
+void add_strategy_search_options(Command& command, study::StrategySearchSpec& spec);
+
+/// Throws Error(bad_input, "option") for options of the other modes: `strategies` tells whether the mode is that of a
+/// strategy search.
+void check_strategy_search_options(const Command& command, bool strategies, study::StrategySearchMode mode);
+
+}  // namespace hcclsim::cli

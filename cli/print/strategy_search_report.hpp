@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "study/strategy_search/strategy_search.hpp"
+
+namespace hcclsim::cli {
+
+/// Strategies that a search has found: operators that are cut alike in one row, costs, and simulated steps.
+[[nodiscard]] std::string strategy_search_text(const study::StrategySearchResult& result);
+
+/// `mode`, `cost`, `step_time_s` (null: not simulated), `strategies` of every operator, `compared` steps.
+[[nodiscard]] std::string strategy_search_json(const study::StrategySearchResult& result);
+
+}  // namespace hcclsim::cli

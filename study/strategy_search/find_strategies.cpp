@@ -1,0 +1,126 @@
+#include "study/strategy_search/find_strategies.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "hccl/search/cost_graph.hpp"
+#include "hccl/search/dynamic_programming.hpp"
+#include "hccl/search/exact.hpp"
+#include "hccl/search/recursive_programming.hpp"
+#include "hccl/search/sharding_propagation.hpp"
+#include "study/strategy/operator_strategies.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+using hccl::NetworkStrategies;
+
+class StrategyFinder {
+ public:
+  StrategyFinder(const models::Graph& network, const StrategySearchSpec& spec, Rank devices, std::uint32_t stages)
+      : network_(network), spec_(spec), options_(spec.options), stages_(stages) {
+    options_.devices = devices;
+    hccl::check(options_);
+  }
+
+  FoundMap find() {
+    NetworkStrategies strategies;
+    switch (spec_.mode) {
+      case StrategySearchMode::recursive_programming:
+        strategies = recursive();
+        break;
+      case StrategySearchMode::sharding_propagation:
+        strategies = propagated();
+        break;
+      case StrategySearchMode::dynamic_programming:
+        strategies = dynamic();
+        break;
+      case StrategySearchMode::exact:
+        strategies = exact();
+        break;
+    }
+    found_.dynamic_cost = dynamic_cost(strategies);
+    if (spec_.mode == StrategySearchMode::sharding_propagation) found_.cost = found_.dynamic_cost;
+    FoundMap result{hccl::strategy_map(network_, strategies), std::move(found_)};
+    for (const models::Operator& op : network_.operators) {
+      const auto strategy = result.strategies.find(op.name);
+      if (strategy == result.strategies.end()) continue;
+      result.found.strategies.emplace_back(op.name, hccl::to_string(strategy->second));
+    }
+    return result;
+  }
+
+ private:
+  NetworkStrategies recursive() {
+    hccl::RecursiveProgrammingResult result =
+        hccl::recursive_programming(network_, {.devices = options_.devices * stages_,
+                                               .stages = stages_,
+                                               .matmul_coefficient = options_.rp_matmul_mem_coef,
+                                               .device_memory = options_.device_memory});
+    found_.cost = result.cuts.cost;
+    found_.candidates = result.cuts.candidates;
+    found_.kept = static_cast<std::uint32_t>(result.cuts.graph.nodes.size());
+    found_.eliminated = result.cuts.graph.eliminated;
+    found_.notes = std::move(result.cuts.warnings);
+    return std::move(result.strategies);
+  }
+
+  NetworkStrategies propagated() {
+    hccl::StrategyMap given;
+    if (!spec_.given.empty()) given = read_operator_strategies(spec_.given, network_, found_.notes).strategies;
+    hccl::PropagationResult result = hccl::sharding_propagation(network_, given, options_);
+    found_.candidates = result.candidates;
+    found_.notes.insert(found_.notes.end(), result.warnings.begin(), result.warnings.end());
+    return std::move(result.strategies);
+  }
+
+  NetworkStrategies dynamic() {
+    const hccl::CostGraph costs = hccl::make_cost_graph(network_, options_);
+    const hccl::DynamicProgrammingResult result = hccl::dynamic_programming(costs, options_);
+    found_.cost = objective(result.listed, options_);
+    found_.candidates = result.folded.sums;
+    return chosen(costs, result.choice);
+  }
+
+  NetworkStrategies exact() {
+    const hccl::CostGraph costs = hccl::make_cost_graph(network_, options_);
+    const hccl::ExactResult result =
+        hccl::exact_search(costs, [&](const hccl::SearchCost& cost) { return objective(cost, options_); },
+                           {.memory = static_cast<double>(options_.device_memory)});
+    found_.cost = result.cost;
+    found_.bound = result.bound;
+    found_.candidates = result.examined;
+    return chosen(costs, result.choice);
+  }
+
+  [[nodiscard]] NetworkStrategies chosen(const hccl::CostGraph& costs, const hccl::Choice& choice) const {
+    NetworkStrategies strategies;
+    for (std::size_t id = 0; id < network_.operators.size(); ++id) {
+      strategies.parts.push_back(costs.nodes[id].candidates[choice[id]]);
+    }
+    hccl::share_parameters(network_, hccl::searched_operators(network_), options_.devices,
+                           std::vector<bool>(network_.operators.size(), false), strategies.parts);
+    return strategies;
+  }
+
+  [[nodiscard]] double dynamic_cost(const NetworkStrategies& strategies) const {
+    const hccl::CostGraph costs = hccl::make_cost_graph(
+        network_, options_, [&](models::OperatorId id) { return std::optional(strategies.parts[id]); });
+    return objective(cost_of(costs, hccl::Choice(costs.nodes.size(), 0)), options_);
+  }
+
+  const models::Graph& network_;
+  const StrategySearchSpec& spec_;
+  hccl::SearchOptions options_;
+  std::uint32_t stages_;
+  FoundStrategies found_;
+};
+
+}  // namespace
+
+FoundMap find_strategies(const models::Graph& network, const StrategySearchSpec& spec, Rank devices,
+                         std::uint32_t stages) {
+  return StrategyFinder(network, spec, devices, stages).find();
+}
+
+}  // namespace hcclsim::study

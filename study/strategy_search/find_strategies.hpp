@@ -1,0 +1,19 @@
+#pragma once
+
+#include "hccl/parallel/sharding/strategy.hpp"
+#include "models/graph.hpp"
+#include "study/strategy_search/strategy_search.hpp"
+
+/// The search alone.
+namespace hcclsim::study {
+
+struct FoundMap {
+  hccl::StrategyMap strategies;
+  FoundStrategies found;
+};
+
+/// `network` has the samples of a micro-batch over all devices of a stage. Throws what the searches throw.
+[[nodiscard]] FoundMap find_strategies(const models::Graph& network, const StrategySearchSpec& spec, Rank devices,
+                                       std::uint32_t stages);
+
+}  // namespace hcclsim::study
