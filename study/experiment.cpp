@@ -136,7 +136,7 @@ void require_no_operators(const RunSpec& spec, const std::string& gradients) {
 /// Of a step; where sizes do not go together the number that is asked for, so that the devices are judged first.
 std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
   const ParallelSpec& parallel = spec.parallel;
-  if (npus % (parallel.shape.stages * parallel.operators.model) != 0) return parallel.micro_batches.value_or(1);
+  if (npus % (parallel.shape.stages * parallel.operators.sharing()) != 0) return parallel.micro_batches.value_or(1);
   return parallel.batch_sizes(spec.model.batch, parallel.replicas(npus)).micro_batches;
 }
 

@@ -17,10 +17,16 @@ void ParallelSpec::require_ranks(Rank npus) const {
     bad_input("option", "--model-parallel {}: so many cannot share the {} NPUs{} evenly; accepted: {}", operators.model,
               devices(npus), of_stage, fmt::join(hccl::divisors_of(devices(npus)), ", "));
   }
+  if (devices(npus) / operators.model % operators.context != 0) {
+    bad_input("option",
+              "--context-parallel {}: so many cannot share the {} NPUs, or groups of them,{} evenly; accepted: {}",
+              operators.context, devices(npus) / operators.model, of_stage,
+              fmt::join(hccl::divisors_of(devices(npus) / operators.model), ", "));
+  }
   if (operators.data.value_or(replicas(npus)) == replicas(npus)) return;
   bad_input("option",
             "--data-parallel {}: {} NPUs = {} stages x {} that share operators x {} with samples of their own",
-            *operators.data, npus, shape.stages, operators.model, replicas(npus));
+            *operators.data, npus, shape.stages, operators.sharing(), replicas(npus));
 }
 
 BatchSizes ParallelSpec::batch_sizes(std::uint32_t batch, Rank replicas) const {

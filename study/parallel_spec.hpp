@@ -10,6 +10,7 @@
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/parallel/pipeline/schedule.hpp"
 #include "hccl/parallel/recompute.hpp"
+#include "hccl/parallel/sharding/presets.hpp"
 #include "hccl/parallel/sharding/strategy.hpp"
 
 /// How a step is spread over ranks and over time, beyond one micro-batch on every NPU.
@@ -26,6 +27,8 @@ struct BatchSizes {
 struct OperatorParallel {
   std::uint32_t model = 1;              ///< devices that share the operators of a layer: its heads and its features
   std::optional<std::uint32_t> data{};  ///< devices that have samples of their own, to be checked against the others
+  std::uint32_t context = 1;            ///< devices, or groups of these, that share the positions of every sequence
+  hccl::ContextKind context_kind = hccl::ContextKind::ulysses;  ///< how their attention meets all positions
   bool sequence = false;      ///< what the devices would compute alike between these operators, they share by rows
   bool vocabulary = false;    ///< they share the table of tokens, the logits and the loss
   bool all_to_all = false;    ///< a cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)
@@ -37,7 +40,9 @@ struct OperatorParallel {
   double expert_skew = 0;  ///< how unevenly dropless experts are used (hccl::ExpertSkew)
   std::uint64_t expert_seed = 1;
 
-  [[nodiscard]] bool cuts() const { return model > 1 || experts > 1 || !strategy.empty() || !found.empty(); }
+  /// Devices that share the operators of a layer in either way.
+  [[nodiscard]] std::uint32_t sharing() const { return model * context; }
+  [[nodiscard]] bool cuts() const { return sharing() > 1 || experts > 1 || !strategy.empty() || !found.empty(); }
 };
 
 struct ParallelSpec {
@@ -72,7 +77,7 @@ struct ParallelSpec {
   /// Ranks that compute a stage.
   [[nodiscard]] Rank devices(Rank npus) const { return npus / shape.stages; }
   /// Devices of a stage, or groups of them that share operators, that have samples of their own.
-  [[nodiscard]] Rank replicas(Rank npus) const { return devices(npus) / operators.model; }
+  [[nodiscard]] Rank replicas(Rank npus) const { return devices(npus) / operators.sharing(); }
   /// Throws Error(bad_input) of kind "pipeline" or "option" if so many NPUs cannot be spread like that.
   void require_ranks(Rank npus) const;
 

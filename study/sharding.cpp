@@ -16,7 +16,7 @@ namespace {
 
 hccl::ShardedGraph share_experts(hccl::ShardedGraph network, const OperatorParallel& operators) {
   if (operators.experts == 1) return network;
-  const Rank data = network.devices / operators.model;
+  const Rank data = network.devices / operators.sharing();
   if (data % operators.experts != 0) {
     bad_input("option",
               "--expert-parallel {} must divide the {} ranks, or groups of them, that have samples of their own",
@@ -32,11 +32,14 @@ hccl::ShardedGraph share_experts(hccl::ShardedGraph network, const OperatorParal
 hccl::StrategyMap strategies_of(models::Graph& network, const OperatorParallel& operators, Rank devices,
                                 std::vector<std::string>& notes) {
   hccl::StrategyMap strategies;
-  if (operators.model > 1) {
-    strategies = hccl::transformer_strategies(network, {.data = static_cast<std::uint32_t>(devices / operators.model),
-                                                        .model = operators.model,
-                                                        .sequence_parallel = operators.sequence,
-                                                        .vocabulary_parallel = operators.vocabulary});
+  if (operators.sharing() > 1) {
+    strategies =
+        hccl::transformer_strategies(network, {.data = static_cast<std::uint32_t>(devices / operators.sharing()),
+                                               .context = operators.context,
+                                               .model = operators.model,
+                                               .sequence_parallel = operators.sequence,
+                                               .vocabulary_parallel = operators.vocabulary,
+                                               .context_kind = operators.context_kind});
   }
   if (!operators.strategy.empty()) {
     OperatorStrategies own = read_operator_strategies(operators.strategy, network, notes);
@@ -53,8 +56,10 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
   const OperatorParallel& operators = spec.operators;
   if (!operators.cuts()) return hccl::replicated(std::move(network), devices);
   const hccl::StrategyMap strategies = strategies_of(network, operators, devices, notes);
+  // Positions are exchanged for heads as the kind of context parallelism says, whatever else is done.
+  const bool exchanges = operators.context > 1 && operators.context_kind == hccl::ContextKind::ulysses;
   hccl::ShardedGraph sharded =
-      hccl::shard_graph(network, strategies, devices, {.enable_alltoall = operators.all_to_all});
+      hccl::shard_graph(network, strategies, devices, {.enable_alltoall = operators.all_to_all || exchanges});
   bool cut = false;
   for (std::uint32_t parameter = 0; parameter < sharded.parameters.size(); ++parameter) {
     cut = cut || sharded.is_cut(parameter);

@@ -24,7 +24,16 @@ void add_operator_options(Command& command, study::OperatorParallel& operators) 
       .with_default();
   command.add("--data-parallel,--dp", whole_number(operators.data, 1, UINT32_MAX),
               "Checks: ranks, or groups that share operators, with samples of their own = NPUs / stages / "
-              "--model-parallel");
+              "--model-parallel / --context-parallel");
+  command
+      .add("--context-parallel,--cp", whole_number(operators.context, 1, most_model_ranks),
+           "Ranks, or groups that share operators, that share the positions of every sequence")
+      .with_default();
+  command
+      .add("--context-kind", parsed(hccl::parse_context_kind, operators.context_kind, "ulysses|ring"),
+           "Attention over shared positions: all-to-alls give each rank all positions of a part of the heads, or keys "
+           "and values go round a ring")
+      .with_default(std::string(name_of(operators.context_kind)));
   command
       .add("--sequence-parallel", on_off_or_python(operators.sequence),
            "These ranks share by rows what they would compute alike: norms, dropouts and residual sums")
@@ -106,6 +115,7 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
   const char* const spread = parallel.forward_only                  ? "--forward-only"
                              : parallel.shape.stages > 1            ? "--stages"
                              : parallel.operators.model > 1         ? "--model-parallel"
+                             : parallel.operators.context > 1       ? "--context-parallel"
                              : parallel.operators.experts > 1       ? "--expert-parallel"
                              : !parallel.operators.strategy.empty() ? "--strategy"
                                                                     : "--optimizer-parallel";
@@ -270,6 +280,10 @@ void require_effect(const OptionOrigins& origins, const study::RunSpec& spec) {
     if (parallel.operators.model > 1 || !origins.given(option)) continue;
     bad_input("option", "{} is of ranks that share operators: it needs --model-parallel of 2 or more",
               origins.name(option));
+  }
+  if (parallel.operators.context == 1 && origins.given("context-kind")) {
+    bad_input("option", "{} is of ranks that share positions: it needs --context-parallel of 2 or more",
+              origins.name("context-kind"));
   }
   for (const char* const option : {"moe-imbalance", "moe-seed"}) {
     if (parallel.operators.experts > 1 || !origins.given(option)) continue;

@@ -28,6 +28,8 @@ Seconds duration(const std::string& text) {
 constexpr auto not_of_servers = std::to_array<const char*>({"stages",
                                                             "model-parallel",
                                                             "data-parallel",
+                                                            "context-parallel",
+                                                            "context-kind",
                                                             "sequence-parallel",
                                                             "vocabulary-parallel",
                                                             "expert-parallel",

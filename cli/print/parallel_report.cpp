@@ -170,6 +170,9 @@ std::string sharing_text(const study::ParallelResult& parallel) {
 std::string operators_text(const study::OperatorParallel& operators) {
   std::string text;
   if (operators.model > 1) text += fmt::format(", operators shared by {} ranks", operators.model);
+  if (operators.context > 1) {
+    text += fmt::format(", positions shared by {} ({})", operators.context, name_of(operators.context_kind));
+  }
   if (operators.sequence) text += ", sequence parallel";
   if (operators.vocabulary) text += ", vocabulary parallel";
   if (operators.experts > 1) text += fmt::format(", experts shared by {} ranks", operators.experts);
@@ -270,6 +273,10 @@ void add_parallel_json(Json& json, const RunReport& report) {
                       {"optimizer_parallel", parallel.sharing},
                       {"shard_ranks", parallel.shard},
                       {"ideal_step_s", parallel.ideal}};
+  if (parallel.operators.context > 1) {
+    json["parallel"]["context"] = parallel.operators.context;
+    json["parallel"]["context_kind"] = name_of(parallel.operators.context_kind);
+  }
   if (parallel.operators.sequence) json["parallel"]["sequence_parallel"] = true;
   if (parallel.operators.vocabulary) json["parallel"]["vocabulary_parallel"] = true;
   if (parallel.operators.experts > 1) {

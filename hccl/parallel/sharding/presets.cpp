@@ -189,6 +189,15 @@ class Preset {
 
 }  // namespace
 
+std::string_view name_of(ContextKind kind) { return kind == ContextKind::ulysses ? "ulysses" : "ring"; }
+
+ContextKind parse_context_kind(std::string_view name) {
+  for (const ContextKind kind : {ContextKind::ulysses, ContextKind::ring}) {
+    if (name_of(kind) == name) return kind;
+  }
+  bad_input("option", "'{}' is not known; accepted: ulysses, ring", name);
+}
+
 StrategyMap transformer_strategies(const Graph& whole, const TransformerSharding& sharding) {
   if (sharding.devices() == 0) {
     bad_input("strategy", "data {} x context {} x model {} devices: each must be 1 or more", sharding.data,

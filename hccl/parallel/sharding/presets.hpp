@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/units.hpp"
 #include "hccl/parallel/sharding/strategy.hpp"
@@ -24,6 +25,10 @@
 namespace hcclsim::hccl {
 
 enum class ContextKind : std::uint8_t { ulysses, ring };
+
+[[nodiscard]] std::string_view name_of(ContextKind kind);
+/// Inverse of name_of; throws Error(bad_input, "option").
+[[nodiscard]] ContextKind parse_context_kind(std::string_view name);
 
 struct TransformerSharding {
   std::uint32_t data = 1;
