@@ -7,9 +7,9 @@
 
 #include "base/json.hpp"
 #include "cli/print/baseline.hpp"
+#include "cli/print/comm_reuse_report.hpp"
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
-#include "cli/print/comm_reuse_report.hpp"
 #include "cli/print/goodput_report.hpp"
 #include "cli/print/host_report.hpp"
 #include "cli/print/link_report.hpp"

@@ -60,7 +60,8 @@ class PlanReader {
     if (number(json_, "format_version", "the Plan") != plan_format_version || !json_.contains("roles")) {
       fail("it is no Plan that `hcclsim plan show --format json` wrote");
     }
-    only(json_, {"format_version", "families", "collectives", "messages", "roles", "role_of", "comm_reuse"}, "the Plan");
+    only(json_, {"format_version", "families", "collectives", "messages", "roles", "role_of", "comm_reuse"},
+         "the Plan");
     Plan plan;
     for (const Json& family : list(json_, "families", "the Plan")) {
       if (!family.is_array()) fail("a family is no list of groups");

@@ -199,10 +199,10 @@ struct RunResult : Comparison {
 
   std::optional<ParallelResult> parallel;
   std::optional<hccl::CommReuseReport> comm_reuse;  ///< where it was asked for
-  std::optional<InputReading> input;     ///< of the data set, where the network is known
-  HostFigures host;                      ///< what the host of the rank did
-  std::optional<Throughput> throughput;  ///< of a transformer
-  std::optional<GoodputResult> goodput;  ///< of RunSpec::failures
+  std::optional<InputReading> input;                ///< of the data set, where the network is known
+  HostFigures host;                                 ///< what the host of the rank did
+  std::optional<Throughput> throughput;             ///< of a transformer
+  std::optional<GoodputResult> goodput;             ///< of RunSpec::failures
 
   std::optional<Uncertainty> uncertainty;  ///< of the step time, where it was asked for
   std::optional<RoutingSpread> routing;    ///< of the step time, under routing ecmp
