@@ -119,6 +119,7 @@ TEST(LinkData, HasLoadsOfKindsAndOfLinksToFourDigits) {
                           .bytes = 20'000'000,
                           .busy = 4e-3,
                           .utilisation = 0.5,
+                          .utilisation_while_busy = 1,
                           .most_transfers = 1,
                           .shares = {{"allreduce1", 0, 15'000'000}, {"allreduce2", 0, 5'000'000}},
                           .loads = {1, 1e-9}});
