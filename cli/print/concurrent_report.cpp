@@ -132,8 +132,8 @@ std::string concurrent_text(const study::ConcurrentResult& result) {
       "{} jobs at the same time on {} ({}), network {}, contention {}\n"
       "Each repeats its step until all have done their own steps; times are those of its own steps, without the first\n"
       "where it has several. Ranks are not folded.\n\n{}\n{}{}",
-      result.jobs.size(), result.platform, result.npu, result.network, contention_of(result), concurrent_jobs_table(result),
-      concurrent_links_table(result), concurrent_remarks(result));
+      result.jobs.size(), result.platform, result.npu, result.network, contention_of(result),
+      concurrent_jobs_table(result), concurrent_links_table(result), concurrent_remarks(result));
 }
 
 std::string concurrent_json(const study::ConcurrentResult& result) {

@@ -134,8 +134,8 @@ class Preset {
     return strategy;
   }
 
-  /// Whether an operator makes the logits of tokens: the loss reads it, or nobody does where the network is applied, and
-  /// it has a class for each row of the table.
+  /// Whether an operator makes the logits of tokens: the loss reads it, or nobody does where the network is applied,
+  /// and it has a class for each row of the table.
   [[nodiscard]] bool is_last_product(OperatorId id) const {
     const bool last = readers_[id].empty() || std::ranges::any_of(readers_[id], [&](OperatorId reader) {
                         return graph_.operators[reader].kind == OperatorKind::loss;

@@ -198,8 +198,7 @@ TEST(RecursiveProgramming, CutsWideProductsOfFewRows) {
 
 TEST(RecursiveProgramming, RollsBackThePipeline) {
   const models::Graph graph = resnet50();
-  const RecursiveProgrammingResult stages =
-      recursive_programming(graph, {.devices = 32, .stages = 4});
+  const RecursiveProgrammingResult stages = recursive_programming(graph, {.devices = 32, .stages = 4});
   const RecursiveProgrammingResult one = recursive_programming(graph, {.devices = 8});
   EXPECT_EQ(stages.cuts.halvings, 3U);
   for (std::size_t i = 0; i < graph.operators.size(); ++i) {

@@ -95,17 +95,17 @@ TEST(Fold, RanksByHand) {
   EXPECT_EQ(compare(shards, "an optimizer that is shared within servers"), 2U);
 }
 
-// 258 rows of a vocabulary make payloads that do not divide into equal slices of whole 128 bytes, unless they are
-// filled up. Parts that replicas share are equal by themselves, and so are their parts of a hierarchy.
+// Payloads do not divide into seven equal slices of whole 128 bytes, unless they are filled up. Parts that replicas
+// share are equal by themselves, and so are their parts of a hierarchy.
 TEST(Fold, PaddedSegments) {
-  RunSpec spec = tiny_gpt(servers(6, 1), 6);
+  RunSpec spec = tiny_gpt(servers(7, 1), 7);
   spec.model.vocabulary = 258;
   spec.allreduce = hccl::Algorithm::ring;
   EXPECT_EQ(compare(spec, "unequal slices"), 0U);
   spec.pad_segments = true;
   EXPECT_EQ(compare(spec, "equal ones"), 1U);
 
-  RunSpec shared = tiny_gpt(servers(4, 2), 8);
+  RunSpec shared = tiny_gpt(servers(3, 2), 6);
   shared.model.vocabulary = 258;
   shared.parallel.optimizer = hccl::parse_optimizer_parallel("zero2");
   shared.optimizer = models::Optimizer::adam;

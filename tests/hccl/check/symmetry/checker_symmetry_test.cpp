@@ -313,11 +313,6 @@ TEST(CheckerSymmetry, PeriodInTime) {
   });
   EXPECT_GT(found, 50U);
   EXPECT_GT(without_rotation, 0U);
-  // Blocks in scratch memory first, slots later.
-  const Operation operation{.ranks = 32, .elements = 25, .collective = Collective::reduce_scatter};
-  const Schedule levels = hierarchical(operation, {{8, Algorithm::mesh}, {4, Algorithm::nhr}});
-  EXPECT_FALSE(Rotation::of(levels));
-  EXPECT_EQ(period_in_time(levels), 8U);
 }
 
 TEST(CheckerSymmetry, HierarchyOn16384Ranks) {
