@@ -45,12 +45,13 @@ struct AlikeOperators {
 
 std::vector<AlikeOperators> alike(const std::vector<std::pair<std::string, std::string>>& strategies) {
   std::vector<AlikeOperators> rows;
-  for (const auto& [name, cuts] : strategies) {
-    const std::string pattern = without_numbers(name);
+  for (const auto& strategy : strategies) {
+    const std::string& cuts = strategy.second;
+    const std::string pattern = without_numbers(strategy.first);
     const auto row = std::ranges::find_if(
         rows, [&](const AlikeOperators& known) { return known.pattern == pattern && known.cuts == cuts; });
     if (row == rows.end()) {
-      rows.push_back({pattern, cuts, name, 1});
+      rows.push_back({pattern, cuts, strategy.first, 1});
     } else {
       ++row->count;
     }

@@ -177,7 +177,8 @@ void share_parameters(const Graph& graph, const std::vector<SearchedOperator>& o
       users[graph.operators[op.id].parameters[i]].push_back({op.id, &op.parameters[i].axes});
     }
   }
-  for (auto& [parameter, sharing] : users) {
+  for (const auto& of_parameter : users) {
+    const std::vector<User>& sharing = of_parameter.second;
     if (sharing.size() < 2) continue;
     std::vector<User> by_rank = sharing;
     std::ranges::stable_sort(by_rank, std::greater<>(), [&](const User& user) {
@@ -191,7 +192,7 @@ void share_parameters(const Graph& graph, const std::vector<SearchedOperator>& o
     const DimensionParts whole(operators[sharing.front().id].sizes.size(), 1);
     if (!agreed && !take_layout(operators, sharing, layout_of(axes, whole, devices), devices, settled, parts)) {
       bad_input("search", "{}: the strategies given to its operators cut it differently",
-                graph.parameters[parameter].name);
+                graph.parameters[of_parameter.first].name);
     }
   }
 }

@@ -81,7 +81,7 @@ void route_gradient(const Routing& routing, std::span<const float> probabilities
   std::vector<float> use(experts, 0.0F);
   std::vector<float> slope(experts);  // of the probabilities
   for (std::size_t first = 0; first < gates.size(); first += experts) {
-    if (routing.balance_weight > 0 && first % of_sequence == 0) {
+    if (routing.balance_weight > 0 && of_sequence > 0 && first % of_sequence == 0) {
       use = use_of_experts(routing, gates.subspan(first, of_sequence));
     }
     const std::span<const float> p = probabilities.subspan(first, experts);

@@ -82,7 +82,7 @@ PlainTensor plan_movement(Planner& planner, const Movement& movement, TensorId f
     });
   }
   if (joins) sizes.at(joined) *= movement.ranks;
-  const PlainTensor out = new_plain_tensor(planner, std::move(sizes));
+  PlainTensor out = new_plain_tensor(planner, std::move(sizes));
   planner.stop_for(gradient, in.elements(), out.elements());
   if (joins) {
     plan_join(planner, out, joined, movement.ranks);

@@ -28,7 +28,7 @@ void plan_loop(Planner& planner, const std::array<PlainTensor, count>& tensors, 
 }
 
 PlainTensor kept_input(Planner& planner, std::size_t input) {
-  const PlainTensor tensor = as_plain(planner, planner.input(input));
+  PlainTensor tensor = as_plain(planner, planner.input(input));
   planner.keep(tensor.id);
   return tensor;
 }

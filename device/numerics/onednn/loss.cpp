@@ -49,7 +49,7 @@ class Loss : public Layer {
       return;
     }
     planner.host({logits, gradient}, [=, rule = rule_](const StepContext& step) {
-      rows.add(step, rule(rows.values(step), rows.labels(step), rows.smoothing, rows.scale(step), rows.slopes(step)));
+      Rows::add(step, rule(rows.values(step), rows.labels(step), rows.smoothing, rows.scale(step), rows.slopes(step)));
     });
   }
 
@@ -97,7 +97,7 @@ class Loss : public Layer {
     });
     planner.stop_for(false, 2 * rows.count, 2 * rows.count);
     planner.host({rows.logits, rows.gradient, maxima}, [=](const StepContext& step) {
-      rows.add(step, cross_entropy_of_part(rows.values(step), rows.classes(step), rows.labels(step), rows.smoothing,
+      Rows::add(step, cross_entropy_of_part(rows.values(step), rows.classes(step), rows.labels(step), rows.smoothing,
                                            rows.scale(step), {step.data(maxima), rows.count},
                                            {step.received, 2 * rows.count}, rows.slopes(step)));
     });

@@ -41,8 +41,7 @@ std::vector<NamedTensor> tensors_of(const Signature& signature, const WholeGraph
 
 class StrategyReader {
  public:
-  StrategyReader(const WholeGraph& whole, models::OperatorId id, Rank devices)
-      : op_(whole.op(id)), devices_(devices), tensors_() {
+  StrategyReader(const WholeGraph& whole, models::OperatorId id, Rank devices) : op_(whole.op(id)), devices_(devices) {
     sharding_.signature = whole.signature(id);
     tensors_ = tensors_of(sharding_.signature, whole, op_);
     output_ = {sharding_.signature.outputs.data(), "output"};
@@ -262,8 +261,8 @@ class StrategyReader {
 
   void check_used_once() const {
     std::vector<bool> used(sharding_.matrix.sizes.size(), false);
-    for (std::size_t d = 0; d < sharding_.axes.size(); ++d) {
-      for (const std::uint32_t axis : sharding_.axes[d]) {
+    for (const auto& axes : sharding_.axes) {
+      for (const std::uint32_t axis : axes) {
         if (used[axis]) refuse("axis {} of the devices cuts two dimensions, or one twice", axis);
         used[axis] = true;
       }

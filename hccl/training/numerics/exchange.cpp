@@ -22,20 +22,20 @@ GradientExchange::GradientExchange(std::span<const device::ParameterSlot> parame
     : overflow_(overflow) {
   Bytes wire_bytes = 0;
   Rank ranks = 0;
-  for (std::uint32_t s = 0; s < reductions.size(); ++s) {
-    SegmentFlow segment{.offset = parameters[reductions[s].segment.first].offset,
-                        .elements = elements_of(reductions[s].segment, parameters),
-                        .wire = reductions[s].wire,
-                        .cast_back = reductions[s].cast_back};
-    if (reductions[s].scattered) {
+  for (const SegmentReduction& reduction : reductions) {
+    SegmentFlow segment{.offset = parameters[reduction.segment.first].offset,
+                        .elements = elements_of(reduction.segment, parameters),
+                        .wire = reduction.wire,
+                        .cast_back = reduction.cast_back};
+    if (reduction.scattered) {
       segments_.push_back(std::move(segment));
       continue;
     }
     segment.first_piece = pieces_.size();
     segment.wire_offset = wire_bytes;
-    segment.padded_elements = reductions[s].reduction.schedules.front()->elements;
+    segment.padded_elements = reduction.reduction.schedules.front()->elements;
     if (segment.on_wire()) wire_bytes += segment.padded_elements * size_of(segment.wire);
-    add_groups(reductions[s].reduction, segment);
+    add_groups(reduction.reduction, segment);
     for (const std::vector<Rank>& group : segment.groups) ranks = std::max(ranks, std::ranges::max(group) + 1);
     elements_ += segment.elements;
     segments_.push_back(std::move(segment));
