@@ -45,7 +45,7 @@ std::vector<StageGroup> groups_among(const Plan& plan, const PlannedCollective& 
   for (std::uint32_t number = 0; number < groups.size(); ++number) {
     const std::vector<Rank>& ranks = groups[number].ranks;
     if (replica_of[ranks.front()] == no_replica) continue;
-    StageGroup& group = found.emplace_back(number);
+    StageGroup& group = found.emplace_back(StageGroup{.number = number, .replicas = {}});
     for (const Rank rank : ranks) {
       if (replica_of[rank] == no_replica) internal_error("{} is a collective of several stages", planned.name);
       group.replicas.push_back(replica_of[rank]);

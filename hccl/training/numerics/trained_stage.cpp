@@ -120,7 +120,7 @@ void require_mirrors(const StageSetup& setup) {
 
 }  // namespace
 
-StageSetup::StageSetup(const Plan& plan, std::uint32_t number, const models::Graph& network, ShardedGraph stage,
+StageSetup::StageSetup(const Plan& plan, std::uint32_t number, const models::Graph& network, const ShardedGraph& stage,
                        std::span<const NumericTask> tasks, const device::ComputationOptions& options,
                        const ScheduleMaker& make_schedule)
     : role(&plan.roles[computing_roles(plan)[number]]),

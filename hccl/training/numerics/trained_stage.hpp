@@ -31,7 +31,7 @@ struct StageSetup {
   /// `number`: of computing_roles(); `network`: the whole, which must outlive the stage; `stage`: what a rank of the
   /// role computes of it; `tasks`: of all roles; `make_schedule`: for collectives of another size than in the Plan, or
   /// empty. Throws Error(bad_input) of kind "numerics" or "dtype".
-  StageSetup(const Plan& plan, std::uint32_t number, const models::Graph& network, ShardedGraph stage,
+  StageSetup(const Plan& plan, std::uint32_t number, const models::Graph& network, const ShardedGraph& stage,
              std::span<const NumericTask> tasks, const device::ComputationOptions& options,
              const ScheduleMaker& make_schedule);
 
