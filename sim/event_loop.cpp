@@ -46,7 +46,7 @@ void EventLoop::watch(EventHandler& handler, std::uint64_t tag, Seconds date) {
 
 /// Those that stand before the date to which the clock goes next.
 void EventLoop::call_watches(Seconds next) {
-  for (std::size_t i = 0; i < watches_.size(); ++i) {
+  for (std::size_t i = 0; i < watches_.size(); ++i) {  // NOLINT(modernize-loop-convert): a handler may add watches
     while (watches_[i].date < next) {
       now_ = std::max(now_, std::exchange(watches_[i].date, std::numeric_limits<Seconds>::infinity()));
       watches_[i].handler->on_event(watches_[i].tag);

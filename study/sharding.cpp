@@ -15,7 +15,7 @@ namespace hcclsim::study {
 namespace {
 
 hccl::ShardedGraph share_experts(hccl::ShardedGraph network, const OperatorParallel& operators) {
-  if (operators.experts == 1) return network;
+  if (operators.experts <= 1) return network;
   const Rank data = network.devices / operators.sharing();
   if (data % operators.experts != 0) {
     bad_input("option",

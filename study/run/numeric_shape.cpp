@@ -39,8 +39,9 @@ models::Graph numeric_graph(const RunSpec& spec, const BatchSizes& timed, Rank r
   if (numerics.input.has_value()) shape.input = numerics.input;
   if (numerics.batch.has_value()) shape.batch = *numerics.batch;
   const Rank together = replicas_in_network(spec, replicas);
+  const Rank networks = replicas / together;
   models::Graph graph = network_of(shape, together);
-  if (models::step_flops(graph) * (replicas / together) * timed.micro_batches <= most_default_flops) return graph;
+  if (models::step_flops(graph) * networks * timed.micro_batches <= most_default_flops) return graph;
 
   if (!numerics.batch.has_value()) shape.batch = std::min(shape.batch, small_batch);
   if (!numerics.input.has_value() && graph.input_kind == models::InputKind::images) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -34,7 +35,7 @@ struct StageTimes {
 /// issued what a stream does next, or it writes a checkpoint.
 std::vector<sim::Interval> held_by_host(const hccl::TimedStep& step, Rank rank, std::int32_t iteration, Seconds begin) {
   const hccl::Role& role = step.plan.role(rank);
-  std::map<hccl::TaskPart, Seconds> issued;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Seconds> issued;  // by task and part
   std::vector<const sim::Span*> device;
   std::vector<sim::Interval> held;
   std::optional<Seconds> batch;  // when it is there
@@ -178,6 +179,7 @@ std::string network_title(const models::Program& program) {
 
 ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedStep& step) {
   const hccl::TrainingOptions& training = experiment.training;
+  const Rank ranks_of_stage = training.stage_ranks();
   const bool staged = experiment.stages.has_value();
   hccl::PipelineShape shape = training.shape;
   shape.micro_batches = experiment.batch.micro_batches;
@@ -204,7 +206,6 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
   result.ideal = ideal_walk(step.plan, experiment.costs, training).step;
   const auto last = static_cast<std::int32_t>(training.iterations) - 1;
   const hccl::MessageStarts messages(step.plan, step.trace);
-  const Rank ranks_of_stage = training.stage_ranks();
   std::vector<Rank> ranks;
   for (std::uint32_t number = 0; number < shape.stages; ++number) {
     const Rank rank = ranks.emplace_back(printed_rank(training, number));
