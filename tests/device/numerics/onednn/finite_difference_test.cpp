@@ -95,7 +95,8 @@ models::Graph experts(bool normalised, std::uint32_t capacity) {
       builder.swiglu("act", builder.expert_linear("w1", rows, 8), builder.expert_linear("w3", rows, 8));
   const models::OperatorId routed = builder.combine("combine", builder.expert_linear("w2", wide, 16), gates);
   x = builder.add("sum_2", builder.add("beside", routed, builder.linear("shared", x, 16, true)), x);
-  return std::move(builder).finish(builder.linear("head", x, 11, false));
+  const models::OperatorId head = builder.linear("head", x, 11, false);
+  return std::move(builder).finish(head);
 }
 
 void expect_slopes(const models::Graph& graph) {
