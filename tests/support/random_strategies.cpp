@@ -46,7 +46,8 @@ models::Graph tokens_network() {
   x = builder.add("sum", branch, x);
   branch = builder.gelu("act", builder.linear("wide", x, 64, true));
   x = builder.add("sum_2", builder.linear("narrow", branch, 32, true), x);
-  return std::move(builder).finish(builder.tied_linear("head", x, 1, false));
+  const auto head = builder.tied_linear("head", x, 1, false);
+  return std::move(builder).finish(head);
 }
 
 models::Graph images_network() {
@@ -60,7 +61,8 @@ models::Graph images_network() {
   x = builder.convolution("conv2", x, {.channels = 16, .window = {.kernel = 5, .stride = 2, .padding = 2}});
   x = builder.relu("relu2", builder.add("sum", x, shortcut));
   x = builder.flatten("flat", builder.average_pool("mean", x, 1));
-  return std::move(builder).finish(builder.linear("fc", x, 8, true));
+  const auto head = builder.linear("fc", x, 8, true);
+  return std::move(builder).finish(head);
 }
 
 StrategyMap random_strategies(const models::Graph& graph, Rank devices, std::mt19937& random) {

@@ -22,7 +22,8 @@ using testing::HasSubstr;
 models::Graph two_products() {
   GraphBuilder builder("two products", {16, 32});
   const models::OperatorId first = builder.linear("first", GraphBuilder::input(), 64, true);
-  return std::move(builder).finish(builder.linear("second", first, 8, false));
+  const auto head = builder.linear("second", first, 8, false);
+  return std::move(builder).finish(head);
 }
 
 SearchOptions on(Rank devices) {
@@ -124,8 +125,8 @@ TEST(OperatorCost, OfLargeMessagesHasABias) {
 TEST(OperatorCost, OfBatchNormSendsItsInputWhereChannelsAreCut) {
   GraphBuilder builder("norm", {8, 4, 2, 2});
   const models::OperatorId norm = builder.batch_norm("bn", GraphBuilder::input());
-  const models::Graph graph =
-      std::move(builder).finish(builder.linear("fc", builder.flatten("flatten", norm), 2, false));
+  const auto head = builder.linear("fc", builder.flatten("flatten", norm), 2, false);
+  const models::Graph graph = std::move(builder).finish(head);
   const SearchedOperator op = searched_operators(graph)[1];
   const SearchOptions options = on(2);
   DimensionParts parts(op.sizes.size(), 1);
@@ -179,8 +180,8 @@ TEST(CostGraphs, HaveSharedParametersAsNodes) {
 TEST(CostGraphs, LetElementwiseOperatorsFollow) {
   GraphBuilder builder("follow", {16, 32});
   const models::OperatorId first = builder.linear("first", GraphBuilder::input(), 64, false);
-  const models::Graph graph =
-      std::move(builder).finish(builder.linear("second", builder.relu("relu", first), 8, false));
+  const auto head = builder.linear("second", builder.relu("relu", first), 8, false);
+  const models::Graph graph = std::move(builder).finish(head);
   SearchOptions options = on(4);
   const auto pairs = [&] {
     const CostGraph costs = make_cost_graph(graph, options);
@@ -217,7 +218,8 @@ TEST(SearchOptionsTest, AreChecked) {
 TEST(SearchedOperators, RefuseGraphsThatAreCutAlready) {
   GraphBuilder builder("cut", {16, 32});
   const models::OperatorId sum = builder.all_reduce("sum", GraphBuilder::input(), {.family = 0, .ranks = 2});
-  const models::Graph graph = std::move(builder).finish(builder.linear("fc", sum, 2, false));
+  const auto head = builder.linear("fc", sum, 2, false);
+  const models::Graph graph = std::move(builder).finish(head);
   EXPECT_THAT(test::refusal("unsupported", [&] { (void)searched_operators(graph); }), HasSubstr("sum"));
 }
 

@@ -165,7 +165,8 @@ TEST(RecursiveGraphs, LinkWhatEliminatedOperatorsPassOn) {
   const models::OperatorId relu = builder.relu("relu", first);
   const models::OperatorId second = builder.linear("second", relu, 16, false);
   const models::OperatorId sum = builder.add("add", second, relu);
-  const RecursiveGraph graph = make_recursive_graph(std::move(builder).finish(builder.linear("third", sum, 4, false)));
+  const auto head = builder.linear("third", sum, 4, false);
+  const RecursiveGraph graph = make_recursive_graph(std::move(builder).finish(head));
   ASSERT_EQ(graph.nodes.size(), 5U);
   EXPECT_THAT(graph.nodes[3].into, ElementsAre(1U, 2U));
   EXPECT_THAT(graph.nodes[1].out, ElementsAre(2U, 3U));

@@ -20,9 +20,7 @@ namespace hcclsim::hccl {
 namespace {
 
 using models::GraphBuilder;
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 models::Graph network(const std::string& name) {
   models::ModelOptions options{.name = name, .batch = 16};

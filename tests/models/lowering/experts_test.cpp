@@ -24,7 +24,8 @@ Graph experts() {
   const OperatorId rows = builder.dispatch("dispatch", x, gates, 12);
   const OperatorId wide = builder.gelu("gelu", builder.expert_linear("up", rows, 48));
   const OperatorId sum = builder.combine("combine", builder.expert_linear("down", wide, 32), gates);
-  return std::move(builder).finish(builder.linear("head", sum, 16, false));
+  const auto head = builder.linear("head", sum, 16, false);
+  return std::move(builder).finish(head);
 }
 
 const Kernel& kernel_named(const Program& program, std::string_view name) {
@@ -150,7 +151,8 @@ Graph latent() {
       builder.join_heads("keys", builder.linear("k", x, 16, false), builder.linear("k_rope", x, 4, false), 2);
   const OperatorId value = builder.linear("v", x, 10, false);
   const OperatorId context = builder.attention("core", query, key, value, {.heads = 2, .causal = true});
-  return std::move(builder).finish(builder.linear("head", context, 16, false));
+  const auto head = builder.linear("head", context, 16, false);
+  return std::move(builder).finish(head);
 }
 
 TEST(LatentAttention, TwoWidths) {

@@ -22,7 +22,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 using Map = std::vector<std::vector<std::uint32_t>>;
 

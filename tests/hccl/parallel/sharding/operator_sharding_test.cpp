@@ -23,7 +23,8 @@ using Groups = std::vector<std::vector<Rank>>;
 /// A linear operator of 16 rows, 8 features and 4 results, and its loss.
 Graph product(bool bias = false) {
   GraphBuilder builder("product", {16, 8});
-  return std::move(builder).finish(builder.linear("fc", GraphBuilder::input(), 4, bias));
+  const auto head = builder.linear("fc", GraphBuilder::input(), 4, bias);
+  return std::move(builder).finish(head);
 }
 
 /// A layer of four heads of 8 features over 4 sequences of 8 tokens; operator 4 is the attention.
@@ -34,7 +35,8 @@ Graph attention(std::uint32_t kv_heads = 4) {
   const OperatorId key = builder.linear("key", x, 8 * kv_heads, false);
   const OperatorId value = builder.linear("value", x, 8 * kv_heads, false);
   const OperatorId core = builder.attention("core", query, key, value, {.heads = 4, .kv_heads = kv_heads});
-  return std::move(builder).finish(builder.linear("head", core, 64, false));
+  const auto head = builder.linear("head", core, 64, false);
+  return std::move(builder).finish(head);
 }
 
 OperatorId find(const Graph& graph, std::string_view name) {

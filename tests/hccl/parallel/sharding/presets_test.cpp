@@ -17,7 +17,6 @@ namespace hcclsim::hccl {
 namespace {
 
 using models::Graph;
-using models::Operator;
 using models::OperatorKind;
 using models::Phase;
 using testing::HasSubstr;

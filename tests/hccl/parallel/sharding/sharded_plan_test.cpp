@@ -31,7 +31,6 @@ namespace {
 
 using test::us;
 using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 struct ShardedSetup {
@@ -220,7 +219,7 @@ StepView simulated(const ShardedSetup& setup) {
 
 // Forward: up, down, sum, add; up, down, sum, add; head, loss. Backward: two kernels of the head, sum, two of down, two
 // of up, sum, two of down, one of up: its input needs no gradient. Nothing is computed beside a sum.
-constexpr double sum_of_rows = 2 * (1 + 8 * 8 * 4 / 2 / 1e4);  // 256 bytes in two rounds of halves, us
+constexpr double sum_of_rows = 2 * (1 + 8 * 8 * 4 / 2.0 / 1e4);  // 256 bytes in two rounds of halves, us
 
 TEST(ShardedPlan, SumsOfTwoNpusAreOnTheCriticalPath) {
   const StepView view = simulated({.devices = 2});
@@ -235,7 +234,7 @@ TEST(ShardedPlan, GradientsOfFourNpusFollowTheBackwardPass) {
   const StepView view = simulated({.devices = 4});
   EXPECT_NEAR(view.bp_end / us, 17 * 10 + 4 * sum_of_rows, 1e-9);
   // 192 numbers of all layers over two ranks, complete with the last kernel; the head is long over.
-  const double last = 2 * (1 + 192 * 4 / 2 / 1e4);
+  const double last = 2 * (1 + 192 * 4 / 2.0 / 1e4);
   EXPECT_NEAR(view.iteration_end / us, 17 * 10 + 4 * sum_of_rows + last, 1e-9);
 }
 

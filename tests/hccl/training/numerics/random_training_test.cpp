@@ -73,7 +73,8 @@ class RandomTraining {
       at = made;
     }
     net.end_layers();
-    return std::move(net).finish(net.linear("head", at, 8, true));
+    const auto head = net.linear("head", at, 8, true);
+    return std::move(net).finish(head);
   }
 
   models::Graph language() {

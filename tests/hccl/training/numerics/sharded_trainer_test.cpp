@@ -58,7 +58,8 @@ models::Graph perceptron() {
   GraphBuilder net("perceptron", models::Shape{8, 16});
   const auto first = net.relu("relu1", net.linear("fc1", GraphBuilder::input(), 24, true));
   const auto second = net.relu("relu2", net.linear("fc2", first, 12, true));
-  return std::move(net).finish(net.linear("fc3", second, 8, true));
+  const auto head = net.linear("fc3", second, 8, true);
+  return std::move(net).finish(head);
 }
 
 ShardedTraining perceptron_training(Rank devices) {
@@ -145,7 +146,8 @@ ShardedTraining image_training(Rank devices) {
       net.convolution("conv2", net.relu("relu1", net.batch_norm("bn1", first)), {.channels = 8, .window = {3, 1, 1}});
   const auto main = net.relu("relu2", net.add("add", net.batch_norm("bn2", second), first));
   const auto pooled = net.flatten("flatten", net.average_pool("pool", main, 1));
-  ShardedTraining training{.network = std::move(net).finish(net.linear("fc", pooled, 4, true)), .devices = devices};
+  const auto head = net.linear("fc", pooled, 4, true);
+  ShardedTraining training{.network = std::move(net).finish(head), .devices = devices};
   training.options.data = "synthetic:96";
   training.options.learning_rate = device::LearningRate(0.05);
   return training;
