@@ -98,8 +98,8 @@ class Loss : public Layer {
     planner.stop_for(false, 2 * rows.count, 2 * rows.count);
     planner.host({rows.logits, rows.gradient, maxima}, [=](const StepContext& step) {
       Rows::add(step, cross_entropy_of_part(rows.values(step), rows.classes(step), rows.labels(step), rows.smoothing,
-                                           rows.scale(step), {step.data(maxima), rows.count},
-                                           {step.received, 2 * rows.count}, rows.slopes(step)));
+                                            rows.scale(step), {step.data(maxima), rows.count},
+                                            {step.received, 2 * rows.count}, rows.slopes(step)));
     });
   }
 
