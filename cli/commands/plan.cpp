@@ -15,8 +15,8 @@
 #include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/run_options.hpp"
-#include "cli/print/comm_reuse_report.hpp"
 #include "cli/print/output.hpp"
+#include "cli/print/plan/comm_reuse_report.hpp"
 #include "study/plans.hpp"
 
 namespace hcclsim::cli {

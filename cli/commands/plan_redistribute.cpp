@@ -11,7 +11,7 @@
 #include "cli/options/platform_options.hpp"
 #include "cli/print/failure.hpp"
 #include "cli/print/output.hpp"
-#include "cli/print/redistribution_report.hpp"
+#include "cli/print/plan/redistribution_report.hpp"
 #include "study/measure/redistribution.hpp"
 
 namespace hcclsim::cli {

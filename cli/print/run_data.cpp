@@ -7,7 +7,6 @@
 
 #include "base/json.hpp"
 #include "cli/print/baseline.hpp"
-#include "cli/print/comm_reuse_report.hpp"
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
 #include "cli/print/goodput_report.hpp"
@@ -16,6 +15,7 @@
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
+#include "cli/print/plan/comm_reuse_report.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/routing.hpp"
 #include "cli/print/run_report.hpp"

@@ -7,7 +7,6 @@
 
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/baseline.hpp"
-#include "cli/print/comm_reuse_report.hpp"
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
 #include "cli/print/goodput_report.hpp"
@@ -17,6 +16,7 @@
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
+#include "cli/print/plan/comm_reuse_report.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/routing.hpp"
 #include "cli/print/run_report.hpp"

@@ -1,4 +1,4 @@
-#include "cli/print/plan_search_report.hpp"
+#include "cli/print/plan/plan_search_report.hpp"
 
 #include <fmt/format.h>
 

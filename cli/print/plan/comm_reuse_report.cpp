@@ -1,4 +1,4 @@
-#include "cli/print/comm_reuse_report.hpp"
+#include "cli/print/plan/comm_reuse_report.hpp"
 
 #include <fmt/format.h>
 

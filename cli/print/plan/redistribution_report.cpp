@@ -1,4 +1,4 @@
-#include "cli/print/redistribution_report.hpp"
+#include "cli/print/plan/redistribution_report.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

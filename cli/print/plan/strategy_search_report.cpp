@@ -1,4 +1,4 @@
-#include "cli/print/strategy_search_report.hpp"
+#include "cli/print/plan/strategy_search_report.hpp"
 
 #include <fmt/format.h>
 
