@@ -99,6 +99,7 @@ int run_command(int argc, char** argv) {
     add_validate_command(app);
     add_schedule_command(app);
     add_report_command(app, shell_words(argc, argv));
+    add_script_command(app);
     add_options_command(app);
     app.footer(std::string(app_examples) + exit_statuses);
     // What commands printed themselves must have arrived.
