@@ -100,6 +100,8 @@ int run_command(int argc, char** argv) {
     add_schedule_command(app);
     add_report_command(app, shell_words(argc, argv));
     add_script_command(app);
+    add_doctor_command(app);
+    add_completion_commands(app);
     add_options_command(app);
     app.footer(std::string(app_examples) + exit_statuses);
     // What commands printed themselves must have arrived.

@@ -39,6 +39,10 @@ void set_up_job(Command& command, const std::shared_ptr<const HtmlReport>& html)
 void set_up_collective(Command& command, const std::shared_ptr<const HtmlReport>& html);
 /// `script`: what a training script sets, read and not executed, and then simulated as `run` does.
 void add_script_command(Command& app);
+/// `doctor`: what is installed and works.
+void add_doctor_command(Command& app);
+/// `completion`: the scripts of shells; `complete`, which they ask.
+void add_completion_commands(Command& app);
 /// `options`: all commands and options, for programs.
 void add_options_command(Command& app);
 /// `models list | show`: the networks, their layers, parameters, gradients in production order and kernels as launched.

@@ -258,6 +258,14 @@ void add_output_options(Command& command, RunOptions& options) {
            "Ranks of the timeline, such as 0,2,4-7 or all (default: that of --rank)")
       .value_name("LIST");
   command.add("--step-trace", written_file(options.step_trace), "Iteration trace as CSV, in the columns of msprof");
+  command
+      .add("--fp-point", text(options.fp_point),
+           "Operator at whose first kernel FP Start of the iteration trace is, such as layer1.0.conv1 (default: the first)")
+      .value_name("OPERATOR");
+  command
+      .add("--bp-point", text(options.bp_point),
+           "Operator at whose last backward kernel its BP End is (default: the last kernel)")
+      .value_name("OPERATOR");
   command.add("--gradients-out", written_file(options.gradients_out),
               "Gradients and when they are ready, in the form that --gradients reads");
   command

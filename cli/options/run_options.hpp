@@ -47,6 +47,8 @@ struct RunOptions {
   std::vector<Rank> trace_ranks{};  ///< ranks of the timeline, ascending; empty: the spec's rank alone
   bool trace_all_ranks = false;
   std::string step_trace{};     ///< file of the iteration trace; empty: none
+  std::string fp_point{};       ///< operators of its trace points; empty: the first and the last kernel
+  std::string bp_point{};
   std::string gradients_out{};  ///< file of the gradients' dates; empty: none
   OutputFormat format = OutputFormat::text;
   std::string config{};             ///< file of options; empty: none

@@ -190,6 +190,8 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     result.phases.push_back(rank_phases(hccl::StepView::of(result.step.plan, result.step.trace, rank)));
   }
   result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
+  hccl::choose_trace_points(result.view.iterations, result.step.plan, result.step.trace, training.rank,
+                            wishes.trace_points);
   if (training.faults != nullptr) {
     result.faults = fault_result(training, result.step);
     note_faults_to_come(training.faults->faults(), result.step.pipeline_ends.back(), experiment.notes);
