@@ -37,8 +37,12 @@ def set_auto_parallel_context(**options: Any) -> None:
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
-    """The value of an option, or its default. Raises ValueError for an unknown one."""
-    return settings.current.context.read(attr_key)
+    """The value of an option, or its default. Raises ValueError for an unknown one.
+
+    device_num and global_rank that were never set are those of the run; their documented defaults are 1 and 0.
+    """
+    value = settings.current.context.read(attr_key)
+    return {"device_num": 1, "global_rank": 0}.get(attr_key) if value is None else value
 
 
 def reset_auto_parallel_context() -> None:

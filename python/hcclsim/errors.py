@@ -7,7 +7,7 @@ command would have, and a message that says what is wrong, the bad value, and wh
 from __future__ import annotations
 
 import re
-from typing import Dict, Type
+from typing import Any, Dict, Type
 
 
 class Error(Exception):
@@ -24,7 +24,7 @@ class Error(Exception):
         if status:
             self.status = status
         #: What was found all the same, such as a run that differs from its baseline; None: nothing.
-        self.result = None
+        self.result: Any = None
 
     def __str__(self) -> str:
         return self.message

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, Iterable, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import description, errors, helper, nn, options, records, settings
 
@@ -18,24 +18,38 @@ from . import description, errors, helper, nn, options, records, settings
 Gradients = Union[str, "os.PathLike[str]", Iterable[Tuple[str, int, float]]]
 
 
-def call_with(words: Tuple[str, ...], arguments: Iterable[str], keywords: Mapping[str, Any], progress=None) -> helper.Finished:
-    """Calls the command of these words with arguments and keywords, and JSON as its format if it has one."""
+def call_with(
+    words: Tuple[str, ...], arguments: Iterable[str], keywords: Mapping[str, Any], kind: type = records.Remarked, progress=None
+) -> Any:
+    """Calls the command of these words with arguments and keywords. Returns its JSON as a `kind`, of a command without
+    JSON its text. Raises CheckFailed, which has the same as its result, if it found a difference."""
     command = options.command(*words)
     form = ["--format=json"] if command.has_format else []
     # A file may be called as an option is.
     behind = [f"./{argument}" if argument.startswith("-") else argument for argument in map(os.fspath, arguments)]
-    return helper.call([*words, *command.arguments(keywords), *form, *behind], progress=progress)
-
-
-def result_of(finished: helper.Finished, kind: type, what: str) -> Any:
-    """The JSON of a command. Raises CheckFailed, which has the result, if the command found a difference."""
-    result = records.of_json(json.loads(finished.output), kind)
-    if isinstance(result, records.Remarked):
-        object.__setattr__(result, "remarks", finished.remarks)
+    try:
+        finished = helper.call([*words, *command.arguments(keywords), *form, *behind], progress=progress)
+    except errors.Error as failed:
+        failed.result = _read(failed.result, [], kind, bool(form))
+        raise
+    found = _read(finished.output, finished.remarks, kind, bool(form))
     if finished.status == 1:
-        failed = errors.CheckFailed(f"{what} has found a difference", "check", 1)
-        failed.result = result
-        raise failed
+        difference = errors.CheckFailed(f"{' '.join(words)} has found a difference", "check", 1)
+        difference.result = found
+        raise difference
+    return found
+
+
+def _read(output: str, remarks: List[str], kind: type, is_json: bool) -> Any:
+    """What a command printed; None for nothing, or JSON that an error cut short."""
+    if not is_json:
+        return output
+    try:
+        result = records.of_json(json.loads(output), kind)
+    except ValueError:
+        return None
+    if isinstance(result, records.Remarked):
+        object.__setattr__(result, "remarks", remarks)
     return result
 
 
@@ -70,7 +84,7 @@ def _gradients_file(folder: Path, gradients: Iterable[Tuple[str, int, float]]) -
 def _simulate(words: Tuple[str, ...], kind: type, keywords: Mapping[str, Any], progress, use_settings: bool) -> Any:
     with settings.Folder() as folder:
         merged = _with_settings(words, folder, keywords, use_settings)
-        return result_of(call_with(words, [], merged, progress), kind, " ".join(words))
+        return call_with(words, [], merged, kind, progress)
 
 
 @options.of_command("run")
@@ -113,11 +127,7 @@ def measure(
         merged = _with_settings(("collective",), folder, keywords, use_settings)
         sizes = merged.pop("size", None)
         found = [
-            result_of(
-                call_with(("collective",), [collective], {**merged, "size": size}, progress),
-                records.Measurement,
-                f"the check of {collective}",
-            )
+            call_with(("collective",), [collective], {**merged, "size": size}, records.Measurement, progress)
             for size in (sizes if isinstance(sizes, (list, tuple)) else [sizes])
         ]
     for one in found[1:]:

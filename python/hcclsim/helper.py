@@ -87,7 +87,7 @@ def call(
     """Calls the command and waits for its end.
 
     `progress` is called with a line of text some times per second, from another thread. Raises the Error that the
-    command reports; KeyboardInterrupt ends the helper too.
+    command reports, with what it printed as its result; KeyboardInterrupt ends the helper too.
     """
     variables = dict(os.environ if environment is None else environment)
     variables["HCCLSIM_MESSAGES"] = "json"
@@ -121,6 +121,7 @@ def call(
     if messages.raised is not None:
         raise messages.raised
     if messages.error is not None:
+        messages.error.result = output
         raise messages.error
     if process.returncode < 0 or process.returncode > 1:
         what = "\n".join(messages.remarks) or f"the helper ended with status {process.returncode}"

@@ -78,14 +78,14 @@ def _is_list(value: Any) -> bool:
 
 
 def _text(option: Option, keyword: str, value: Any) -> str:
-    if option.is_literal and not isinstance(value, str):
-        return repr(value)
-    if isinstance(value, bool):
-        return ("on" if value else "off") if option.is_switch or "on|off" in option.accepted else str(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, str):
         return value
+    if option.is_literal:
+        return repr(value)
+    if isinstance(value, bool):
+        return ("on" if value else "off") if "on|off" in option.accepted else str(value)
     if hasattr(value, "item"):  # a number of NumPy's
         value = value.item()
     if isinstance(value, (int, float)):

@@ -6,7 +6,7 @@ import os
 from typing import Any, List, Optional
 
 from . import helper, options, records
-from .experiments import call_with, result_of
+from .experiments import call_with
 
 
 def names() -> List[str]:
@@ -17,15 +17,15 @@ def names() -> List[str]:
 
 def show(platform: "os.PathLike[str]" = "atlas800-9000", *, route: Optional[str] = None) -> records.Record:
     """What a platform has: npus, servers, soc, links with their speeds; `route`="0:9" also the way between two NPUs."""
-    return result_of(call_with(("platform", "show"), [platform], {"route": route}), records.Remarked, "platform show")
+    return call_with(("platform", "show"), [platform], {"route": route})
 
 
 def check(platform: "os.PathLike[str]") -> str:
     """What is wrong with a platform file: raises BadInput with file and line; returns what is worth a remark."""
-    return call_with(("platform", "check"), [platform], {}).output
+    return call_with(("platform", "check"), [platform], {})
 
 
 @options.of_command("platform", "generate")
 def generate(**keywords: Any) -> str:
     """The text of a platform file: soc, servers, fabric and others."""
-    return call_with(("platform", "generate"), [], keywords).output
+    return call_with(("platform", "generate"), [], keywords)

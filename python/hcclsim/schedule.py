@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any, Iterable, Union
 
-from . import options, records, settings
-from .experiments import call_with, result_of
+from . import options, settings
+from .experiments import call_with
 
 #: A path, or the text of a schedule, which has line breaks.
 Schedule = Union[str, "os.PathLike[str]"]
@@ -16,7 +16,7 @@ Schedule = Union[str, "os.PathLike[str]"]
 @options.of_command("schedule", "generate")
 def generate(collective: str = "allreduce", **keywords: Any) -> str:
     """The schedule of a collective on a platform, as text. Raises BadInput for what has none."""
-    return call_with(("schedule", "generate"), [collective], keywords).output
+    return call_with(("schedule", "generate"), [collective], keywords)
 
 
 @options.of_command("schedule", "check")
@@ -55,8 +55,7 @@ def show(schedule: Schedule, **keywords: Any) -> Any:
 def _of_files(words: tuple, schedules: Iterable[Schedule], keywords: Any) -> Any:
     with settings.Folder() as folder:
         files = [_file(schedule, folder, number) for number, schedule in enumerate(schedules)]
-        finished = call_with(words, files, keywords)
-    return result_of(finished, records.Remarked, " ".join(words))
+        return call_with(words, files, keywords)
 
 
 def _file(schedule: Schedule, folder: Path, number: int) -> str:

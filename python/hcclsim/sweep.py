@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any, List, Mapping, Optional, Sequence, Union
 
-from . import helper, options, records
+from . import errors, helper, options, records
 
 Values = Union[str, int, float, bool, Sequence[Any]]
 
@@ -35,15 +35,12 @@ def run(
             of_points.arguments({keyword: values})  # says what it may have meant
         words += _texts(option, keyword, values)
     head = ["sweep", "run", *of_sweep.arguments(keywords), os.fspath(database), command, *arguments]
-    finished = helper.call([*head, *words], progress=progress)
-    points = results(database)
-    if finished.status == 1:
-        from . import errors
-
-        failed = errors.class_of("sweep", 1)("points of the sweep have failed; their errors are in the result", "sweep", 1)
-        failed.result = points
-        raise failed
-    return points
+    try:
+        helper.call([*head, *words], progress=progress)
+    except errors.CheckFailed as failed:
+        failed.result = results(database)
+        raise
+    return results(database)
 
 
 def _texts(option: options.Option, keyword: str, values: Values) -> List[str]:

@@ -44,7 +44,6 @@ class AutoParallel(Forgetting):
             ({"gradients_mean": 1}, TypeError),
             ({"pipeline_stages": True}, TypeError),
             ({"pipeline_stages": 0}, ValueError),
-            ({"pipeline_config": {"pipeline_interleave": True}}, KeyError),
             ({"comm_fusion": {"allreduce": {"mode": "size"}}}, KeyError),
             ({"comm_fusion": {"alltoall": {"mode": "auto", "config": None}}}, KeyError),
             ({"all_reduce_fusion_config": (1, 2)}, TypeError),
@@ -136,7 +135,7 @@ class Hooks(Forgetting):
         ddp_model = hcclsim.Training(model="lenet", iterations=4)
         state = hcclsim.PowerSGDState(process_group=None, matrix_approximation_rank=1, start_powerSGD_iter=2)
         ddp_model.register_comm_hook(state, hcclsim.batched_powerSGD_hook)
-        self.assertIn("compression", ddp_model.run())
+        self.assertIn("batched-powersgd", ddp_model.run().settings["compress"])
         self.assertIsNone(hcclsim.registered_comm_hook())
 
     def test_what_is_refused(self):

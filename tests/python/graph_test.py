@@ -212,7 +212,7 @@ class Runs(Forgetting):
             import onnx
 
             model = onnx.load(str(keywords["model"]), load_external_data=False)
-            self.assertEqual([node.name for node in model.graph.node][:2], ["layers.0.matmul", "layers.0.relu"])
+            self.assertEqual([node.name for node in model.graph.node][:2], ["layers.0.matmul", "layers.0.activation"])
             self.assertEqual(model.graph.initializer[0].name, "layers.0.weight")
 
     def test_a_step(self):
