@@ -6,11 +6,15 @@ set -euo pipefail
 packages=$(realpath "$1")
 tree=$(mktemp -d /var/tmp/hcclsim-debian-XXXXXX)
 trap 'umount "$tree/proc" 2>/dev/null || true; rm -rf --one-file-system "$tree"' EXIT
-mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\?\(http[^ ]*\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -1)
+mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
+  sed -n "s/^URIs: *//p; s/^deb \\(\\[[^]]*\\] \\)\\?\\(http[^ ]*\\) .*/\\2/p" | head -1 || true)
 
 debootstrap --variant=minbase bookworm "$tree" "${mirror:-http://deb.debian.org/debian}" >/dev/null
+rm -f "$tree/etc/apt/sources.list"
 cp -r /etc/apt/sources.list* /etc/apt/apt.conf.d /etc/apt/trusted.gpg.d "$tree/etc/apt/" 2>/dev/null || true
 cp /etc/resolv.conf "$tree/etc/" 2>/dev/null || true
+echo 'APT::Sandbox::User "root";' >"$tree/etc/apt/apt.conf.d/90root"
+echo 'Dpkg::Use-Pty "0";' >>"$tree/etc/apt/apt.conf.d/90root"
 mount -t proc proc "$tree/proc"
 cp "$packages"/*.deb "$packages"/*.whl "$tree/root/"
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 /// The program that reads scripts, with Python's own reader of Python (python/hcclsim/script.py).
 std::string reader_of_scripts(const fs::path& command) {
   const fs::path installed = command.parent_path() / "../share/hcclsim/script.py";
-  for (const fs::path& path : {fs::path(HCCLSIM_SCRIPT_READER), installed}) {
+  for (const fs::path& path : {installed, fs::path(HCCLSIM_SCRIPT_READER)}) {
     if (std::error_code ignored; fs::is_regular_file(path, ignored)) return path.lexically_normal();
   }
   bad_input("script", "the reader of scripts is not found (tried {} and {}): install hcclsim anew",
