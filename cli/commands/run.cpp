@@ -220,7 +220,8 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
                           .by_rank = options.format == OutputFormat::json || !html.empty() ||
                                      !regression_options.file.empty() || !regression_options.junit.empty(),
                           .routing_seeds = options.format == OutputFormat::csv ? 0 : options.routing_seeds,
-                          .trace_points = {options.fp_point, options.bp_point}};
+                          .trace_points = {options.fp_point, options.bp_point},
+                          .seeds_are_given = options.seeds_are_given};
   if (!timelines.empty()) wishes.traced = traced_ranks(options, npus);
   const std::vector<Rank> shown = html.empty() ? std::vector<Rank>() : ranks_of_page(options, npus);
   wishes.traced.insert(wishes.traced.end(), shown.begin(), shown.end());

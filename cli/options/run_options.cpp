@@ -405,6 +405,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   if (origins.given("config")) {
     origins.apply(read_config_file(options.config));
   }
+  options.seeds_are_given = origins.given("routing-seeds");
   refuse_overwriting(command);
   finish_ps_options(origins, options.ps, options.spec.npus);
   options.spec.precision = chosen_precision(options.precision);

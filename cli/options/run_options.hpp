@@ -57,6 +57,7 @@ struct RunOptions {
   bool explain = false;             ///< why each algorithm was chosen
   std::uint32_t links = 0;          ///< the busiest ones that are listed; 0: none
   std::uint32_t routing_seeds = 0;  ///< of routing ecmp that are compared
+  bool seeds_are_given = false;     ///< these are not the usual ones
   bool uncertainty = true;
   bool explain_memory = false;       ///< the tensors that are alive at the peak
   bool explain_uncertainty = false;  ///< what each assumption alone does to the step

@@ -125,6 +125,8 @@ class Runtime final : private sim::EventHandler {
   /// finish, or Error(simulated_failure, "timeout") if a fault keeps them from it and an NPU has waited for a notify
   /// for Machine::exec_timeout. A wait that ends too late throws that at its date.
   void require_finished() const;
+  /// Whether a fault holds something that has begun for good: whatever happens beside it, the streams will not finish.
+  [[nodiscard]] bool stands_still() const;
 
   /// Statistics of the collectives that have ended, in the order of their ends.
   [[nodiscard]] const std::vector<CollectiveStats>& collectives() const { return finished_; }
