@@ -29,6 +29,7 @@ struct OperatorSharding {
   std::optional<std::uint32_t> scattered{};
   bool gathers_again = false;    ///< as in the strategy
   std::uint32_t group_size = 0;  ///< as in the strategy
+  bool on_host = false;          ///< as in the strategy
 
   /// Layout of the first output once it is added up.
   [[nodiscard]] TensorLayout result() const;
@@ -44,8 +45,11 @@ struct OperatorSharding {
 /// no power of two while the number of devices is one, one that does not divide its axis or its heads, that cuts what
 /// has to be whole, or differs between tensors with a common dimension; more parts than devices, or a number that does
 /// not divide theirs; an output that the operator cannot leave; a table of tokens cut by rows and tokens cut too,
-/// unless every device has a part of its own; a group_size of other operators than batch_norm, or one that is no power
-/// of two or does not divide the devices that share a channel.
+/// unless every device has a part of its own; a manual_split of other operators than token_embedding or beside a
+/// Layout, with another number of parts than the rows of the table and the positions, with a batch that is cut, with
+/// fewer rows than positions in a part, with another sum than the rows of the table, or with devices that have no part;
+/// a table on the host that not every device has a part of its own of; a group_size of other operators than batch_norm,
+/// or one that is no power of two or does not divide the devices that share a channel.
 [[nodiscard]] OperatorSharding shard_operator(const WholeGraph& whole, models::OperatorId id,
                                               const OperatorStrategy* strategy, Rank devices);
 

@@ -312,8 +312,10 @@ class Sharder {
       hold(graph_.operators[id].parameters[i], sharding.parameters[i], id);
     }
     std::vector<std::optional<TensorLayout>> layouts(sharding.outputs.begin(), sharding.outputs.end());
-    const OperatorId own = add(op, std::move(layouts));
+    OperatorId own = add(op, layouts);
     own_parameters(op.parameters, id, own);
+    if (sharding.on_host)
+      own = add(between(graph_.operators[id], "host_copy", OperatorKind::host_copy, own, op.shape()), layouts);
     Value made = sum(graph_.operators[id], own, sharding);
     if (bias_follows) made = add_bias(id, made, std::move(later), sharding);
     keep(id, own, made, sharding);
@@ -326,6 +328,8 @@ class Sharder {
     op.heads /= std::min(op.heads, sharding.cut("heads"));
     op.kv_heads /= std::min(op.kv_heads, sharding.cut("heads"));
     op.group = divided(group_of_parts(sharding, rule_of(op.kind)->group), sharding.group_size);
+    if (op.kind == OperatorKind::token_embedding) op.row_parts = sharding.parameters.front().rows;
+    op.on_host = sharding.on_host;
     if (op.kind == OperatorKind::loss || op.kind == OperatorKind::binary_loss) adapt_loss(op, sharding);
     if (op.kind == OperatorKind::route) op.loss_parts.push_back({{}, 1.0 / static_cast<double>(result_.devices)});
   }
@@ -355,26 +359,70 @@ class Sharder {
     if (!windows || sharding.cut("height") * sharding.cut("width") == 1) return;
     const Operator& whole = graph_.operators[id];
     const Shape& in = graph_.input_of(whole);
-    for (const std::uint32_t axis : {2U, 3U}) {
-      const std::string_view name = axis == 2 ? "height" : "width";
-      const std::uint32_t parts = sharding.cut(name);
-      const std::uint32_t padding = op.window.padding;
-      const models::Border border =
-          parts == 1 ? models::Border{padding, padding}
-                     : border_of_part(op.name, op.window, in.size(axis), whole.shape().size(axis), parts);
-      if (border == models::Border{}) continue;
-      if (op.kind == OperatorKind::max_pool) check_zeros(whole);
-      Shape larger = shape_of(op.inputs.front());
-      larger.resize(axis, larger.size(axis) + border.before + border.behind);
-      const OperatorKind kind = parts == 1 ? OperatorKind::pad : OperatorKind::neighbour_exchange;
-      Operator made =
-          between(whole, fmt::format("{}.{}", name, models::name_of(kind)), kind, op.inputs.front(), larger);
-      made.axis = axis;
-      made.border = border;
-      if (parts > 1) made.group = group_of_parts(sharding, {name});
-      op.inputs.front() = add(std::move(made), {});
+    const auto border_of = [&](std::uint32_t axis) {
+      const std::uint32_t parts = sharding.cut(name_of_pixels(axis));
+      if (parts == 1) return models::Border{op.window.padding, op.window.padding};
+      return border_of_part(op.name, op.window, in.size(axis), whole.shape().size(axis), parts);
+    };
+    const models::Border rows = border_of(height_axis);
+    const models::Border columns = border_of(width_axis);
+    const bool any = rows != models::Border{} || columns != models::Border{};
+    if (any && op.kind == OperatorKind::max_pool) check_zeros(whole);
+    const std::optional<models::Group> grid = group_of_grid(sharding);
+    if (any && grid.has_value()) {
+      op.inputs.front() = with_neighbours(whole, op.inputs.front(), rows, columns, *grid, sharding.cut("width"));
+    } else {
+      op.inputs.front() = with_border(whole, op.inputs.front(), height_axis, rows, sharding);
+      op.inputs.front() = with_border(whole, op.inputs.front(), width_axis, columns, sharding);
     }
     op.window.padding = 0;
+  }
+
+  static constexpr std::uint32_t height_axis = 2;
+  static constexpr std::uint32_t width_axis = 3;
+
+  static std::string_view name_of_pixels(std::uint32_t axis) { return axis == height_axis ? "height" : "width"; }
+
+  /// The group of the parts of images that are cut along both axes, row by row; none if only one is cut, or if the
+  /// devices of a row do not follow each other.
+  std::optional<models::Group> group_of_grid(const OperatorSharding& sharding) {
+    if (sharding.cut("height") == 1 || sharding.cut("width") == 1) return std::nullopt;
+    std::vector<std::uint32_t> axes = sharding.axes[sharding.signature.find("height")];
+    const std::vector<std::uint32_t>& columns = sharding.axes[sharding.signature.find("width")];
+    axes.insert(axes.end(), columns.begin(), columns.end());
+    if (!std::ranges::is_sorted(axes, std::greater<>())) return std::nullopt;
+    return group_along(sharding.matrix, std::move(axes));
+  }
+
+  /// Pixels of up to eight neighbours around an image, in one exchange.
+  Value with_neighbours(const Operator& whole, Value from, models::Border rows, models::Border columns,
+                        const models::Group& grid, std::uint32_t parts_of_row) {
+    Shape larger = shape_of(from);
+    larger.resize(height_axis, larger.size(height_axis) + rows.before + rows.behind);
+    larger.resize(width_axis, larger.size(width_axis) + columns.before + columns.behind);
+    Operator made = between(whole, "neighbour_exchange", OperatorKind::neighbour_exchange, from, larger);
+    made.axis = height_axis;
+    made.border = rows;
+    made.columns = parts_of_row;
+    made.column_border = columns;
+    made.group = grid;
+    return add(std::move(made), {});
+  }
+
+  /// Pixels before and behind an image along one axis: of neighbours if it is cut, else zeros.
+  Value with_border(const Operator& whole, Value from, std::uint32_t axis, models::Border border,
+                    const OperatorSharding& sharding) {
+    if (border == models::Border{}) return from;
+    const std::string_view name = name_of_pixels(axis);
+    const bool cut = sharding.cut(name) > 1;
+    const OperatorKind kind = cut ? OperatorKind::neighbour_exchange : OperatorKind::pad;
+    Shape larger = shape_of(from);
+    larger.resize(axis, larger.size(axis) + border.before + border.behind);
+    Operator made = between(whole, fmt::format("{}.{}", name, models::name_of(kind)), kind, from, larger);
+    made.axis = axis;
+    made.border = border;
+    if (cut) made.group = group_of_parts(sharding, {name});
+    return add(std::move(made), {});
   }
 
   /// Zeros at the ends of an image are no maxima if nothing is below them.
@@ -390,7 +438,7 @@ class Sharder {
     models::Parameter& parameter = result_.graph.parameters[index];
     TensorLayout& known = result_.parameters[index];
     if (!known.map.empty()) {
-      if (!redistribute(known, layout, {}).empty()) {
+      if (known.rows != layout.rows || !redistribute(known, layout, {}).empty()) {
         bad_input("strategy", "{}: parameter {} is cut as {}, by {} as {}; all must cut it alike",
                   graph_.operators[id].name, parameter.name, to_string(layout),
                   graph_.operators[graph_.parameters[index].owner].name, to_string(known));

@@ -158,8 +158,14 @@ class Devices {
       }
       case OperatorKind::neighbour_exchange: {
         const std::int64_t own = x.shape.size(op.axis);
-        return cut_out(join(of_group(op, device), op.axis), op.axis, place(op, device) * own - op.border.before,
-                       op.shape().size(op.axis));
+        std::vector<Numbers> rows = of_group(op, device);
+        const std::int64_t row = place(op, device) / op.columns;
+        if (op.columns > 1) rows = joined_rows(op, rows);
+        const Numbers whole = join(rows, op.axis);
+        const Numbers lines = cut_out(whole, op.axis, row * own - op.border.before, op.shape().size(op.axis));
+        if (op.columns == 1) return lines;
+        const std::int64_t first = std::int64_t{place(op, device) % op.columns} * x.shape.size(op.axis + 1);
+        return cut_out(lines, op.axis + 1, first - op.column_border.before, op.shape().size(op.axis + 1));
       }
       case OperatorKind::pad:
         return cut_out(x, op.axis, -std::int64_t{op.border.before}, op.shape().size(op.axis));
@@ -194,6 +200,15 @@ class Devices {
       default:
         internal_error("{}: kind {} is not computed by the test", op.name, models::name_of(op.kind));
     }
+  }
+
+  /// The rows of a grid, each of the parts of its ranks.
+  static std::vector<Numbers> joined_rows(const Operator& op, const std::vector<Numbers>& parts) {
+    std::vector<Numbers> rows;
+    for (auto part = parts.begin(); part != parts.end(); part += op.columns) {
+      rows.push_back(join({part, part + op.columns}, op.axis + 1));
+    }
+    return rows;
   }
 
   template <typename Function>
@@ -239,7 +254,7 @@ class Devices {
 
   [[nodiscard]] Numbers look_up(const Operator& op, Rank device) const {
     const Numbers& table = weight(op, device);
-    const double rows = table.shape.size(0);
+    const double rows = table.shape.size(0);  // of which the last ones may be no rows of this device
     const std::size_t width = table.shape.size(1);
     Numbers y = zeros(op.shape());
     for (std::size_t i = 0; i < y.values.size(); ++i) {
