@@ -47,7 +47,8 @@ struct OperatorParallel {
   hccl::StrategyMap found{};  ///< strategies that a search has found, which count before the file
   /// What devices read where operators are cut; none: what the operators need.
   std::optional<DatasetParts> dataset{};
-  bool dataset_cuts = false;  ///< in another way than samples of its own for every device
+  bool loss_repeated_mean = true;  ///< the loss of devices with the same rows is divided by their number
+  bool dataset_cuts = false;       ///< in another way than samples of its own for every device
 
   /// Devices with samples of their own that share the experts of a layer: a divisor of their number.
   std::uint32_t experts = 1;

@@ -91,6 +91,7 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
   hccl::ShardedGraph sharded =
       hccl::shard_graph(network, strategies, devices,
                         {.enable_alltoall = operators.all_to_all || exchanges,
+                         .loss_repeated_mean = operators.loss_repeated_mean,
                          .dataset = cuts_of_samples(dataset, network.operators.front().shape(), devices)});
   bool cut = false;
   for (std::uint32_t parameter = 0; parameter < sharded.parameters.size(); ++parameter) {

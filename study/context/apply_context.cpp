@@ -208,6 +208,7 @@ struct Applier {
   void apply_operators() {
     OperatorParallel& operators = spec.parallel.operators;
     operators.all_to_all = context.flag("enable_alltoall");
+    operators.loss_repeated_mean = !graph_parallel() || context.flag("loss_repeated_mean");
     operators.dataset_cuts = graph_parallel() && cuts_samples_otherwise();
     if (!operators.cuts() || graph_parallel()) return;
     bad_input("runtime-error", "{}: operators are cut in semi_auto_parallel and auto_parallel, parallel_mode is {}",

@@ -484,35 +484,6 @@ std::vector<std::vector<Rank>> OperatorSharding::groups(const std::vector<std::u
   return matrix.groups(from_left);
 }
 
-OperatorStrategy strategy_of(const Signature& signature, const std::map<std::string_view, std::uint32_t>& cuts) {
-  const auto cuts_of = [&](const TensorAxes& tensor) {
-    Cuts own;
-    for (const std::size_t dimension : tensor.dimensions) {
-      const auto found = cuts.find(signature.dimensions[dimension].name);
-      own.push_back(found == cuts.end() ? 1 : found->second);
-    }
-    return own;
-  };
-  OperatorStrategy strategy;
-  for (const TensorAxes& tensor : signature.inputs) strategy.inputs.push_back(cuts_of(tensor));
-  auto place = signature.parameters_first ? strategy.inputs.begin() : strategy.inputs.end();
-  for (const TensorAxes& tensor : signature.parameters) {
-    place = std::next(strategy.inputs.insert(place, cuts_of(tensor)));
-  }
-  return strategy;
-}
-
-OperatorStrategy batch_parallel(const Signature& signature, Rank devices) {
-  const std::size_t batch = signature.find("batch");
-  for (const TensorAxes& tensor : signature.inputs) {
-    const auto axis = std::ranges::find(tensor.dimensions, batch);
-    if (axis == tensor.dimensions.end()) continue;
-    const std::uint32_t size = tensor.shape.size(static_cast<std::size_t>(axis - tensor.dimensions.begin()));
-    return strategy_of(signature, {{"batch", std::gcd(size, static_cast<std::uint32_t>(devices))}});
-  }
-  return strategy_of(signature, {});
-}
-
 OperatorSharding shard_operator(const WholeGraph& whole, models::OperatorId id, const OperatorStrategy* strategy,
                                 Rank devices) {
   if (strategy != nullptr) return StrategyReader(whole, id, devices).read(*strategy);

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
 #include "hccl/parallel/layout/tensor_layout.hpp"
+#include "hccl/parallel/sharding/dimension_strategy.hpp"
 #include "hccl/parallel/sharding/signature.hpp"
 #include "hccl/parallel/sharding/strategy.hpp"
 
@@ -52,13 +52,5 @@ struct OperatorSharding {
 /// or one that is no power of two or does not divide the devices that share a channel.
 [[nodiscard]] OperatorSharding shard_operator(const WholeGraph& whole, models::OperatorId id,
                                               const OperatorStrategy* strategy, Rank devices);
-
-/// The strategy that cuts dimensions, by their names, everywhere they occur, and nothing else. Names that the operator
-/// does not have do not count.
-[[nodiscard]] OperatorStrategy strategy_of(const Signature& signature,
-                                           const std::map<std::string_view, std::uint32_t>& cuts);
-
-/// Batch parallel: the batch in as many parts as it and the devices have in common.
-[[nodiscard]] OperatorStrategy batch_parallel(const Signature& signature, Rank devices);
 
 }  // namespace hcclsim::hccl

@@ -81,7 +81,7 @@ class Devices {
       std::vector<Numbers>& own = parameters_.emplace_back();
       for (std::size_t i = 0; i < parameters.size(); ++i) {
         const TensorLayout& layout = sharded.parameters[i];
-        own.push_back(part_of({layout.shape, parameters[i].values}, layout.offsets(device), layout.slice_shape()));
+        own.push_back(part_of({layout.shape, parameters[i].values}, layout.offsets(device), layout.own_shape(device)));
       }
     }
     const TensorLayout& input = sharded.values.front().value();
@@ -194,8 +194,10 @@ class Devices {
         return max_pool(op, device);
       case OperatorKind::average_pool:
         return average(op, device);
+      case OperatorKind::join_rows:
       case OperatorKind::flatten:
       case OperatorKind::reshape:
+      case OperatorKind::host_copy:
         return x;
       default:
         internal_error("{}: kind {} is not computed by the test", op.name, models::name_of(op.kind));
@@ -254,11 +256,15 @@ class Devices {
 
   [[nodiscard]] Numbers look_up(const Operator& op, Rank device) const {
     const Numbers& table = weight(op, device);
-    const double rows = table.shape.size(0);  // of which the last ones may be no rows of this device
+    const std::vector<std::uint32_t>& parts = op.row_parts;
+    const bool split = !parts.empty() && op.group.ranks > 1;
+    const std::uint32_t own = place(op, device);
+    const double rows = split ? parts[own] : table.shape.size(0);
+    const double first = split ? std::accumulate(parts.begin(), parts.begin() + own, 0.0) : own * rows;
     const std::size_t width = table.shape.size(1);
     Numbers y = zeros(op.shape());
     for (std::size_t i = 0; i < y.values.size(); ++i) {
-      const double row = in(op, device).values[i / width] - place(op, device) * rows;
+      const double row = in(op, device).values[i / width] - first;
       if (row >= 0 && row < rows) y.values[i] = table.values[static_cast<std::size_t>(row) * width + i % width];
     }
     return y;
