@@ -106,7 +106,8 @@ HbmAccount hbm_account(const models::Program& program, Bytes communication_buffe
           .optimizer_state = program.optimizer_state,
           .activations = models::peak_live_bytes(program),
           .gathered = program.gathered,
-          .communication = communication_buffers};
+          .communication = communication_buffers,
+          .host = program.host};
 }
 
 }  // namespace hcclsim::device

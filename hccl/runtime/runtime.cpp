@@ -79,7 +79,13 @@ void Runtime::host_work_alone(StreamId stream, Seconds duration, std::uint32_t n
 }
 
 void Runtime::copy_from_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id) {
-  enqueue(stream, {.kind = Kind::copy, .index = place_in(copies_, free_copies_, bytes), .name = name, .id = id});
+  const std::uint32_t index = place_in(copies_, free_copies_, HostTransfer{bytes, false});
+  enqueue(stream, {.kind = Kind::copy, .index = index, .name = name, .id = id});
+}
+
+void Runtime::copy_to_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id) {
+  const std::uint32_t index = place_in(copies_, free_copies_, HostTransfer{bytes, true});
+  enqueue(stream, {.kind = Kind::copy, .index = index, .name = name, .id = id});
 }
 
 void Runtime::delay(StreamId stream, Seconds duration) { enqueue(stream, {.kind = Kind::delay, .duration = duration}); }

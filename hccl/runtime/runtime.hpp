@@ -92,6 +92,8 @@ class Runtime final : private sim::EventHandler {
   /// them. If the server has no CPU in the platform, nothing else is on the way, which is as fast as that of the SoC's
   /// server (sim/platform/catalog.hpp).
   void copy_from_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id = {});
+  /// The other way.
+  void copy_to_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id = {});
   /// Idles until the duration is over; not shown in the trace.
   void delay(StreamId stream, Seconds duration);
   void record(StreamId stream, EventId event);
@@ -273,7 +275,11 @@ class Runtime final : private sim::EventHandler {
   std::deque<CommunicatorState> communicators_;  // deque: runs refer to their communicator
   std::vector<Call> calls_;
   std::vector<KernelRun> blocks_;
-  std::vector<Bytes> copies_;
+  struct HostTransfer {
+    Bytes bytes = 0;
+    bool to_host = false;
+  };
+  std::vector<HostTransfer> copies_;
   std::vector<std::function<void()>> functions_;
   std::map<std::tuple<Rank, Rank, std::uint32_t>, CommunicatorId> channels_;
   std::vector<std::uint32_t> free_calls_;
