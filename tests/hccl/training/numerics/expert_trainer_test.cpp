@@ -18,7 +18,6 @@ namespace hcclsim::hccl {
 namespace {
 
 using test::ShardedTraining;
-using test::Trained;
 
 ShardedTraining expert_training(const TransformerSharding& sharding, Rank experts, std::optional<double> capacity) {
   ShardedTraining training{.network = models::make_model({.name = "tinymoe", .batch = 8, .capacity = capacity}),
@@ -30,30 +29,8 @@ ShardedTraining expert_training(const TransformerSharding& sharding, Rank expert
   return training;
 }
 
-Trained steps_of(const ShardedTraining& training) {
-  const std::unique_ptr<Trainer> trainer = test::make_trainer(training);
-  Trained result;
-  for (int step = 0; step < 3; ++step) {
-    const IterationFigures figures = trainer->step(true);
-    EXPECT_LE(trainer->reduction_check().worst_ratio, 1);
-    result.losses.push_back(figures.loss);
-    result.norms.push_back(figures.gradient_norm);
-    result.accuracies.push_back(figures.accuracy);
-  }
-  EXPECT_EQ(trainer->replica_check().differing_bits, 0);
-  result.weights = test::weights_of(*trainer);
-  return result;
-}
-
 void expect_as_alone(const ShardedTraining& training) {
-  ShardedTraining alone = training;
-  alone.devices = 1;
-  alone.experts = 1;
-  alone.strategies.clear();
-  alone.shape.stages = 1;
-  alone.optimizer_parallel = "off";
-  alone.recompute = "none";
-  test::expect_near(steps_of(training), steps_of(alone), 2e-5);
+  test::expect_near(test::train(training), test::train(test::alone(training)), 2e-5);
 }
 
 TEST(ExpertTrainer, SharedExpertsTrainAsOnOneDevice) {
