@@ -9,6 +9,7 @@
 
 #include "models/zoo/zoo.hpp"
 #include "study/plans.hpp"
+#include "study/run/run.hpp"
 #include "study/strategy_search/find_strategies.hpp"
 #include "tests/support/refusal.hpp"
 
