@@ -123,6 +123,7 @@ struct LossPart {
   /// On the gradient of the mean over the rows of this rank: 1 / n if it has one of n parts of the rows, or is one of n
   /// ranks with the same rows.
   double gradient_factor = 1;
+  std::uint32_t copies = 1;  ///< ranks with rows of which this rank has the same, or other classes
 };
 
 /// The other end of a message.

@@ -384,7 +384,7 @@ void Experiment::load_stages(const RunSpec& spec) {
     for (device::HbmAccount& account : stages->hbm) account.activations += training.result_bytes();
   }
   const std::uint32_t stage = spec.rank / stages->devices;
-  program = stages->programs[stage].program;
+  program = stages->programs[stage].program_of(spec.rank % stages->devices);
   note_gradient_sync(spec, *program, notes);
   gradient_sizes = program->gradient_sizes();
   for (const hccl::Reduction& reduction : stages->programs[stage].reductions) {

@@ -430,6 +430,19 @@ class StrategyReader {
              size, parts);
     }
     sharding_.scattered = axis;
+    cut_bias(output_.axes->dimensions[axis]);
+  }
+
+  /// A bias is added behind the sum, to the part of it that a device keeps.
+  void cut_bias(std::size_t dimension) {
+    const std::size_t parameters = signature().parameters.size();
+    for (std::size_t i = parameters - signature().optional_parameters; i < parameters; ++i) {
+      const std::vector<std::size_t>& axes = signature().parameters[i].dimensions;
+      const auto found = std::ranges::find(axes, dimension);
+      if (found == axes.end()) continue;
+      MatrixAxes& cut = sharding_.parameters[i].map[static_cast<std::size_t>(found - axes.begin())];
+      cut.insert(cut.end(), sharding_.partial.begin(), sharding_.partial.end());
+    }
   }
 
   [[noreturn]] void refuse_output(const std::string& wanted) const {
