@@ -1,4 +1,4 @@
-#include "hccl/search/recursive_programming.hpp"
+#include "hccl/search/recursive/recursive_programming.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

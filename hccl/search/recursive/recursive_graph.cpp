@@ -1,4 +1,4 @@
-#include "hccl/search/recursive_graph.hpp"
+#include "hccl/search/recursive/recursive_graph.hpp"
 
 #include <algorithm>
 #include <optional>

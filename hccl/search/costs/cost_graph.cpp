@@ -1,4 +1,4 @@
-#include "hccl/search/cost_graph.hpp"
+#include "hccl/search/costs/cost_graph.hpp"
 
 #include <fmt/ranges.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "hccl/parallel/layout/redistribution.hpp"
-#include "hccl/search/candidates.hpp"
+#include "hccl/search/costs/candidates.hpp"
 #include "hccl/search/mindspore_kind.hpp"
 
 namespace hcclsim::hccl {

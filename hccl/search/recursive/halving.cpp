@@ -1,4 +1,4 @@
-#include "hccl/search/halving.hpp"
+#include "hccl/search/recursive/halving.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "hccl/search/search_cost.hpp"
+#include "hccl/search/costs/search_cost.hpp"
 #include "hccl/search/searched_operator.hpp"
 
 /// The strategies that an operator can have, and what each costs.

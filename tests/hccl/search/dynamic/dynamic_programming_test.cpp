@@ -1,11 +1,11 @@
-#include "hccl/search/dynamic_programming.hpp"
+#include "hccl/search/dynamic/dynamic_programming.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "hccl/search/cost_list.hpp"
+#include "hccl/search/dynamic/cost_list.hpp"
 #include "hccl/search/exact.hpp"
 #include "tests/hccl/search/random_costs.hpp"
 #include "tests/support/refusal.hpp"

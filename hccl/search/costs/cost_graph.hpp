@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hccl/search/search_cost.hpp"
+#include "hccl/search/costs/search_cost.hpp"
 #include "hccl/search/searched_operator.hpp"
 
 /// What dynamic programming, propagation and the exact search choose from: operators with their candidates and what

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "hccl/search/cost_graph.hpp"
+#include "hccl/search/costs/cost_graph.hpp"
 
 /// MindSpore's search by dynamic programming. The graph is folded: a rule that applies takes an operator or an edge out
 /// of it and writes what it costs, for every choice, into lists of what remains. The rules, the first that applies

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "hccl/search/halving.hpp"
 #include "hccl/search/options.hpp"
-#include "hccl/search/recursive_graph.hpp"
+#include "hccl/search/recursive/halving.hpp"
+#include "hccl/search/recursive/recursive_graph.hpp"
 #include "hccl/search/strategies.hpp"
 
 /// MindSpore's recursive search, in two recursions. Over devices: N of them are halved log2(N) times, rounded down.

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hccl/search/recursive_graph.hpp"
+#include "hccl/search/recursive/recursive_graph.hpp"
 
 /// One step of MindSpore's recursive search: an operator is cut in two along one axis, or not at all, by a cost of its
 /// own and the cost of what neighbours that were cut before it in this halving would have to exchange.

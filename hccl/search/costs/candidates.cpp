@@ -1,4 +1,4 @@
-#include "hccl/search/candidates.hpp"
+#include "hccl/search/costs/candidates.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "hccl/search/candidates.hpp"
+#include "hccl/search/costs/candidates.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "hccl/search/cost_graph.hpp"
+#include "hccl/search/costs/cost_graph.hpp"
 #include "models/graph_builder.hpp"
 #include "models/zoo/zoo.hpp"
 #include "tests/support/refusal.hpp"

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "hccl/search/cost_graph.hpp"
-#include "hccl/search/cost_list.hpp"
-#include "hccl/search/dynamic_programming.hpp"
+#include "hccl/search/costs/cost_graph.hpp"
+#include "hccl/search/dynamic/cost_list.hpp"
+#include "hccl/search/dynamic/dynamic_programming.hpp"
 
 /// A graph of costs while rules fold it. Lists of dead operators and edges are empty.
 namespace hcclsim::hccl {

@@ -1,4 +1,4 @@
-#include "hccl/search/search_cost.hpp"
+#include "hccl/search/costs/search_cost.hpp"
 
 namespace hcclsim::hccl {
 

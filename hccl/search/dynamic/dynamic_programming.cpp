@@ -1,10 +1,10 @@
-#include "hccl/search/dynamic_programming.hpp"
+#include "hccl/search/dynamic/dynamic_programming.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
-#include "hccl/search/folded_graph.hpp"
+#include "hccl/search/dynamic/folded_graph.hpp"
 
 namespace hcclsim::hccl {
 namespace {

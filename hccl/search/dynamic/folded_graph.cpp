@@ -1,4 +1,4 @@
-#include "hccl/search/folded_graph.hpp"
+#include "hccl/search/dynamic/folded_graph.hpp"
 
 #include <algorithm>
 #include <map>

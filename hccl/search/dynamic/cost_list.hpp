@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "hccl/search/search_cost.hpp"
+#include "hccl/search/costs/search_cost.hpp"
 
 /// Lists of costs that partial choices of candidates can have, where a network is folded step by step: of each list
 /// only those are kept that may become part of the best whole.

@@ -1,4 +1,4 @@
-#include "hccl/search/cost_list.hpp"
+#include "hccl/search/dynamic/cost_list.hpp"
 
 #include <algorithm>
 #include <utility>
