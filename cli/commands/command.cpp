@@ -93,6 +93,7 @@ int run_command(int argc, char** argv) {
     add_calibrate_command(app);
     add_validate_command(app);
     add_schedule_command(app);
+    add_replay_command(app);
     add_report_command(app, shell_words(argc, argv));
     app.footer(std::string(app_examples) + exit_statuses);
     // What commands printed themselves must have arrived.

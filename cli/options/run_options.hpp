@@ -48,6 +48,8 @@ struct RunOptions {
   bool trace_all_ranks = false;
   std::string step_trace{};     ///< file of the iteration trace; empty: none
   std::string gradients_out{};  ///< file of the gradients' dates; empty: none
+  std::string chakra_output{};  ///< folder of execution traces; empty: none
+  std::string goal_output{};    ///< file of the same in GOAL; empty: none
   OutputFormat format = OutputFormat::text;
   std::string config{};             ///< file of options; empty: none
   HtmlReport html{};                ///< of `hcclsim report run`; without a path: none

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -20,29 +18,6 @@ constexpr std::uint32_t no_node = ~0U;
 
 [[noreturn]] void refuse(std::string_view option, std::string_view why) {
   bad_input("unsupported", "a trace cannot carry {}: {}; leave it out", option, why);
-}
-
-void check(const hccl::Plan& plan, const hccl::TrainingOptions& options) {
-  if (options.launch == hccl::LaunchMode::op) refuse("--launch op", "nodes have no time that it takes to issue them");
-  if (options.host_launch.has_value()) refuse("eager execution", "nodes have no time that it takes to issue them");
-  if (options.skew.jitters()) refuse("jitter", "a trace has one duration per kernel, and no random numbers");
-  for (Rank rank = 0; rank < plan.ranks(); ++rank) {
-    if (options.skew.start(rank) > 0 || options.skew.speed(rank) != 1) {
-      refuse("skew of ranks", "it belongs to NPUs, not to what they do; --fault of the replay slows them down");
-    }
-  }
-  if (options.hbm_contention) refuse("--hbm-contention on", "nodes have durations, and do not share the HBM");
-  if (options.allreduce != hccl::Algorithm::automatic || !options.levels.empty()) {
-    refuse("an algorithm that is asked for", "a replay chooses algorithms as HCCL does");
-  }
-  for (const hccl::Role& role : plan.roles) {
-    if (!role.ahead.empty()) refuse("an input pipeline", "its streams run ahead of the steps");
-    for (const hccl::PlanTask& task : role.tasks) {
-      if (std::holds_alternative<hccl::InputWork>(task.work) || std::holds_alternative<hccl::HostCopy>(task.work)) {
-        refuse("an input pipeline", "its times depend on the data workers of the host");
-      }
-    }
-  }
 }
 
 /// Chakra's size of a collective.
@@ -139,6 +114,8 @@ class Writer {
       add_message(NodeKind::send, send->message, send->offset, send->tag, node);
     } else if (const auto* receive = std::get_if<hccl::ReceiveTask>(&task.work)) {
       add_message(NodeKind::receive, receive->message, receive->offset, receive->tag, node);
+    } else {
+      refuse("an input pipeline", "it runs ahead of the steps");
     }
     add(node, task.stream, std::move(after));
   }
@@ -194,8 +171,24 @@ class Writer {
 
 }  // namespace
 
+void require_traceable(const hccl::TrainingOptions& options) {
+  if (options.launch == hccl::LaunchMode::op) refuse("--launch op", "nodes have no time that it takes to issue them");
+  if (options.host_launch.has_value()) refuse("eager execution", "nodes have no time that it takes to issue them");
+  if (options.input.has_value()) refuse("an input pipeline", "it runs ahead of the steps");
+  if (options.skew.jitters()) refuse("jitter", "a trace has one duration per kernel, and no random numbers");
+  for (Rank rank = 0; rank < options.npus; ++rank) {
+    if (options.skew.start(rank) > 0 || options.skew.speed(rank) != 1) {
+      refuse("skew of ranks", "it belongs to NPUs, not to what they do; --fault of the replay slows them down");
+    }
+  }
+  if (options.hbm_contention) refuse("--hbm-contention on", "nodes have durations, and do not share the HBM");
+  if (options.allreduce != hccl::Algorithm::automatic || !options.levels.empty()) {
+    refuse("an algorithm that is asked for", "a replay chooses algorithms as HCCL does");
+  }
+}
+
 ExecutionTrace trace_of(const hccl::Plan& plan, const hccl::TrainingOptions& options) {
-  check(plan, options);
+  require_traceable(options);
   ExecutionTrace trace;
   Writer writer(plan, trace);
   for (Rank rank = 0; rank < plan.ranks(); ++rank) writer.add_rank(rank, options.iterations);

@@ -11,8 +11,11 @@
 /// settings of HCCL, every node has the dates that it has in the simulated step.
 namespace hcclsim::study {
 
-/// So many steps that follow each other. Throws Error(bad_input, "unsupported") that names what a trace cannot carry:
-/// what hosts do for a step, jitter and other speeds, algorithms that were asked for, shared HBM.
+/// Throws Error(bad_input, "unsupported") that names what a trace cannot carry: what hosts do for a step, jitter and
+/// other speeds, algorithms that were asked for, shared HBM.
+void require_traceable(const hccl::TrainingOptions& options);
+
+/// As many steps as the options have iterations, one behind the other. Throws what require_traceable() does.
 [[nodiscard]] ExecutionTrace trace_of(const hccl::Plan& plan, const hccl::TrainingOptions& options);
 
 }  // namespace hcclsim::study
