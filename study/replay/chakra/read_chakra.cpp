@@ -330,13 +330,13 @@ class FileReader {
   /// [{"pg_name": "1", "ranks": [0, 1], …}, …] in its inputs, as PyTorch's observer writes it; anything else is passed
   /// over.
   void read_process_groups(const TraceNode& node) {
-    const std::optional<Json> read = Json::try_parse(node_.inputs().values());
-    if (!read.has_value()) return;
+    Json groups = json_or_null(node_.inputs().values());
     // The text may be in a list of texts.
-    const bool wrapped = read->is_array() && read->size() == 1 && read->front().is_string();
-    const std::optional<Json> groups = wrapped ? Json::try_parse(read->front().text()) : read;
-    if (!groups.has_value() || !groups->is_array()) return;
-    for (const Json& group : *groups) {
+    if (groups.is_array() && groups.size() == 1 && groups.front().is_string()) {
+      groups = json_or_null(std::string(groups.front().text()));
+    }
+    if (!groups.is_array()) return;
+    for (const Json& group : groups) {
       const Json* const name = group.find("pg_name");
       const Json* const ranks = group.find("ranks");
       if (name == nullptr || !name->is_string() || ranks == nullptr || !ranks->is_array()) continue;
@@ -348,6 +348,15 @@ class FileReader {
         }
         members.push_back(rank.get<Rank>());
       }
+    }
+  }
+
+  /// Null for what is no JSON, or nested too deep.
+  [[nodiscard]] Json json_or_null(const std::string& text) const {
+    try {
+      return parse_json_text(text, trace_.source, "trace");
+    } catch (const Error&) {
+      return {};
     }
   }
 
