@@ -23,11 +23,12 @@ using study::TraceFormat;
 
 constexpr const char* replay_examples =
     "Examples:\n"
-    "  hcclsim run --npus 4 --iterations 2 --chakra-output step      writes step/trace.0.et …\n"
-    "  hcclsim replay step --platform atlas800-9000                  … which take as long when they are replayed\n"
-    "  hcclsim replay traces/llama --comm-groups groups.json         llama.0.et, llama.1.et, …\n"
-    "  hcclsim replay spmd.et --ranks 8 --trace timeline.json        one file for all ranks\n"
-    "  hcclsim replay examples/pipeline.goal --platform atlas800t-a2 --links 4";
+    "  hcclsim run --npus 4 --iterations 2 --chakra-output step             writes step/trace.0.et …\n"
+    "  hcclsim replay step                                                  … which take as long when they are "
+    "replayed\n"
+    "  hcclsim replay step --platform atlas800t-a2 --times model            on other NPUs\n"
+    "  hcclsim replay step.et --ranks 8 --trace timeline.json               one file for all ranks\n"
+    "  hcclsim replay pipeline.goal --platform atlas800t-a2 --links 4       a GOAL schedule, and the busiest links";
 
 struct ReplayCommand : PlatformChoice {
   std::string format = "text";

@@ -31,6 +31,7 @@ struct TraceNode {
   NodeKind kind = NodeKind::compute;
   bool host = false;              ///< a task of the CPU
   bool concurrent = false;        ///< of a send: occupies nothing while it is under way, like a receive
+  bool buffered = false;          ///< of a send: what waits for its end goes on when it begins
   std::int32_t stream = by_kind;  ///< that it occupies, of its rank
   std::int32_t iteration = -1;    ///< of training; −1: not told
   Seconds duration = unknown;     ///< that was recorded

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -117,11 +118,15 @@ void Meetings::match_collectives(const ExecutionTrace& trace) {
   for (std::size_t i = 0; i < trace.traces.size(); ++i) {
     const RankTrace& one = trace.traces[i];
     std::vector<std::uint32_t>& next = next_calls_.emplace_back(one.nodes.size(), none);
+    std::vector<std::uint32_t>& numbers = call_numbers_.emplace_back(one.nodes.size(), none);
+    std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> last;  // by group and stream
     for (const std::uint32_t node : order_[i]) {
       if (one.nodes[node].kind != NodeKind::collective) continue;
       check_group(trace, trace.groups[one.nodes[node].group], one, one.nodes[node]);
       std::vector<std::uint32_t>& of_group = calls[i][one.nodes[node].group];
-      if (!of_group.empty()) next[of_group.back()] = node;
+      const auto [before, is_first] = last.try_emplace({one.nodes[node].group, one.nodes[node].stream}, node);
+      if (!is_first) next[std::exchange(before->second, node)] = node;
+      numbers[node] = static_cast<std::uint32_t>(of_group.size());
       of_group.push_back(node);
     }
   }

@@ -31,8 +31,12 @@ class Meetings {
   [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }
   /// Number of the message of a node that sends or receives.
   [[nodiscard]] std::uint32_t message_of(Rank rank, std::uint32_t node) const { return message_of_[rank][node]; }
-  /// Of each node of a trace that is a collective, the next one on its group; `none` if there is none.
+  /// Of each node of a trace that is a collective, the next one on its group and stream; `none` if there is none.
   [[nodiscard]] const std::vector<std::uint32_t>& next_calls(std::uint32_t trace) const { return next_calls_[trace]; }
+  /// Of each node of a trace that is a collective, its number among those on its group, from 0 on.
+  [[nodiscard]] std::uint32_t call_number(std::uint32_t trace, std::uint32_t node) const {
+    return call_numbers_[trace][node];
+  }
 
  private:
   void match_collectives(const ExecutionTrace& trace);
@@ -40,6 +44,7 @@ class Meetings {
 
   std::vector<std::vector<std::uint32_t>> order_;  // of each trace
   std::vector<std::vector<std::uint32_t>> next_calls_;
+  std::vector<std::vector<std::uint32_t>> call_numbers_;
   std::vector<Message> messages_;
   std::vector<std::vector<std::uint32_t>> message_of_;  // of each rank, empty if it has none
 };

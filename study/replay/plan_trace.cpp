@@ -35,7 +35,7 @@ class Writer {
     for (const hccl::GroupFamily& family : plan.families) {
       std::vector<std::pair<std::uint32_t, bool>>& members = group_of_.emplace_back(plan.ranks(), std::pair{0U, false});
       for (const hccl::Communicator& group : family.groups) {
-        const std::uint32_t number = number_of(group);
+        const std::uint32_t number = number_of(group, family.groups.size() == 1);
         for (const Rank rank : group.ranks) members[rank] = {number, true};
       }
     }
@@ -60,10 +60,13 @@ class Writer {
   }
 
  private:
-  /// A group of all ranks in their order is the trace's first one.
-  std::uint32_t number_of(const hccl::Communicator& group) {
-    const auto same = std::ranges::find(trace_.groups, group.ranks, &hccl::Communicator::ranks);
-    if (same != trace_.groups.end()) return static_cast<std::uint32_t>(same - trace_.groups.begin());
+  /// The first family that is one group of all ranks is the trace's group of them. Others are groups of their own, also
+  /// of the same ranks: collectives of one group have one order, those of several need not.
+  std::uint32_t number_of(const hccl::Communicator& group, bool alone) {
+    if (alone && !has_world_ && group.ranks == trace_.groups.front().ranks) {
+      has_world_ = true;
+      return TraceNode::world;
+    }
     trace_.groups.push_back({std::to_string(trace_.groups.size()), group.ranks});
     return static_cast<std::uint32_t>(trace_.groups.size() - 1);
   }
@@ -161,6 +164,7 @@ class Writer {
   ExecutionTrace& trace_;
   std::vector<std::vector<std::pair<std::uint32_t, bool>>> group_of_;  // of each family, of each rank
   std::vector<std::uint32_t> counts_of_;                               // of each collective
+  bool has_world_ = false;                                             // a family is the group of all ranks
   Rank rank_ = 0;
   const hccl::Role* role_ = nullptr;
   RankTrace* to_ = nullptr;

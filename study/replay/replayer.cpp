@@ -1,7 +1,6 @@
 #include "study/replay/replayer.hpp"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "base/error.hpp"
@@ -20,7 +19,7 @@ Replayer::Replayer(const ExecutionTrace& trace, const Meetings& meetings, TraceS
       meetings_(meetings),
       schedules_(schedules),
       runtime_(runtime),
-      communicators_(trace.groups.size(), none),
+      calls_(trace.groups.size()),
       channel_of_message_(meetings.messages().size(), none) {
   for (const std::string& name : trace.names) names_.push_back(spans.intern(name));
   for (std::uint32_t i = 0; i < trace.traces.size(); ++i) {
@@ -89,35 +88,32 @@ void Replayer::start() {
   }
 }
 
-void Replayer::release(Rank rank, std::span<const std::uint32_t> nodes) {
-  for (const std::uint32_t node : nodes) {
-    if (--ranks_[rank].open[node] == 0) become_ready(rank, node);
+void Replayer::release(Rank rank, const Followers& followers, std::uint32_t node) {
+  for (std::uint32_t i = followers.begins[node]; i < followers.begins[node + 1]; ++i) {
+    const std::uint32_t follower = followers.nodes[i];
+    if (--ranks_[rank].open[follower] == 0) become_ready(rank, follower);
   }
 }
 
 void Replayer::become_ready(Rank rank, std::uint32_t node) {
   const std::uint32_t resource = program(rank).resource[node];
-  if (this->node(rank, node).kind == NodeKind::metadata) {
-    metadata_.push_back(node);
-  } else if (resource == none) {
-    begin(rank, node, resource);
-  } else {
-    ranks_[rank].resources[resource].ready.emplace(this->node(rank, node).id, node);
-    to_settle_.push_back(resource);
+  if (resource == none) {
+    free_nodes_.push_back(node);
+    return;
   }
+  ranks_[rank].resources[resource].ready.emplace(this->node(rank, node).id, node);
+  to_settle_.push_back(resource);
 }
 
 void Replayer::settle(Rank rank) {
-  while (!to_settle_.empty() || !metadata_.empty()) {
-    if (!metadata_.empty()) {
-      const std::uint32_t node = metadata_.back();
-      metadata_.pop_back();
-      ranks_[rank].dates[node] = {runtime_.now(), runtime_.now()};
-      ++ended_;
-      const Program& own = program(rank);
-      for (const Followers* followers : {&own.after_begin, &own.after_end}) {
-        release(rank, std::span(followers->nodes)
-                          .subspan(followers->begins[node], followers->begins[node + 1] - followers->begins[node]));
+  while (!to_settle_.empty() || !free_nodes_.empty()) {
+    if (!free_nodes_.empty()) {
+      const std::uint32_t node = free_nodes_.back();
+      free_nodes_.pop_back();
+      if (this->node(rank, node).kind == NodeKind::metadata) {
+        pass(rank, node);
+      } else {
+        begin(rank, node, none);
       }
       continue;
     }
@@ -130,6 +126,14 @@ void Replayer::settle(Rank rank) {
     resource.occupant = node;
     begin(rank, node, number);
   }
+}
+
+/// A node that does nothing ends as it begins.
+void Replayer::pass(Rank rank, std::uint32_t node) {
+  ranks_[rank].dates[node] = {runtime_.now(), runtime_.now()};
+  ++ended_;
+  release(rank, program(rank).after_begin, node);
+  release(rank, program(rank).after_end, node);
 }
 
 void Replayer::begin(Rank rank, std::uint32_t node, std::uint32_t resource) {
@@ -145,10 +149,8 @@ void Replayer::begin(Rank rank, std::uint32_t node, std::uint32_t resource) {
   }
   enqueue(rank, node, stream);
   runtime_.host_function(stream, [this, rank, node, resource, stream] { end(rank, node, resource, stream); });
-  const Followers& followers = program(rank).after_begin;
-  release(
-      rank,
-      std::span(followers.nodes).subspan(followers.begins[node], followers.begins[node + 1] - followers.begins[node]));
+  release(rank, program(rank).after_begin, node);
+  if (this->node(rank, node).buffered) release(rank, program(rank).after_end, node);
 }
 
 void Replayer::enqueue(Rank rank, std::uint32_t number, hccl::StreamId stream) {
@@ -167,9 +169,8 @@ void Replayer::enqueue(Rank rank, std::uint32_t number, hccl::StreamId stream) {
       return;
     }
     case NodeKind::collective: {
-      std::uint32_t& communicator = communicators_[node.group];
-      if (communicator == none) communicator = runtime_.create_communicator(trace_.groups[node.group]).index;
-      runtime_.collective(stream, {communicator}, schedules_.of(node), name, id);
+      const std::uint32_t call = meetings_.call_number(trace_.trace_of[rank], number);
+      runtime_.collective(stream, communicator_of(node.group, call), schedules_.of(node), name, id);
       return;
     }
     case NodeKind::send:
@@ -190,6 +191,28 @@ void Replayer::enqueue(Rank rank, std::uint32_t number, hccl::StreamId stream) {
       break;
   }
   internal_error("node {} has nothing to do", node.id);
+}
+
+/// The rank that comes first takes a communicator, and the last one gives it back: all have called it as often.
+hccl::CommunicatorId Replayer::communicator_of(std::uint32_t group, std::uint32_t call) {
+  GroupCalls& calls = calls_[group];
+  const auto [found, is_new] = calls.open.try_emplace(call);
+  GroupCalls::Call& own = found->second;
+  if (is_new) {
+    own.missing = static_cast<std::uint32_t>(trace_.groups[group].ranks.size());
+    if (calls.free.empty()) {
+      own.communicator = runtime_.create_communicator(trace_.groups[group]).index;
+    } else {
+      own.communicator = calls.free.back();
+      calls.free.pop_back();
+    }
+  }
+  const hccl::CommunicatorId communicator{own.communicator};
+  if (--own.missing == 0) {
+    calls.free.push_back(own.communicator);
+    calls.open.erase(found);
+  }
+  return communicator;
 }
 
 /// The end that comes first takes a channel, and the other one gives it back: both have called it as often.
@@ -230,10 +253,7 @@ void Replayer::end(Rank rank, std::uint32_t node, std::uint32_t resource, hccl::
   }
   for (const hccl::CollectiveStats& stats : runtime_.collectives()) transfers_ += stats.transfers;
   runtime_.forget_collectives();
-  const Followers& followers = program(rank).after_end;
-  release(
-      rank,
-      std::span(followers.nodes).subspan(followers.begins[node], followers.begins[node + 1] - followers.begins[node]));
+  if (!this->node(rank, node).buffered) release(rank, program(rank).after_end, node);
   settle(rank);
 }
 

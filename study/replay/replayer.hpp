@@ -28,8 +28,8 @@
 ///     a communication  collectives and sends, one at a time, each until it has ended
 ///     stream           (or one stream per group: CommunicationStreams)
 ///
-/// and beside them the streams that nodes name. Receives occupy nothing. Collectives of a rank on one group begin in
-/// program order.
+/// and beside them the streams that nodes name. Receives occupy nothing. Collectives of a rank on one group and
+/// stream begin in program order.
 namespace hcclsim::study {
 
 /// What collectives and sends of a rank share, if they name no stream.
@@ -92,6 +92,15 @@ class Replayer {
     std::vector<Resource> resources;
     std::vector<std::uint32_t> idle_streams;  // of receives
   };
+  /// Collectives of a group share communicators of the runtime: one that all ranks have called is free for the next.
+  struct GroupCalls {
+    std::vector<std::uint32_t> free;
+    struct Call {
+      std::uint32_t communicator = 0;
+      std::uint32_t missing = 0;  // ranks that have not called
+    };
+    std::unordered_map<std::uint32_t, Call> open;  // by their numbers
+  };
   /// Messages between two ranks share channels of the runtime: one that has both ends is free for the next.
   struct Channels {
     std::vector<std::uint32_t> free;
@@ -103,15 +112,17 @@ class Replayer {
   [[nodiscard]] const Program& program(Rank rank) const { return programs_[trace_.trace_of[rank]]; }
   [[nodiscard]] const TraceNode& node(Rank rank, std::uint32_t node) const { return trace_.of(rank).nodes[node]; }
 
-  /// One more of what the nodes wait for has happened.
-  void release(Rank rank, std::span<const std::uint32_t> nodes);
+  /// What the followers of a node wait for has happened.
+  void release(Rank rank, const Followers& followers, std::uint32_t node);
   void become_ready(Rank rank, std::uint32_t node);
   /// Begins nodes until nothing more can begin.
   void settle(Rank rank);
   void begin(Rank rank, std::uint32_t node, std::uint32_t resource);
+  void pass(Rank rank, std::uint32_t node);
   void enqueue(Rank rank, std::uint32_t node, hccl::StreamId stream);
   void end(Rank rank, std::uint32_t node, std::uint32_t resource, hccl::StreamId stream);
   [[nodiscard]] std::uint32_t channel_of(std::uint32_t message);
+  [[nodiscard]] hccl::CommunicatorId communicator_of(std::uint32_t group, std::uint32_t call);
   [[nodiscard]] hccl::StreamId idle_stream(RankState& state, Rank rank);
 
   // Why it does not go on (standstill.cpp)
@@ -138,11 +149,11 @@ class Replayer {
   std::vector<Program> programs_;
   std::vector<RankState> ranks_;
   std::map<std::int32_t, std::uint32_t> named_streams_;  // of the program that is prepared
-  std::vector<std::uint32_t> communicators_;             // of each group
+  std::vector<GroupCalls> calls_;                        // of each group
   std::vector<std::uint32_t> channel_of_message_;
   std::unordered_map<std::uint64_t, Channels> channels_;  // by source and destination
   std::vector<std::uint32_t> to_settle_;                  // resources of the rank that is settled
-  std::vector<std::uint32_t> metadata_;                   // nodes that end as they begin
+  std::vector<std::uint32_t> free_nodes_;                 // of this rank: ready, and they occupy nothing
   std::uint64_t ended_ = 0;
   std::uint64_t transfers_ = 0;
 };

@@ -49,7 +49,8 @@ Replayer::Obstacle Replayer::obstacle(const Place& at) const {
   const RankTrace& trace = trace_.of(at.rank);
   const TraceNode& waiting = trace.nodes[at.node];
   for (const std::uint32_t before : trace.ends_before(waiting)) {
-    if (!ended({at.rank, before})) return {"waits for the end of a node", {at.rank, before}};
+    if (trace.nodes[before].buffered ? !begun({at.rank, before}) : !ended({at.rank, before}))
+      return {"waits for the end of a node", {at.rank, before}};
   }
   for (const std::uint32_t before : trace.begins_before(waiting)) {
     if (!begun({at.rank, before})) return {"waits for the begin of a node", {at.rank, before}};
@@ -58,7 +59,7 @@ Replayer::Obstacle Replayer::obstacle(const Place& at) const {
   const auto previous = std::ranges::find(next, at.node);
   if (waiting.kind == NodeKind::collective && previous != next.end()) {
     const Place before{at.rank, static_cast<std::uint32_t>(previous - next.begin())};
-    if (!begun(before)) return {"comes behind another collective on its group", before};
+    if (!begun(before)) return {"comes behind another collective on its group and stream", before};
   }
   const std::uint32_t resource = program(at.rank).resource[at.node];
   const std::uint32_t occupant = resource == none ? none : ranks_[at.rank].resources[resource].occupant;

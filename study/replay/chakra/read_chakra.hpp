@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/units.hpp"
+#include "study/replay/chakra/chakra_files.hpp"
 #include "study/replay/execution_trace.hpp"
 
 /// Reads Chakra's execution traces, *.et: docs/traces.md says what of them counts. A file that is damaged, or that no
@@ -27,24 +26,8 @@ struct ChakraSpec {
   bool unknown_is_host = false;  ///< nodes of types that are not known are tasks of the CPU; else they are refused
 };
 
-/// Files of a trace, by rank; one with `for_all`.
-struct ChakraFiles {
-  std::vector<std::string> paths{};
-  bool for_all = false;
-  std::string folder{};
-};
-
-/// Throws Error(bad_input, "trace") if there are none, or one of a rank in between is missing.
-[[nodiscard]] ChakraFiles find_chakra(const std::string& path);
-
 /// Throws Error(bad_input, "trace").
 [[nodiscard]] ExecutionTrace read_chakra(const ChakraSpec& spec);
-
-/// Ranks of process groups by their names.
-using ChakraGroups = std::map<std::string, std::vector<Rank>, std::less<>>;
-
-/// {"1": [0, 1], …}. Throws Error(bad_input, "trace").
-[[nodiscard]] ChakraGroups read_chakra_groups(const std::string& path);
 
 /// The contents of a file.
 struct ChakraFile {

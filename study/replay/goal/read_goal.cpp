@@ -15,6 +15,7 @@ namespace hcclsim::study {
 namespace {
 
 constexpr Rank most_goal_ranks = 1U << 20U;
+constexpr Bytes most_eager_bytes = 65535;  // LogGOPSim's S, as it is usually set
 constexpr std::int32_t most_processors = 1 << 20;
 
 /// The words of a text; '{', '}' and ':' are words of their own.
@@ -189,6 +190,7 @@ class GoalReader {
       if (!bytes.has_value() || *bytes > most_bytes)
         words_.fail("a size such as 8b is expected, not {}", Words::shown(size));
       node.bytes = *bytes;
+      node.buffered = sends && node.bytes <= most_eager_bytes;
       words_.expect(sends ? "to" : "from");
       node.peer = words_.number<Rank>("a rank", static_cast<Rank>(trace_.traces.size() - 1));
     }

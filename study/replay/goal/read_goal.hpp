@@ -15,8 +15,9 @@
 ///     }
 ///
 /// Operations may name the processor that they occupy (cpu N; a stream of computations) and a network card (nic N,
-/// which platforms here do not have: only 0 is taken). Messages occupy nothing. Comments are those of C and C++, and
-/// lines that begin with #.
+/// which platforms here do not have: only 0 is taken). Messages occupy nothing; what requires a send of at
+/// most 65535 bytes goes on when it begins (it is eager), that of a larger one when the message has arrived. Comments
+/// are those of C and C++, and lines that begin with #.
 namespace hcclsim::study {
 
 /// `ranks`: that the file must have; 0: any number. Throws Error(bad_input, "trace") with file and line.

@@ -53,10 +53,11 @@ TEST(Meetings, MessagesWithOneEnd) {
 }
 
 TEST(Meetings, CollectivesThatDoNotAgree) {
-  EXPECT_THAT(refused_ranks({{collective_node(1, allreduce, 64)}, {compute_node(1, 1)}}),
-              HasSubstr("rank 0 calls allreduce of 64 B (node 1) on group world_group, but rank 1 has no such call"));
+  EXPECT_THAT(
+      refused_ranks({{collective_node(1, allreduce, 64)}, {compute_node(1, 1)}}),
+      HasSubstr("rank 0 calls allreduce of 64 B (node 1) on group hccl_world_group, but rank 1 has no such call"));
   EXPECT_THAT(refused_ranks({{collective_node(1, allreduce, 64)}, {collective_node(2, allreduce, 128)}}),
-              AllOf(HasSubstr("number 1 on group world_group"), HasSubstr("rank 0 allreduce of 64 B (node 1)"),
+              AllOf(HasSubstr("number 1 on group hccl_world_group"), HasSubstr("rank 0 allreduce of 64 B (node 1)"),
                     HasSubstr("rank 1 allreduce of 128 B (node 2)")));
   EXPECT_THAT(refused_ranks({{collective_node(1, allreduce, 64), collective_node(2, allgather, 64, {1})},
                              {collective_node(1, allgather, 64), collective_node(2, allreduce, 64, {1})}}),

@@ -152,7 +152,7 @@ TEST(ReadChakra, WrongGraphs) {
   EXPECT_THAT(refused_nodes({compute_node(1, 1, {4})}), HasSubstr("node 1 waits for node 4, which is not in the file"));
   EXPECT_THAT(
       refused_nodes({compute_node(5, 1), compute_node(1, 1, {3}), compute_node(2, 1, {1}), compute_node(3, 1, {2})}),
-      HasSubstr("nodes wait for each other in a circle: 1 waits for 3 waits for 2 waits for 1"));
+      HasSubstr("nodes wait for each other in a circle: 3 waits for 2 waits for 1 waits for 3"));
   EXPECT_THAT(refused_nodes({compute_node(1, 1, {1})}), HasSubstr("1 waits for 1"));
 }
 
