@@ -45,6 +45,7 @@ void replay(const ReplayCommand& command) {
   spec.platform.routing = command.spec.platform.routing;
   spec.links = command.links;
   if (!command.timeline.empty() && spec.traced.empty()) spec.traced = {0};
+  if (!command.timeline.empty()) const OutputFile unused(command.timeline);  // dropped: it can be written
   study::replay(spec, [&](const study::ReplayResult& result) {
     std::optional<OutputFile> timeline;
     if (!command.timeline.empty()) timeline.emplace(command.timeline);

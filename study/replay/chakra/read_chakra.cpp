@@ -41,6 +41,7 @@ struct Attributes {
   std::optional<std::int64_t> destination{};
   std::optional<std::int64_t> tag{};
   std::optional<std::int64_t> stream{};
+  std::optional<std::int64_t> device_stream{};  ///< of the program that was traced
   std::int64_t root = 0;
   std::int64_t iteration = -1;
   std::int64_t operations = 0;
@@ -131,12 +132,14 @@ class FileReader {
     const Attributes attributes = read_attributes(node);
     node.host = attributes.host;
     node.iteration = static_cast<std::int32_t>(attributes.iteration);
-    if (attributes.stream.has_value()) {
+    std::optional<std::int64_t> stream = attributes.stream;
+    if (!stream.has_value() && !node.host) stream = attributes.device_stream;
+    if (stream.has_value()) {
       constexpr std::int64_t most_streams = 1 << 20;
-      if (*attributes.stream < 0 || *attributes.stream >= most_streams) {
-        fail_at(node, "stream {}: accepted: 0 to {}", *attributes.stream, most_streams - 1);
+      if (*stream < 0 || *stream >= most_streams) {
+        fail_at(node, "stream {}: accepted: 0 to {}", *stream, most_streams - 1);
       }
-      node.stream = static_cast<std::int32_t>(*attributes.stream);
+      node.stream = static_cast<std::int32_t>(*stream);
     }
     constexpr double micro = 1e6;
     if (node_.duration_micros() > 0) node.duration = static_cast<double>(node_.duration_micros()) / micro;
@@ -292,8 +295,8 @@ class FileReader {
       priorities_ = priorities_ || integer() != 0;
     } else if (name == "root" || name == "root_rank" || name == chakra_attribute::root) {
       read.root = integer();
-    } else if ((name == "stream" && spec_.node_streams) || name == chakra_attribute::stream) {
-      read.stream = integer();
+    } else if (name == "stream" && spec_.node_streams) {
+      read.device_stream = integer();
     } else {
       read_own_attribute(node, attribute, read);
     }
@@ -307,6 +310,8 @@ class FileReader {
       read.duration = value(node, attribute, number_of(attribute), "number");
       constexpr Seconds longest = 1e9;
       if (!(*read.duration >= 0) || *read.duration > longest) fail_at(node, "{}: {} s", name, *read.duration);
+    } else if (name == chakra_attribute::stream) {
+      read.stream = value(node, attribute, integer_of(attribute), "integer");
     } else if (name == chakra_attribute::iteration) {
       constexpr std::int64_t most = 1 << 30;
       read.iteration = value(node, attribute, integer_of(attribute), "integer");
