@@ -98,6 +98,7 @@ int run_command(int argc, char** argv) {
     add_calibrate_command(app);
     add_validate_command(app);
     add_schedule_command(app);
+    add_replay_command(app);
     add_report_command(app, shell_words(argc, argv));
     add_script_command(app);
     add_doctor_command(app);

@@ -51,6 +51,8 @@ void add_models_command(Command& app);
 void add_platform_command(Command& app);
 /// `ranktable check | generate`.
 void add_rank_table_command(Command& app);
+/// `replay`: carries out an execution trace, of Chakra or GOAL.
+void add_replay_command(Command& app);
 /// `report`: what another command finds, as one HTML file to look at, to print and to send. `report run` and its like
 /// take all that the command takes, print what it prints and write the file besides. `command_line`: the command as it
 /// was given, for a shell.

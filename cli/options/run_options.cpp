@@ -269,6 +269,12 @@ void add_output_options(Command& command, RunOptions& options) {
   command.add("--gradients-out", written_file(options.gradients_out),
               "Gradients and when they are ready, in the form that --gradients reads");
   command
+      .add("--chakra-output", written_file(options.chakra_output),
+           "Execution traces of the steps in Chakra's form, trace.<rank>.et, for hcclsim replay and others")
+      .value_name("DIR");
+  command.add("--goal-output", written_file(options.goal_output),
+              "The same in GOAL's text form, collectives as the messages of their schedules");
+  command
       .add("--format",
            one_of({"text", "json", "csv"},
                   [&options](const std::string& word) { options.format = parse_output_format(word); }),

@@ -50,6 +50,8 @@ struct RunOptions {
   std::string fp_point{};       ///< operators of its trace points; empty: the first and the last kernel
   std::string bp_point{};
   std::string gradients_out{};  ///< file of the gradients' dates; empty: none
+  std::string chakra_output{};  ///< folder of execution traces; empty: none
+  std::string goal_output{};    ///< file of the same in GOAL; empty: none
   OutputFormat format = OutputFormat::text;
   std::string config{};             ///< file of options; empty: none
   HtmlReport html{};                ///< of `hcclsim report run`; without a path: none

@@ -43,7 +43,7 @@ GUARDED_HEADERS = [
     (
         re.compile(r"google/protobuf/|.*\.pb\.h"),
         ["hccl/schedule/file", "hccl/training/numerics/checkpoint.cpp", "tests/hccl/schedule/file",
-         "study/strategy/strategy_file.cpp"],
+         "study/replay/chakra", "study/strategy/strategy_file.cpp"],
     ),
 ]
 
