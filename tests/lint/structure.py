@@ -14,6 +14,7 @@ import repository
 # on one floor do not know each other.
 FLOORS = [
     ["cli"],
+    ["clients"],
     ["study"],
     ["hccl/training", "hccl/ps"],
     ["hccl/search"],
