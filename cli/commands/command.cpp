@@ -95,6 +95,7 @@ int run_command(int argc, char** argv) {
     add_rank_table_command(app);
     add_models_command(app);
     add_collective_command(app);
+    add_exec_command(app);
     add_calibrate_command(app);
     add_validate_command(app);
     add_schedule_command(app);

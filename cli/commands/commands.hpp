@@ -32,6 +32,8 @@ void add_calibrate_command(Command& app);
 void add_validate_command(Command& app);
 /// `collective`: measures a collective as HCCL's test tool hccl_test does, with its options and its table.
 void add_collective_command(Command& app);
+/// `exec`: programs written for HCCL on simulated NPUs.
+void add_exec_command(Command& app);
 // Make a command do what that of the name does, and write its report where `html` says when it is called; null: none.
 void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html);
 void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html);

@@ -14,6 +14,7 @@ import repository
 # on one floor do not know each other.
 FLOORS = [
     ["cli", "python"],
+    ["clients"],
     ["study"],
     ["hccl/training", "hccl/ps"],
     ["hccl/search"],
