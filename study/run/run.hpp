@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "study/experiment.hpp"
@@ -23,7 +24,9 @@ struct LinkWishes {
 
 /// What is wanted of a run beside its times.
 struct RunWishes {
-  std::vector<Rank> traced{};  ///< ranks whose tasks inside collectives are in the trace
+  std::vector<Rank> traced{};                        ///< ranks that are in the trace besides the printed one
+  bool tasks = true;                                 ///< with the tasks inside their collectives
+  std::shared_ptr<const hccl::SpanStream> stream{};  ///< takes spans in place of the trace
   /// The range of the step over what is assumed, and what each assumption alone does; of many NPUs the range alone,
   /// unless `explained_uncertainty`.
   bool uncertainty = false;
