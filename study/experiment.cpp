@@ -338,15 +338,15 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   models::Graph graph = models::make_model(options);
   layers = graph.layers;
   check_dataset_cuts(spec, graph, replicas);
-  const bool forward_only = spec.parallel.forward_only;
-  if (forward_only) graph = models::inference_graph(std::move(graph));
+  if (spec.parallel.forward_only) graph = models::inference_graph(std::move(graph));
   const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
   transformer = std::ranges::any_of(graph.operators, attends);
   if (transformer && graph.input_kind == models::InputKind::tokens) {
     tokens_per_sample = graph.operators.front().shape().channels();
   }
   input = input_reading(spec, graph, batch, npus);
-  flops_per_sample = (forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / graph.batch();
+  flops_per_sample =
+      (spec.parallel.forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / graph.batch();
   return graph;
 }
 
@@ -368,6 +368,7 @@ void Experiment::load_stages(const RunSpec& spec) {
   LinkTimes links(cluster, network.devices);
   stages = make_stages(network, parallel, soc, how, config.communicator_bytes(), spec.framework == Framework::mindspore,
                        links, notes);
+  if (!spec.profiles.empty()) import_profile_of_stages(spec);
   add_waiting_gradients(*stages, spec.hcom_parallel);
   recomputed_flops = stages->recomputed;
   const bool dealt = spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt;
@@ -482,7 +483,7 @@ models::Program Experiment::load_program(const RunSpec& spec) {
     require_no_operators(spec, file);
     model = file;
   }
-  return imported_program(profiles, graph, soc, how, profile.emplace(), notes);
+  return imported_program(profiles, graph, soc, how, batch.micro_batches, profile.emplace(), notes);
 }
 
 void Experiment::add_split_notes(const RunSpec& spec, std::size_t segments) {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
