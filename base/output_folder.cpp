@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -52,7 +53,13 @@ OutputFolder::OutputFolder(const std::string& path) : path_(path), target_(path)
     target_ = fs::canonical(target_, error).string();  // where a link leads to
     if (error) fail(error.value());
   }
+  const fs::path above = fs::path(target_).parent_path();
+  if (::access(above.empty() ? "." : above.c_str(), W_OK | X_OK) != 0) fail(errno);
+}
+
+void OutputFolder::make_temporary() {
   remove_leftovers();
+  std::error_code error;
   std::string temporary = fmt::format("{}.{}{}", target_, ::getpid(), end_of_part);
   if (!fs::create_directory(temporary, error)) fail(error ? error.value() : EEXIST);
   temporary_ = std::move(temporary);
@@ -65,7 +72,8 @@ OutputFolder::~OutputFolder() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-void OutputFolder::make_folder(const std::string& relative) const {
+void OutputFolder::make_folder(const std::string& relative) {
+  if (temporary_.empty()) make_temporary();
   std::error_code error;
   fs::create_directories(place_of(relative), error);
   if (error) fail(error.value());

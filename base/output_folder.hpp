@@ -9,8 +9,8 @@ namespace hcclsim {
 
 class OutputFolder {
  public:
-  /// Makes the temporary folder. The path must not exist, or be an empty folder; folders on the way to it must. Throws
-  /// Error(bad_input) of kind "output".
+  /// The path must not exist, or be an empty folder; folders on the way to it must. Nothing is made yet, so that a
+  /// process that is killed before it writes leaves nothing. Throws Error(bad_input) of kind "output".
   explicit OutputFolder(const std::string& path);
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder(OutputFolder&&) = delete;
@@ -20,19 +20,20 @@ class OutputFolder {
   ~OutputFolder();
 
   /// Makes a folder in it, and those on the way.
-  void make_folder(const std::string& relative) const;
-  /// Where a file of it is written until commit(): for OutputFile.
+  void make_folder(const std::string& relative);
+  /// Where a file of it is written until commit(): for OutputFile. Its folder must have been made.
   [[nodiscard]] std::string place_of(const std::string& relative) const { return temporary_ + "/" + relative; }
   /// Makes the folder appear at its path. Nothing can be written afterwards.
   void commit();
 
  private:
   [[noreturn]] void fail(int error_number) const;
+  void make_temporary();
   void remove_leftovers() const;
 
   std::string path_;       ///< as given, for messages
   std::string target_;     ///< without a slash at its end
-  std::string temporary_;  ///< empty after commit()
+  std::string temporary_;  ///< empty before the first folder is made and after commit()
   int lock_ = -1;          ///< tells others that the folder is being written
 };
 

@@ -75,10 +75,9 @@ Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
 std::vector<std::string_view> variables_of(const RunSpec& spec) {
   std::vector<std::string_view> variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
                                           "HCCL_INTER_HCCS_DISABLE"};
-  if (spec.launch == hccl::LaunchMode::op) {
-    variables.emplace_back("HCCL_OP_EXPANSION_MODE");
-    variables.insert(variables.end(), queue_pairs.begin(), queue_pairs.end());
-  }
+  if (spec.launch != hccl::LaunchMode::op) return variables;
+  variables.emplace_back("HCCL_OP_EXPANSION_MODE");
+  variables.insert(variables.end(), queue_pairs.begin(), queue_pairs.end());
   return variables;
 }
 

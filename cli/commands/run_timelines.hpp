@@ -9,7 +9,6 @@
 #include "cli/draw/perfetto.hpp"
 #include "cli/options/timeline_options.hpp"
 #include "cli/print/run_report.hpp"
-#include "hccl/training/training.hpp"
 #include "sim/faults/fault.hpp"
 
 /// The timeline files that --trace asks for: one, or one per rank in a folder.

@@ -14,7 +14,6 @@
 #include <variant>
 
 #include "cli/draw/profiler_names.hpp"
-#include "hccl/training/step_view.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "cli/draw/timeline.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/training/step_view.hpp"
 #include "sim/trace.hpp"
 
 /// A timeline in the Paje format, which SimGrid writes too: for ViTE, pj_dump (pajeng) and R. Containers are the

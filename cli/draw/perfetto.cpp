@@ -8,7 +8,6 @@
 
 #include "cli/draw/perfetto_trace.pb.h"
 #include "cli/draw/profiler_names.hpp"
-#include "hccl/training/step_view.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -14,7 +14,6 @@
 
 #include "base/units.hpp"
 #include "cli/draw/timeline.hpp"
-#include "hccl/parallel/plan.hpp"
 #include "hccl/training/memory_points.hpp"
 #include "sim/faults/fault.hpp"
 #include "sim/trace.hpp"

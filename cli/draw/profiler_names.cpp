@@ -6,8 +6,6 @@
 #include <numeric>
 #include <variant>
 
-#include "hccl/training/step_view.hpp"
-
 namespace hcclsim::cli {
 namespace {
 

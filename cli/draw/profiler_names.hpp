@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/training/step_view.hpp"
 #include "sim/trace.hpp"
 
 /// What the vendor's profilers call the things of a trace: tasks, links, operators, groups of ranks. Timelines and the

@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "cli/print/output.hpp"
-#include "hccl/training/step_view.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "cli/draw/profiler_names.hpp"
 #include "cli/draw/timeline.hpp"
 #include "device/soc.hpp"
-#include "hccl/training/training.hpp"
 #include "sim/intervals.hpp"
+#include "study/run/result.hpp"
 
 /// One rank of a simulated step as a profiler would have seen it: what the files of its profile are written from. The
 /// first iteration, which starts from rest, is left out if there are others, as a profiler's schedule leaves out those
