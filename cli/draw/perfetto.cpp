@@ -6,7 +6,7 @@
 #include <array>
 #include <variant>
 
-#include "cli/draw/perfetto_trace.pb.h"
+#include <cli/draw/perfetto_trace.pb.h>
 #include "cli/draw/profiler_names.hpp"
 
 namespace hcclsim::cli {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/draw/perfetto_trace.pb.h"
+#include <cli/draw/perfetto_trace.pb.h>
 #include "study/run/run.hpp"
 #include "tests/cli/sample_run.hpp"
 
