@@ -1,12 +1,12 @@
 #include "cli/draw/perfetto.hpp"
 
+#include <cli/draw/perfetto_trace.pb.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <variant>
 
-#include <cli/draw/perfetto_trace.pb.h>
 #include "cli/draw/profiler_names.hpp"
 
 namespace hcclsim::cli {

@@ -1,5 +1,6 @@
 #include "cli/draw/perfetto.hpp"
 
+#include <cli/draw/perfetto_trace.pb.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <cli/draw/perfetto_trace.pb.h>
 #include "study/run/run.hpp"
 #include "tests/cli/sample_run.hpp"
 
