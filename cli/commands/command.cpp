@@ -100,6 +100,7 @@ int run_command(int argc, char** argv) {
     add_schedule_command(app);
     add_report_command(app, shell_words(argc, argv));
     add_options_command(app);
+    add_completion_command(app);
     app.footer(std::string(app_examples) + exit_statuses);
     // What commands printed themselves must have arrived.
     print(app.parse({argv + std::min(argc, 1), argv + argc}).value_or(""));
