@@ -258,8 +258,22 @@ void add_output_options(Command& command, RunOptions& options) {
            "Ranks of the timeline, such as 0,2,4-7 or all (default: that of --rank)")
       .value_name("LIST");
   command.add("--step-trace", written_file(options.step_trace), "Iteration trace as CSV, in the columns of msprof");
+  command
+      .add("--fp-point", text(options.fp_point),
+           "Operator at whose first kernel FP Start of the iteration trace is, such as layer1.0.conv1 (default: the first)")
+      .value_name("OPERATOR");
+  command
+      .add("--bp-point", text(options.bp_point),
+           "Operator at whose last backward kernel its BP End is (default: the last kernel)")
+      .value_name("OPERATOR");
   command.add("--gradients-out", written_file(options.gradients_out),
               "Gradients and when they are ready, in the form that --gradients reads");
+  command
+      .add("--chakra-output", written_file(options.chakra_output),
+           "Execution traces of the steps in Chakra's form, trace.<rank>.et, for hcclsim replay and others")
+      .value_name("DIR");
+  command.add("--goal-output", written_file(options.goal_output),
+              "The same in GOAL's text form, collectives as the messages of their schedules");
   command
       .add("--format",
            one_of({"text", "json", "csv"},
@@ -397,6 +411,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   if (origins.given("config")) {
     origins.apply(read_config_file(options.config));
   }
+  options.seeds_are_given = origins.given("routing-seeds");
   refuse_overwriting(command);
   finish_ps_options(origins, options.ps, options.spec.npus);
   options.spec.precision = chosen_precision(options.precision);

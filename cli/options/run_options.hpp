@@ -47,7 +47,11 @@ struct RunOptions {
   std::vector<Rank> trace_ranks{};  ///< ranks of the timeline, ascending; empty: the spec's rank alone
   bool trace_all_ranks = false;
   std::string step_trace{};     ///< file of the iteration trace; empty: none
+  std::string fp_point{};       ///< operators of its trace points; empty: the first and the last kernel
+  std::string bp_point{};
   std::string gradients_out{};  ///< file of the gradients' dates; empty: none
+  std::string chakra_output{};  ///< folder of execution traces; empty: none
+  std::string goal_output{};    ///< file of the same in GOAL; empty: none
   OutputFormat format = OutputFormat::text;
   std::string config{};             ///< file of options; empty: none
   HtmlReport html{};                ///< of `hcclsim report run`; without a path: none
@@ -55,6 +59,7 @@ struct RunOptions {
   bool explain = false;             ///< why each algorithm was chosen
   std::uint32_t links = 0;          ///< the busiest ones that are listed; 0: none
   std::uint32_t routing_seeds = 0;  ///< of routing ecmp that are compared
+  bool seeds_are_given = false;     ///< these are not the usual ones
   bool uncertainty = true;
   bool explain_memory = false;       ///< the tensors that are alive at the peak
   bool explain_uncertainty = false;  ///< what each assumption alone does to the step

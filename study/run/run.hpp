@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "hccl/training/trace_points.hpp"
 #include "study/experiment.hpp"
 #include "study/on_platform.hpp"
 #include "study/run/result.hpp"
@@ -33,6 +34,8 @@ struct RunWishes {
   LinkWishes links{};               ///< how busy links were
   bool by_rank = false;             ///< phases of every rank, of up to most_ranks_by_phase
   std::uint32_t routing_seeds = 0;  ///< under routing ecmp, the step with so many seeds, and with ideal routing
+  hccl::TracePoints trace_points{};  ///< of the iterations of the view
+  bool seeds_are_given = false;     ///< under another routing, a note says that they do nothing
 };
 
 /// Simulates the loaded run, and what it is to be compared with. Uses up experiment.notes. To be called once per

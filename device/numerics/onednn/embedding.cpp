@@ -1,6 +1,7 @@
 #include "device/numerics/loops/embedding.hpp"
 
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,7 +21,8 @@ struct Table {
         elements(planner.graph().parameters[planner.op().parameters[0]].elements),
         features(planner.op().shape().channels()),
         output(planner.op().shape().elements()),
-        group(planner.op().group) {}
+        group(planner.op().group),
+        row_parts(planner.op().row_parts) {}
 
   [[nodiscard]] std::span<const float> weight_of(const StepContext& step) const {
     return {step.weight_of(gradient), elements};
@@ -28,8 +30,17 @@ struct Table {
   [[nodiscard]] std::span<float> gradient_of(const StepContext& step) const {
     return {step.gradient_of(gradient), elements};
   }
-  /// Of a table, or of the positions, that a group has in parts.
+  /// Of the positions that a group has in parts.
   [[nodiscard]] TablePart part(const StepContext& step) const { return {step.place_in(group), group.ranks}; }
+  /// The rows of a table of tokens that this rank has.
+  [[nodiscard]] TableRows rows(const StepContext& step) const {
+    const std::size_t place = step.place_in(group);
+    const std::size_t entries = elements / features;
+    if (group.ranks == 1 || row_parts.empty()) return {place * entries, entries, entries * group.ranks};
+    const auto own = row_parts.begin() + static_cast<std::ptrdiff_t>(place);
+    return {std::accumulate(row_parts.begin(), own, std::size_t{0}), *own,
+            std::accumulate(row_parts.begin(), row_parts.end(), std::size_t{0}), true};
+  }
   /// A tensor as large as the output.
   [[nodiscard]] std::span<float> rows_of(const StepContext& step, TensorId id) const { return {step.data(id), output}; }
 
@@ -38,6 +49,7 @@ struct Table {
   std::size_t features;
   std::size_t output;
   models::Group group;
+  std::vector<std::uint32_t> row_parts;
 };
 
 /// The tokens that an operator looks up: those of the batch, or what has been moved of them.
@@ -72,7 +84,7 @@ class TokenEmbedding : public Layer {
     const Tokens tokens(planner);
     const TensorId out = planner.new_tensor(matrix_layout(shape, fp32));
     planner.host(tokens.used_with({out}), [out, tokens, table = Table(planner)](const StepContext& step) {
-      look_up(table.weight_of(step), table.part(step), tokens.of(step), table.features, table.rows_of(step, out));
+      look_up(table.weight_of(step), table.rows(step), tokens.of(step), table.features, table.rows_of(step, out));
     });
     planner.set_output(planner.in_layout(out, matrix_layout(shape, planner.compute_type())));
   }
@@ -82,7 +94,7 @@ class TokenEmbedding : public Layer {
     const bool add = planner.is_begun(0);
     const Tokens tokens(planner);
     planner.host(tokens.used_with({slope}), [slope, add, tokens, table = Table(planner)](const StepContext& step) {
-      look_up_gradient(table.rows_of(step, slope), table.part(step), tokens.of(step), table.features,
+      look_up_gradient(table.rows_of(step, slope), table.rows(step), tokens.of(step), table.features,
                        table.gradient_of(step), add);
     });
   }

@@ -35,6 +35,16 @@ Bytes resident_bytes() {
   return resident_pages * static_cast<Bytes>(::sysconf(_SC_PAGESIZE));
 }
 
+/// The network with the tables that stages have split by hand: made data suit them.
+models::Graph with_split_tables(models::Graph network, const std::vector<ShardedGraph>& stages) {
+  for (const ShardedGraph& stage : stages) {
+    for (const models::Operator& op : stage.graph.operators) {
+      if (!op.row_parts.empty()) network.operators[op.original].row_parts = op.row_parts;
+    }
+  }
+  return network;
+}
+
 /// Workers that read samples at the same time.
 unsigned reading_workers(const std::vector<StageSetup>& setups, unsigned workers) {
   return setups.front().places(workers);
@@ -44,7 +54,7 @@ unsigned reading_workers(const std::vector<StageSetup>& setups, unsigned workers
 
 Trainer::Trainer(models::Graph graph, std::vector<ShardedGraph> stages, const Plan& plan, TrainerOptions options)
     : options_(std::move(options)),
-      graph_(std::move(graph)),
+      graph_(with_split_tables(std::move(graph), stages)),
       npus_(plan.ranks()),
       wire_(plan.roles.front().program->gradient_type_text()),
       tasks_(numeric_tasks(plan)),
