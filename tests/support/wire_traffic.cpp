@@ -57,7 +57,7 @@ class Count {
     }
   }
 
-  /// Of a micro-batch.
+  /// Of a micro-batch, at least.
   std::uint64_t of_operators() {
     for (const auto& [id, sharding] : shardings_) {
       const Operator& op = graph_.operators[id];
@@ -75,6 +75,8 @@ class Count {
     return elements_;
   }
 
+  /// That may come on top of it.
+  [[nodiscard]] std::uint64_t more() const { return more_; }
   /// Of a step.
   std::uint64_t of_parameters(std::uint64_t gathers) {
     std::set<std::uint32_t> seen;
@@ -141,22 +143,25 @@ class Count {
     }
   }
 
-  /// Rows above and below each inner border; of the second axis, with what has come along the first.
+  /// Rows and columns at each inner border, of both sides together, and pixels where two borders cross: images go to
+  /// all eight neighbours at once. Where devices of a row do not follow each other they go along the columns first, and
+  /// along the rows with what has come, zeros above and below the image too.
   void count_borders(OperatorId id, const OperatorSharding& sharding) {
     const Operator& op = graph_.operators[id];
-    const std::uint64_t kernel = op.window.kernel;
-    if (kernel <= op.window.stride) return;
+    if (op.window.kernel <= op.window.stride) return;
     const std::uint64_t height = sharding.cut("height");
     const std::uint64_t width = sharding.cut("width");
-    if (height * width == 1) return;
     const models::Shape part = sharding.inputs.front().slice_shape();
     const std::uint64_t passes = has_gradient_[op.inputs.front().op] ? 2 : 1;
-    const std::uint64_t across = part.size(0) * part.size(1);
-    const std::uint64_t lines = kernel - op.window.stride;  // both sides of a border together
-    // Height first. Around the width it is padded, or has its own borders then.
-    elements_ += passes * devices() / height * (height - 1) * lines * across * part.size(3);
-    const std::uint64_t more = height > 1 ? lines : 2 * op.window.padding;
-    elements_ += passes * devices() / width * (width - 1) * lines * across * (part.size(2) + more);
+    const std::uint64_t images = passes * devices() / (height * width) * part.size(0) * part.size(1);
+    const std::uint64_t lines = op.window.kernel - op.window.stride;
+    elements_ += images * width * (height - 1) * lines * part.size(3);
+    if (height == 1) {  // with the padding above and below
+      elements_ += images * (width - 1) * lines * (part.size(2) + 2 * std::uint64_t{op.window.padding});
+      return;
+    }
+    elements_ += images * (width - 1) * lines * (height * part.size(2) + (height - 1) * lines);
+    more_ += images * (width - 1) * lines * lines;
   }
 
   void count_ring(const Operator& op, const OperatorSharding& sharding) {
@@ -202,6 +207,7 @@ class Count {
   std::map<OperatorId, OperatorSharding> shardings_;
   std::set<std::string> made_;
   std::uint64_t elements_ = 0;
+  std::uint64_t more_ = 0;  // at most
 };
 
 }  // namespace
@@ -230,9 +236,10 @@ Bytes wire_bytes(const hccl::Plan& plan) {
 
 ExpectedBytes expected_bytes(const ShardedTraining& training) {
   Count count(training);
-  const std::uint64_t of_operators = count.of_operators() * training.shape.micro_batches;
+  const std::uint64_t micro_batches = training.shape.micro_batches;
+  const std::uint64_t of_operators = count.of_operators() * micro_batches;
   return {.least = (of_operators + count.of_parameters(1)) * sizeof(float),
-          .most = (of_operators + count.of_parameters(2)) * sizeof(float)};
+          .most = (of_operators + count.more() * micro_batches + count.of_parameters(2)) * sizeof(float)};
 }
 
 }  // namespace hcclsim::test

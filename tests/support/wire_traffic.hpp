@@ -16,13 +16,14 @@ namespace hcclsim::test {
 ///  - an operator that leaves addends: one all_reduce or reduce_scatter of its result, and its dual;
 ///  - a tensor that readers want otherwise: what layouts say, once for all that want the same, and its dual;
 ///  - batch norm over a group: two numbers of each channel, in both passes; a loss with cut classes: three of each row;
-///  - windows over cut images: the rows that lie across borders, in both passes;
+///  - windows over cut images: the pixels that lie across borders, in both passes;
 ///  - ring attention: keys and values n − 1 times in either pass, their gradients n times;
 ///  - experts: four all_to_alls of what is dispatched;
 ///  - a parameter: its gradient over its copies, with every micro-batch where sums are kept in parts, and what shares
 ///    of it need to be gathered.
-/// Of trainings in which nothing is computed again. ZeRO 3 gathers parameters for every pass that reads them: all
-/// forward passes do, and of the backward passes some, by what operators stand where; others send `least`.
+/// Of trainings in which nothing is computed again. The two numbers differ where ZeRO 3 gathers parameters for every
+/// pass that reads them, which of the backward passes some do, by what operators stand where; and where images are cut
+/// along both axes over devices of which those of a row do not follow each other.
 struct ExpectedBytes {
   Bytes least = 0;
   Bytes most = 0;

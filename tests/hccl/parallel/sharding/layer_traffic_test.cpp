@@ -102,7 +102,7 @@ Bytes wire_bytes_of(const std::string& name, std::uint32_t layers, const Transfo
                     const std::string& recompute) {
   test::ShardedTraining training;
   training.network = models::make_model(
-      {.name = name, .batch = 2, .sequence = 16, .layers = layers, .hidden = 64, .heads = 8, .vocabulary = 64});
+      {.name = name, .batch = 2, .sequence = 16, .layers = layers, .hidden = 128, .heads = 8, .vocabulary = 64});
   training.devices = sharding.devices();
   training.strategies = transformer_strategies(training.network, sharding);
   training.recompute = recompute;
@@ -112,9 +112,9 @@ Bytes wire_bytes_of(const std::string& name, std::uint32_t layers, const Transfo
 // The difference that one more layer makes: 2 (M − 1) times the payload for each all_reduce, of all devices together,
 // and the gradients of what every device has whole: norms, and biases behind the sums.
 TEST(LayerTraffic, BytesOnTheWires) {
-  constexpr Bytes payload = 2 * 16 * 64 * sizeof(float);
-  const std::map<std::string, Bytes> whole{{"gpt2-small", (4 + 2) * 64 * sizeof(float)},
-                                           {"llama2-7b", 2 * 64 * sizeof(float)}};
+  constexpr Bytes payload = 2 * 16 * 128 * sizeof(float);
+  const std::map<std::string, Bytes> whole{{"gpt2-small", (4 + 2) * 128 * sizeof(float)},
+                                           {"llama2-7b", 2 * 128 * sizeof(float)}};
   for (const auto& [name, parameters] : whole) {
     for (const std::uint32_t parts : {2U, 4U, 8U}) {
       SCOPED_TRACE(fmt::format("{} over {}", name, parts));
