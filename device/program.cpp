@@ -31,7 +31,8 @@ models::UpdateOptions update_options(const ProgramOptions& options) {
 void add_times(models::Program& program, const Soc& soc, std::size_t first) {
   for (std::size_t i = first; i < program.kernels.size(); ++i) {
     models::Kernel& kernel = program.kernels[i];
-    if (kernel.kind != models::KernelClass::communication) kernel.duration = kernel_time(kernel, soc);
+    if (kernel.kind == models::KernelClass::communication || kernel.duration > 0) continue;
+    kernel.duration = kernel_time(kernel, soc);
   }
 }
 

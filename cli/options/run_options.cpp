@@ -41,7 +41,7 @@ constexpr std::uint64_t max_npus = 16384;
 
 void add_model_options(Command& command, RunOptions& options) {
   command.begin_group("What is trained");
-  command.add("--model", text(options.spec.model.name), "Network, see 'hcclsim models list'")
+  command.add("--model", text(options.spec.model.name), "Network, see 'hcclsim models list', or file *.onnx")
       .value_name("NAME")
       .with_default();
   command.add("--gradients", read_file(options.spec.gradients_file), "CSV of measured gradients instead of a model");
