@@ -278,6 +278,7 @@ void add_output_options(Command& command, RunOptions& options) {
       .add("--config", read_file(options.config),
            "TOML file of options, such as batch = 64; the command line counts first")
       .not_in_files();
+  add_launch_file_options(command, options.launch_file);
 }
 
 /// Options that cannot be given together.
@@ -397,6 +398,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   if (origins.given("config")) {
     origins.apply(read_config_file(options.config));
   }
+  finish_launch_file_options(origins, options.launch_file);
   refuse_overwriting(command);
   finish_ps_options(origins, options.ps, options.spec.npus);
   options.spec.precision = chosen_precision(options.precision);

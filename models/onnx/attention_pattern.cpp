@@ -47,6 +47,7 @@ class AttentionSearch {
     pattern.heads = static_cast<std::uint32_t>(heads);
     if (!take_inputs(*scores, *context, width, value_width, pattern)) return std::nullopt;
     const std::size_t last = network_.tensor(pattern.output).producer;
+    if (!matching_.closed(last)) return std::nullopt;
     return std::pair{last, std::move(pattern)};
   }
 

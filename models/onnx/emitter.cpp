@@ -1,6 +1,7 @@
 #include "models/onnx/emitter.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -23,6 +24,11 @@ bool is_written_late(const Network& network, const Node& node) {
 
 /// "/tmp/resnet50.onnx" is "resnet50.onnx".
 std::string title_of(const std::string& file) { return file.substr(file.rfind('/') + 1); }
+
+/// "layers.12" is "layers.".
+std::string without_number(const std::string& layer) {
+  return layer.substr(0, layer.find_last_not_of("0123456789") + 1);
+}
 
 /// Names that exporters make up for weights that had none of their own, such as "onnx::MatMul_12" and "12".
 bool is_made_up(const std::string& weight) {
@@ -47,6 +53,11 @@ Emitter::Emitter(const Network& network, const Patterns& patterns, const ImportO
     builder_.emplace(title_of(network.file()), Shape{sizes[0], static_cast<std::uint32_t>(features)});
   }
   values_.emplace(input, GraphBuilder::input());
+  const auto count = [&](const std::string& name) {
+    if (const std::string layer = layer_of(name); !layer.empty()) numbered_[without_number(layer)].insert(layer);
+  };
+  for (const auto& [name, constant] : network.model().initializers) count(name);
+  for (const Node& node : network.model().nodes) count(node.name);
 }
 
 Graph Emitter::run() && {
@@ -235,10 +246,19 @@ std::string Emitter::name_for(std::size_t number, const std::string& weight) {
   return unique;
 }
 
+std::string Emitter::layer_for(std::size_t number, const std::string& weight) const {
+  const std::string name = weight_name(weight);
+  std::string layer = layer_of(is_made_up(name) ? network_.node(number).name : name);
+  // One alone is no layer of several.
+  if (layer.empty() || numbered_.at(without_number(layer)).size() < 2) return {};
+  return layer;
+}
+
 void Emitter::begin(std::size_t number, const std::string& weight) {
+  current_ = number;
   if (weight.empty()) return;
   const std::string name = weight_name(weight);
-  const std::string layer = layer_of(is_made_up(name) ? network_.node(number).name : name);
+  const std::string layer = layer_for(number, weight);
   if (layer == layer_) return;
   // A name that says nothing leaves an operator where it is.
   if (layer.empty() && is_made_up(name) && network_.node(number).name.find_first_of("./") == std::string::npos) return;
@@ -252,6 +272,12 @@ void Emitter::begin(std::size_t number, const std::string& weight) {
 
 void Emitter::note(std::initializer_list<std::string> weights) {
   for (const std::string& weight : weights) {
+    const std::uint64_t needed = builder_->graph().parameters.at(names_.size()).elements;
+    const auto& dims = network_.dims(weight_name(weight));
+    if (static_cast<std::uint64_t>(elements_of(dims)) != needed) {
+      bad_input("onnx", "{}: its weight '{}' is {}, which has not the {} elements that its inputs need",
+                network_.place(current_), weight_name(weight), fmt::join(dims, "x"), needed);
+    }
     parameters_.emplace(weight_name(weight), static_cast<std::uint32_t>(names_.size()));
     names_.push_back(weight_name(weight));
   }

@@ -40,6 +40,7 @@ class Emitter {
   [[nodiscard]] std::vector<std::uint32_t> sizes_of(const std::string& name) const;
   /// The name of an operator: that of its parameters without their last part, or that of the node.
   [[nodiscard]] std::string name_for(std::size_t number, const std::string& weight = "");
+  [[nodiscard]] std::string layer_for(std::size_t number, const std::string& weight) const;
   void begin(std::size_t number, const std::string& weight);
   /// Notes the names of parameters that the builder has just given to an operator.
   void note(std::initializer_list<std::string> weights);
@@ -86,6 +87,8 @@ class Emitter {
   std::vector<std::string> names_;  ///< of parameters
   std::set<std::string> taken_;     ///< names of operators
   std::string layer_;
+  std::map<std::string, std::set<std::string>> numbered_;  ///< layers by their names without numbers
+  std::size_t current_ = 0;                                ///< node that is being written
 };
 
 }  // namespace hcclsim::models::onnx

@@ -95,7 +95,8 @@ bool Matching::closed(std::size_t last) const {
       if (output.empty()) continue;
       if (is_output(network_, output)) return false;
       const auto& readers = network_.tensor(output).readers;
-      if (!std::ranges::all_of(readers, [&](std::size_t reader) { return seen_.contains(reader); })) return false;
+      if (!std::ranges::all_of(readers, [&](std::size_t reader) { return reader == last || seen_.contains(reader); }))
+        return false;
     }
   }
   return true;
