@@ -42,8 +42,9 @@ GUARDED_HEADERS = [
     (
         re.compile(r"google/protobuf/|.*\.pb\.h"),
         ["hccl/schedule/file", "hccl/training/numerics/checkpoint.cpp", "tests/hccl/schedule/file",
-         "study/strategy/strategy_file.cpp"],
+         "study/strategy/strategy_file.cpp", "models/onnx/module/module.cpp"],
     ),
+    (re.compile(r"onnx/.*\.h$"), ["models/onnx/module/module.cpp"]),
 ]
 
 # The command parses and prints; what simulates, executes or starts processes is in study/ and below. A StepView is a
