@@ -37,6 +37,8 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
 void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html);
 void set_up_job(Command& command, const std::shared_ptr<const HtmlReport>& html);
 void set_up_collective(Command& command, const std::shared_ptr<const HtmlReport>& html);
+/// `options`: all commands and options, for programs.
+void add_options_command(Command& app);
 /// `models list | show`: the networks, their layers, parameters, gradients in production order and kernels as launched.
 void add_models_command(Command& app);
 /// `platform list | show | check | generate`: the platform files, what they hold, what is wrong with them, new ones.
