@@ -45,6 +45,7 @@ class AttentionSearch {
     if (!output.has_value()) return std::nullopt;
     pattern.output = *output;
     pattern.heads = static_cast<std::uint32_t>(heads);
+    pattern.length = static_cast<std::uint32_t>(dims.back());
     if (!take_inputs(*scores, *context, width, value_width, pattern)) return std::nullopt;
     const std::size_t last = network_.tensor(pattern.output).producer;
     if (!matching_.closed(last)) return std::nullopt;

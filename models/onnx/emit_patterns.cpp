@@ -37,7 +37,7 @@ void Emitter::emit_pattern(std::size_t number, const Pattern& pattern) {
       return;
     }
     case PatternKind::attention:
-      emit_attention(number, pattern);
+      emit_attention(pattern);
       return;
     case PatternKind::linear:
       emit_linear(number, x, pattern.weights[0], pattern.weights[1], pattern.output, pattern.heart);
@@ -45,20 +45,20 @@ void Emitter::emit_pattern(std::size_t number, const Pattern& pattern) {
   }
 }
 
-void Emitter::emit_attention(std::size_t number, const Pattern& pattern) {
+void Emitter::emit_attention(const Pattern& pattern) {
   const AttentionOptions options{
       .heads = pattern.heads, .kv_heads = pattern.kv_heads, .causal = pattern.causal, .drop_rate = pattern.drop_rate};
   // Rotary positions have left rows, whatever axes the file gives them.
   const auto features = [&](const std::string& name) {
     const Value value = value_of(name);
-    return network_.dims(name).size() < 4 ? rows(name) : value;
+    const Shape shape = network_.dims(name).size() < 4 ? rows_shape(name) : builder_->shape(value);
+    return shaped(name, value, shape, pattern.length);
   };
   const std::string name = name_for(pattern.heart);
   const Value first = features(pattern.inputs[0]);
   const OperatorId id = pattern.inputs.size() == 1 ? builder_->attention(name, first, options)
                                                    : builder_->attention(name, first, features(pattern.inputs[1]),
                                                                          features(pattern.inputs[2]), options);
-  static_cast<void>(number);
   set(pattern.output, id);
 }
 

@@ -56,8 +56,15 @@ Emitter::Emitter(const Network& network, const Patterns& patterns, const ImportO
   const auto count = [&](const std::string& name) {
     if (const std::string layer = layer_of(name); !layer.empty()) numbered_[without_number(layer)].insert(layer);
   };
-  for (const auto& [name, constant] : network.model().initializers) count(name);
-  for (const Node& node : network.model().nodes) count(node.name);
+  for (const auto& [name, constant] : network.model().initializers) {
+    if (!is_made_up(name)) count(name);
+  }
+  for (const Node& node : network.model().nodes) {
+    const auto reads = [&](const std::string& input) {
+      return network.is(input, Role::weight) && is_made_up(network.tensor(input).weight);
+    };
+    if (std::ranges::any_of(node.inputs, reads)) count(node.name);
+  }
 }
 
 Graph Emitter::run() && {
@@ -250,8 +257,8 @@ std::string Emitter::layer_for(std::size_t number, const std::string& weight) co
   const std::string name = weight_name(weight);
   std::string layer = layer_of(is_made_up(name) ? network_.node(number).name : name);
   // One alone is no layer of several.
-  if (layer.empty() || numbered_.at(without_number(layer)).size() < 2) return {};
-  return layer;
+  const auto found = numbered_.find(without_number(layer));
+  return found == numbered_.end() || found->second.size() < 2 ? std::string() : layer;
 }
 
 void Emitter::begin(std::size_t number, const std::string& weight) {

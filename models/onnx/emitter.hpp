@@ -51,7 +51,7 @@ class Emitter {
 
   // emit_patterns.cpp
   void emit_pattern(std::size_t number, const Pattern& pattern);
-  void emit_attention(std::size_t number, const Pattern& pattern);
+  void emit_attention(const Pattern& pattern);
   void emit_linear(std::size_t number, const std::string& from, const std::string& weight, const std::string& bias,
                    const std::string& output, std::size_t last);
 

@@ -11,15 +11,17 @@ bool is_digits(std::string_view text) {
 
 }  // namespace
 
-std::string layer_of(std::string_view name) {
+std::string layer_of(std::string_view path) {
+  std::string name(path.substr(path.starts_with('/') ? 1 : 0));
+  std::ranges::replace(name, '/', '.');
   std::size_t begin = 0;
   while (true) {
-    const std::size_t end = name.find_first_of("./", begin);
-    if (end == std::string_view::npos) return {};  // the last part is the thing itself
-    const std::string_view part = name.substr(begin, end - begin);
+    const std::size_t end = name.find('.', begin);
+    if (end == std::string::npos) return {};  // the last part is the thing itself
+    const std::string_view part = std::string_view(name).substr(begin, end - begin);
     const std::size_t mark = part.rfind('_');
     if (is_digits(part) || (mark != std::string_view::npos && is_digits(part.substr(mark + 1)))) {
-      return std::string(name.substr(0, end));
+      return name.substr(0, end);
     }
     begin = end + 1;
   }

@@ -28,6 +28,7 @@ struct Pattern {
   std::string output{};
   std::uint32_t heads = 0;
   std::uint32_t kv_heads = 0;
+  std::uint32_t length = 0;  ///< attention: rows of a sequence, whatever axis the file has them in
   bool causal = false;
   float drop_rate = 0;
   std::size_t heart = no_node;  ///< the node that it is named after

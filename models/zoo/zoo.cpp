@@ -150,7 +150,7 @@ zoo::Transformer transformer_of(const ModelInfo& info, const ModelOptions& optio
   }
   const bool groups = sizes.kv_heads < sizes.heads;
   sizes.kv_heads = options.kv_heads.value_or(groups ? std::min(sizes.kv_heads, heads) : heads);
-  if (heads % sizes.kv_heads != 0) {
+  if (sizes.kv_heads == 0 || heads % sizes.kv_heads != 0) {
     bad_input("model", "{}: {} heads cannot share {} heads of keys and values; give a multiple", info.name, heads,
               sizes.kv_heads);
   }

@@ -74,8 +74,9 @@ void MegatronArguments::take_command(const ShellCommand& command, std::size_t pr
 }
 
 void MegatronArguments::find_ranks(const ShellScript& script, const std::vector<std::string>& launcher) {
-  std::optional<std::uint64_t> per_node;
-  std::optional<std::uint64_t> nodes;
+  std::uint64_t per_node = 0;  // 0: not said
+  std::uint64_t nodes = 1;
+  bool known = true;
   for (std::size_t i = 0; i < launcher.size(); ++i) {
     std::string name = launcher[i].substr(0, launcher[i].find('='));
     std::ranges::replace(name, '_', '-');
@@ -83,13 +84,17 @@ void MegatronArguments::find_ranks(const ShellScript& script, const std::vector<
     const std::string value = joined                    ? launcher[i].substr(launcher[i].find('=') + 1)
                               : i + 1 < launcher.size() ? launcher[i + 1]
                                                         : "";
-    const auto number = parse_number<std::uint32_t>(value);
+    const std::uint32_t number = parse_number<std::uint32_t>(value).value_or(0);
     if (name == "--nproc-per-node") per_node = number;
-    if (name == "--nnodes") nodes = number;
-    if ((name == "-np" || name == "-n" || name == "--num-gpus") && !per_node.has_value()) per_node = number;
+    if (name == "--nnodes") {
+      known = number > 0;  // "1:4" and "$NODES" are not
+      nodes = number;
+    }
+    if ((name == "-np" || name == "-n" || name == "--num-gpus") && per_node == 0) per_node = number;
   }
-  if (per_node.has_value()) {
-    ranks_ = *per_node * nodes.value_or(1);
+  if (!known) return;
+  if (per_node > 0) {
+    ranks_ = per_node * nodes;
     return;
   }
   const auto world = script.variables.find("WORLD_SIZE");

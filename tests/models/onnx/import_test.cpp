@@ -142,6 +142,63 @@ TEST(OnnxImport, ProductsOfTwoTensorsAreProductsBothWays) {
   EXPECT_EQ(products, 3.0 * 3 * 6 * 6 * 16);
 }
 
+// As torch.nn.MultiheadAttention is exported: positions before samples, one projection for all three, heads and samples
+// in one axis, and weights with made-up names.
+TEST(OnnxImport, AttentionWithPositionsInFrontIsAttention) {
+  ModelWriter writer;
+  writer.input("x", 1, {"batch", 6, 16});
+  const auto layer = [&](const std::string& name, const std::string& from, int number) {
+    const std::string suffix = std::to_string(number);
+    const std::string turned = writer.node("Transpose", name + "turned", {from}, {attrs("perm", {1, 0, 2})});
+    const std::string product =
+        writer.node("MatMul", name + "in_proj", {turned, writer.weight("onnx::MatMul_" + suffix, {16, 48})});
+    const std::string all = writer.node("Reshape", name + "apart", {product, writer.integers("apart", {6, -1, 3, 16})});
+    const std::string first = writer.node("Transpose", name + "three", {all}, {attrs("perm", {2, 0, 1, 3})});
+    std::vector<std::string> parts;
+    for (int part = 0; part < 3; ++part) {
+      const std::string part_name = name + "part" + std::to_string(part);
+      const std::string one =
+          writer.node("Gather", part_name, {first, writer.integers("index" + std::to_string(part), {part}, true)},
+                      {attr("axis", 0)});
+      const std::string heads =
+          writer.node("Reshape", part_name + "_heads", {one, writer.integers("heads", {6, -1, 8})});
+      parts.push_back(writer.node("Transpose", part_name + "_turned", {heads}, {attrs("perm", {1, 0, 2})}));
+    }
+    const std::string query = writer.node("Mul", name + "scaled", {parts[0], writer.real("scale", 0.35F)});
+    const std::string key = writer.node("Transpose", name + "key", {parts[1]}, {attrs("perm", {0, 2, 1})});
+    const std::string scores = writer.node("MatMul", name + "scores", {query, key});
+    const std::string weights = writer.node("Softmax", name + "softmax", {scores}, {attr("axis", -1)});
+    const std::string context = writer.node("MatMul", name + "context", {weights, parts[2]});
+    const std::string back = writer.node("Transpose", name + "back", {context}, {attrs("perm", {1, 0, 2})});
+    const std::string flat = writer.node("Reshape", name + "flat", {back, writer.integers("flat", {-1, 16})});
+    const std::string out =
+        writer.node("Gemm", name + "out_proj", {flat, writer.weight("onnx::Gemm_" + suffix, {16, 16})});
+    const std::string shaped = writer.node("Reshape", name + "shaped", {out, writer.integers("shaped", {6, -1, 16})});
+    return writer.node("Transpose", name + "last", {shaped}, {attrs("perm", {1, 0, 2})});
+  };
+  const std::string inside = layer("/encoder/layers.1/", layer("/encoder/layers.0/", "x", 1), 2);
+  writer.node_to("y", "MatMul", "/head/MatMul", {inside, writer.weight("head.weight", {16, 4})});
+  writer.output("y");
+  const Graph graph = import_graph(saved(writer.finish()), {.batch = 3});
+  std::vector<const Operator*> found;
+  for (const Operator& op : graph.operators) {
+    if (op.kind == OperatorKind::attention) found.push_back(&op);
+    EXPECT_NE(op.kind, OperatorKind::product) << op.name;
+  }
+  ASSERT_EQ(found.size(), 2U);
+  for (const Operator* const op : found) {
+    EXPECT_EQ(op->sequence, 6U);
+    EXPECT_EQ(op->heads, 2U);
+    EXPECT_EQ(op->inputs.size(), 1U);
+    EXPECT_FALSE(op->causal);
+    EXPECT_EQ(op->shape(), (Shape{18, 16}));
+  }
+  EXPECT_EQ(graph.layers, 2U);
+  EXPECT_EQ(graph.operators.back().layer, no_layer);
+  EXPECT_EQ(graph.parameter_elements(), 2U * (16 * 48 + 16 * 16) + 16 * 4);
+  EXPECT_EQ(lower(graph, {}).gradients.size(), 5U);
+}
+
 TEST(OnnxImport, UnknownOperatorsTakeTheDurationThatIsGiven) {
   ModelWriter writer;
   writer.input("x", 1, {"batch", 8});

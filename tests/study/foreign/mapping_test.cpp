@@ -172,5 +172,15 @@ TEST(Megatron, WhatHasNoCounterpartIsRefusedByName) {
   EXPECT_THAT(script_refusal(start + "\n" + start + "--fp16\n"), HasSubstr("a second command with --num-layers"));
 }
 
+TEST(Megatron, RanksThatOnlyRunningTellsAreLeftToTheUser) {
+  const std::string text =
+      "torchrun --nproc_per_node 8 --nnodes $NODES pretrain_gpt.py --num-layers 2 --hidden-size 64 "
+      "--num-attention-heads 4 --micro-batch-size 2 --global-batch-size 64\n";
+  const ForeignMapping mapping = map_megatron_text(text, "train.sh", {});
+  EXPECT_EQ(value_of(mapping, "npus"), "");
+  EXPECT_EQ(value_of(mapping, "global-batch"), "64");
+  EXPECT_EQ(value_of(mapping, "micro-batch-size"), "2");
+}
+
 }  // namespace
 }  // namespace hcclsim::study
