@@ -1,11 +1,15 @@
 #include "study/sharding.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "base/error.hpp"
+#include "device/kernel_cost.hpp"
 #include "hccl/parallel/experts/expert_parallel.hpp"
 #include "hccl/parallel/sharding/presets.hpp"
 #include "hccl/parallel/sharding/shard_graph.hpp"
@@ -36,6 +40,21 @@ std::optional<hccl::Cuts> cuts_of_samples(const std::optional<DatasetParts>& par
   hccl::Cuts cuts(samples.rank(), 1);
   if (parts->kind == DatasetParts::Kind::samples) cuts.front() = static_cast<std::uint32_t>(devices);
   return cuts;
+}
+
+/// What the figures of a device stand for where devices, or their hosts, differ.
+void note_tables(const hccl::ShardedGraph& network, std::vector<std::string>& notes) {
+  for (const models::Operator& op : network.graph.operators) {
+    if (!op.row_parts.empty()) {
+      notes.push_back(fmt::format("{}: devices have {} rows of its table; time and HBM are those of the most", op.name,
+                                  fmt::join(op.row_parts, ", ")));
+    }
+    if (op.on_host) {
+      notes.push_back(
+          fmt::format("{}: its table is in the memory of the host, which is assumed to move {:.1f} GB/s for each NPU",
+                      op.name, device::host_memory_bandwidth / giga));
+    }
+  }
 }
 
 }  // namespace
@@ -103,6 +122,7 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
               "single operators",
               operators.model, network.title);
   }
+  note_tables(sharded, notes);
   return share_experts(std::move(sharded), operators);
 }
 

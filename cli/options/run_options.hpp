@@ -15,6 +15,7 @@
 #include "cli/options/platform_options.hpp"
 #include "cli/options/precision_options.hpp"
 #include "cli/options/ps_options.hpp"
+#include "cli/options/timeline_options.hpp"
 #include "study/run/spec.hpp"
 
 /// The options of `hcclsim run` as checked values; what a framework sets by default is filled in. Everything that can
@@ -43,9 +44,7 @@ struct RunOptions {
   HcclOptions hccl_options{};     ///< what counts are the spec's settings
 
   // What is written
-  std::string trace{};              ///< file or folder of the timeline; empty: none
-  std::vector<Rank> trace_ranks{};  ///< ranks of the timeline, ascending; empty: the spec's rank alone
-  bool trace_all_ranks = false;
+  TimelineOptions timeline{};
   std::string step_trace{};     ///< file of the iteration trace; empty: none
   std::string fp_point{};       ///< operators of its trace points; empty: the first and the last kernel
   std::string bp_point{};

@@ -117,7 +117,8 @@ std::optional<RoutingTimes> routing_times(const Experiment& experiment, std::uin
 
 RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   hccl::TrainingOptions training = experiment.training;
-  training.trace_tasks = !wishes.traced.empty();
+  training.trace_tasks = wishes.tasks && !wishes.traced.empty();
+  training.stream = std::move(wishes.stream);
   if (wishes.seeds_are_given) note_seeds(experiment.cluster, experiment.notes);
   training.traced = std::move(wishes.traced);
   if (wishes.links.most > 0 && experiment.cluster.splits_transfers()) {

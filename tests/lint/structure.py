@@ -44,14 +44,14 @@ GUARDED_HEADERS = [
     (
         re.compile(r"google/protobuf/|.*\.pb\.h"),
         ["hccl/schedule/file", "hccl/training/numerics/checkpoint.cpp", "tests/hccl/schedule/file",
-         "study/replay/chakra", "study/strategy/strategy_file.cpp"],
+         "study/replay/chakra", "study/strategy/strategy_file.cpp", "cli/draw/perfetto.cpp", "tests/cli/draw"],
     ),
 ]
 
 # The command parses and prints; what simulates, executes or starts processes is in study/ and below. A StepView is a
-# result that is printed, and so are the cells of a trace.
+# result that is printed, and so are the cells of a trace and its memory.
 CLI_FORBIDDEN = re.compile(
-    r"hccl/(runtime|execute|verify|parallel|training/(?!step_view|traced_cells))|sim/network/|base/child_process\.hpp$"
+    r"hccl/(runtime|execute|verify|parallel|training/(?!step_view|traced_cells|memory_points))|sim/network/|base/child_process\.hpp$"
     r"|study/on_platform\.hpp$"
 )
 

@@ -392,7 +392,13 @@ class StrategyReader {
     sharding_.group_size = size;
   }
 
+  void require_output() const {
+    if (rule_of(op_.kind)->takes_output) return;
+    refuse("operators of kind {} do not take a strategy of the output", models::name_of(op_.kind));
+  }
+
   void leave_cuts(const Cuts& cuts) {
+    require_output();
     for (const std::uint32_t cut : cuts) check_value("output", cut);
     const Cuts wanted = expanded_cuts(cuts, output_);
     const TensorLayout& made = sharding_.outputs.front();
@@ -407,9 +413,7 @@ class StrategyReader {
   }
 
   void leave(const TensorMap& wanted) {
-    if (!rule_of(op_.kind)->takes_output) {
-      refuse("operators of kind {} do not take a strategy of the output", models::name_of(op_.kind));
-    }
+    require_output();
     const TensorMap& made = sharding_.outputs.front().map;
     for (std::uint32_t axis = 0; axis < wanted.size(); ++axis) {
       if (wanted[axis] == made[axis]) continue;

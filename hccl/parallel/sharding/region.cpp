@@ -80,7 +80,7 @@ class Propagation {
       fits = cuts[axis] > 0 && view.size(axis) % cuts[axis] == 0;
     }
     if (fits) return cuts;
-    bad_input("value-error", "in_strategy: {} of shape ({}) cannot be cut as ({}); there is a divisor for each axis",
+    bad_input("value-error", "in_strategy: {} of shape {} cannot be cut as ({}); there is a divisor for each axis",
               name, models::to_string(view), fmt::join(*region_.inputs[number], ","));
   }
 

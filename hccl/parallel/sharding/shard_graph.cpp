@@ -257,8 +257,10 @@ class Sharder {
     std::vector<std::optional<TensorLayout>> layouts(sharding.outputs.begin(), sharding.outputs.end());
     OperatorId own = add(op, layouts);
     own_parameters(op.parameters, id, own);
-    if (sharding.on_host)
+    if (sharding.on_host) {
+      check_host_table(op);
       own = add(between(graph_.operators[id], "host_copy", OperatorKind::host_copy, own, op.shape()), layouts);
+    }
     Value made = sum(graph_.operators[id], own, sharding);
     if (bias_follows) made = add_bias(id, made, std::move(later), sharding);
     keep(id, own, made, sharding);
@@ -406,6 +408,18 @@ class Sharder {
       for (const std::uint32_t axis : cut) std::erase(axes, axis);
     }
     return axes;
+  }
+
+  /// Nobody else can read what the host has.
+  void check_host_table(const Operator& op) const {
+    for (const Operator& other : graph_.operators) {
+      if (other.name == op.name ||
+          std::ranges::find(other.parameters, op.parameters.front()) == other.parameters.end()) {
+        continue;
+      }
+      bad_input("strategy", "{}: its table is also that of {}, which the NPU computes: it cannot be on the host",
+                op.name, other.name);
+    }
   }
 
   void own_parameters(const std::vector<std::uint32_t>& parameters, OperatorId id, OperatorId own) {

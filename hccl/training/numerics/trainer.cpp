@@ -39,7 +39,8 @@ Bytes resident_bytes() {
 models::Graph with_split_tables(models::Graph network, const std::vector<ShardedGraph>& stages) {
   for (const ShardedGraph& stage : stages) {
     for (const models::Operator& op : stage.graph.operators) {
-      if (!op.row_parts.empty()) network.operators[op.original].row_parts = op.row_parts;
+      if (op.row_parts.empty() || op.original == models::no_original) continue;
+      network.operators[op.original].row_parts = op.row_parts;
     }
   }
   return network;
