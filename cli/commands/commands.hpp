@@ -39,12 +39,22 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
 void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html);
 void set_up_job(Command& command, const std::shared_ptr<const HtmlReport>& html);
 void set_up_collective(Command& command, const std::shared_ptr<const HtmlReport>& html);
+/// `script`: what a training script sets, read and not executed, and then simulated as `run` does.
+void add_script_command(Command& app);
+/// `doctor`: what is installed and works.
+void add_doctor_command(Command& app);
+/// `completion`: the scripts of shells; `complete`, which they ask.
+void add_completion_commands(Command& app);
+/// `options`: all commands and options, for programs.
+void add_options_command(Command& app);
 /// `models list | show`: the networks, their layers, parameters, gradients in production order and kernels as launched.
 void add_models_command(Command& app);
 /// `platform list | show | check | generate`: the platform files, what they hold, what is wrong with them, new ones.
 void add_platform_command(Command& app);
 /// `ranktable check | generate`.
 void add_rank_table_command(Command& app);
+/// `replay`: carries out an execution trace, of Chakra or GOAL.
+void add_replay_command(Command& app);
 /// `report`: what another command finds, as one HTML file to look at, to print and to send. `report run` and its like
 /// take all that the command takes, print what it prints and write the file besides. `command_line`: the command as it
 /// was given, for a shell.

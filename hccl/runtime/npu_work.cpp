@@ -133,9 +133,9 @@ bool Runtime::start_copy(std::uint32_t index, const Task& task) {
   const Seconds start = stream.date;
   const Seconds setup = machine_.costs.transfer_setup(sim::Transport::sdma, bytes);
   const sim::EventOrder order = event_order(stream.rank, stream.number);
-  const sim::Route* way = machine_.cpus == nullptr ? nullptr : machine_.cpus->way_to(stream.rank);
-  if (way != nullptr && to_host) {
-    way = &machine_.cpus->from_npu(stream.rank, machine_.cluster.npu(stream.rank).server);
+  const sim::Route* way = nullptr;
+  if (machine_.cpus != nullptr) {
+    way = to_host ? machine_.cpus->way_from(stream.rank) : machine_.cpus->way_to(stream.rank);
   }
   stream.blocked_since = start;
   if (way != nullptr && machine_.carried != nullptr) machine_.carried->add(task.id, *way, bytes);

@@ -79,12 +79,13 @@ void Runtime::host_work_alone(StreamId stream, Seconds duration, std::uint32_t n
 }
 
 void Runtime::copy_from_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id) {
-  enqueue(stream, {.kind = Kind::copy, .index = place_in(copies_, free_copies_, Copy{bytes}), .name = name, .id = id});
+  const std::uint32_t index = place_in(copies_, free_copies_, Copy{bytes});
+  enqueue(stream, {.kind = Kind::copy, .index = index, .name = name, .id = id});
 }
 
 void Runtime::copy_to_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id) {
-  const std::uint32_t copy = place_in(copies_, free_copies_, Copy{.bytes = bytes, .to_host = true});
-  enqueue(stream, {.kind = Kind::copy, .index = copy, .name = name, .id = id});
+  const std::uint32_t index = place_in(copies_, free_copies_, Copy{.bytes = bytes, .to_host = true});
+  enqueue(stream, {.kind = Kind::copy, .index = index, .name = name, .id = id});
 }
 
 void Runtime::delay(StreamId stream, Seconds duration) { enqueue(stream, {.kind = Kind::delay, .duration = duration}); }

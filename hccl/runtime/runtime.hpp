@@ -92,7 +92,7 @@ class Runtime final : private sim::EventHandler {
   /// them. If the server has no CPU in the platform, nothing else is on the way, which is as fast as that of the SoC's
   /// server (sim/platform/catalog.hpp).
   void copy_from_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id = {});
-  /// The same in the other direction.
+  /// The other way.
   void copy_to_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id = {});
   /// Idles until the duration is over; not shown in the trace.
   void delay(StreamId stream, Seconds duration);
@@ -130,6 +130,8 @@ class Runtime final : private sim::EventHandler {
   /// finish, or Error(simulated_failure, "timeout") if a fault keeps them from it and an NPU has waited for a notify
   /// for Machine::exec_timeout. A wait that ends too late throws that at its date.
   void require_finished() const;
+  /// Whether a fault holds something that has begun for good: whatever happens beside it, the streams will not finish.
+  [[nodiscard]] bool stands_still() const;
 
   /// Statistics of the collectives that have ended, in the order of their ends.
   [[nodiscard]] const std::vector<CollectiveStats>& collectives() const { return finished_; }
