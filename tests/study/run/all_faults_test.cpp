@@ -103,6 +103,7 @@ std::vector<StruckPlan> struck_plans() {
                    }});
   RunSpec workers = step_of_eight();
   workers.npus = 4;
+  workers.iterations = 3;  // a step computes in its beginning
   for (const bool asynchronous : {false, true}) {
     PsSpec ps{.servers = 2};
     ps.asynchronous = asynchronous;
