@@ -20,6 +20,7 @@
 #include "cli/options/parse/command.hpp"
 #include "cli/print/output.hpp"
 #include "cli/terminal/interruption.hpp"
+#include "cli/terminal/messages.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -60,10 +61,14 @@ std::string shell_words(int argc, char** argv) {
   return words;
 }
 
-int report(ErrorCode code, const std::string& message) {
+int report(const Error& error) {
   std::fflush(stdout);  // what was printed before comes first
-  print_apart(fmt::format("hcclsim: error: {}\n", without_memory_files(message)));
-  return static_cast<int>(code);
+  const std::string message = without_memory_files(error.what());
+  const int status = static_cast<int>(error.code());
+  print_apart(messages_are_json()
+                  ? json_message("error", {{"kind", error.kind()}, {"status", status}, {"message", message}})
+                  : fmt::format("hcclsim: error: {}\n", message));
+  return status;
 }
 
 }  // namespace
@@ -90,10 +95,16 @@ int run_command(int argc, char** argv) {
     add_rank_table_command(app);
     add_models_command(app);
     add_collective_command(app);
+    add_exec_command(app);
     add_calibrate_command(app);
     add_validate_command(app);
     add_schedule_command(app);
+    add_replay_command(app);
     add_report_command(app, shell_words(argc, argv));
+    add_script_command(app);
+    add_doctor_command(app);
+    add_completion_commands(app);
+    add_options_command(app);
     app.footer(std::string(app_examples) + exit_statuses);
     // What commands printed themselves must have arrived.
     print(app.parse({argv + std::min(argc, 1), argv + argc}).value_or(""));
@@ -102,10 +113,9 @@ int run_command(int argc, char** argv) {
     return interruption.exit_status();
   } catch (const Error& error) {
     if (error.kind() == "pipe") return 128 + SIGPIPE;  // as if the signal had ended it
-    return report(error.code(), error.what());
+    return report(error);
   } catch (const std::exception& error) {
-    const std::optional<Error> wrong = user_error(error);
-    return wrong.has_value() ? report(wrong->code(), wrong->what()) : report(ErrorCode::internal, error.what());
+    return report(user_error(error).value_or(Error(ErrorCode::internal, "internal", error.what())));
   }
 }
 

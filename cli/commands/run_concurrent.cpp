@@ -50,12 +50,12 @@ void run_concurrent(const Command& command, const RunOptions& options, const Con
               "report run --concurrent: there is no page of concurrent jobs; use --trace or --format json");
   }
   const ConcurrentJobs jobs = concurrent_jobs(command, concurrent);
-  if (options.trace.ends_with('/') || std::filesystem::is_directory(options.trace)) {
-    bad_input("option", "--trace {} with --concurrent: jobs are in one timeline; give a file", options.trace);
+  if (options.timeline.trace.ends_with('/') || std::filesystem::is_directory(options.timeline.trace)) {
+    bad_input("option", "--trace {} with --concurrent: jobs are in one timeline; give a file", options.timeline.trace);
   }
   study::on_concurrent_platform(jobs.jobs, [&](const sim::Cluster& cluster) {
     std::optional<OutputFile> timeline;
-    if (!options.trace.empty()) timeline.emplace(options.trace);
+    if (!options.timeline.trace.empty()) timeline.emplace(options.timeline.trace);
     with_failure(options.format == OutputFormat::json, [&] {
       const study::ConcurrentResult result = simulate_concurrent(jobs.jobs, cluster, jobs.shown);
       if (timeline.has_value()) write_jobs(result, jobs.shown, *timeline);

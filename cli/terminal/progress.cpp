@@ -7,6 +7,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "cli/terminal/messages.hpp"
+
 namespace hcclsim::cli {
 namespace {
 
@@ -42,8 +44,9 @@ std::string rate_text(std::uint64_t done, std::uint64_t total, double seconds, s
   return fmt::format(", {:.3g} {}/s, {} left", rate, unit, duration_text(static_cast<double>(total - done) / rate));
 }
 
-Progress::Progress() {
-  if (::isatty(STDERR_FILENO) == 1) terminal_ = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+Progress::Progress() : for_program_(messages_are_json()) {
+  if (for_program_ || ::isatty(STDERR_FILENO) == 1)
+    terminal_ = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
 Progress::~Progress() {
@@ -57,13 +60,14 @@ void Progress::update(const std::function<std::string(double seconds)>& line) {
   if (terminal_ < 0) return;
   const Clock::time_point now = Clock::now();
   if (visible_ && now - shown_ < least_distance) return;
-  write_text(terminal_, fmt::format("{}{}", erase_line, line(std::chrono::duration<double>(now - start_).count())));
+  const std::string text = line(std::chrono::duration<double>(now - start_).count());
+  write_text(terminal_, for_program_ ? json_message("progress", text) : fmt::format("{}{}", erase_line, text));
   shown_ = now;
   visible_ = true;
 }
 
 void Progress::erase() {
-  if (visible_) write_text(terminal_, erase_line);
+  if (visible_ && !for_program_) write_text(terminal_, erase_line);
   visible_ = false;
 }
 

@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-/// A line on the terminal that tells how far training or a sweep is, rewritten in place and erased at the end. A
+/// A line on the terminal that tells how far training or a sweep is, rewritten in place and erased at the end; for
+/// programs messages of their own (cli/terminal/messages.hpp). A
 /// simulation runs in a child whose standard error is a pipe that is read at its end (base/child_process.hpp), so the
 /// line goes to a duplicate of the standard error that the command was started with: a Progress is made before the
 /// child.
@@ -20,7 +21,7 @@ namespace hcclsim::cli {
 
 class Progress {
  public:
-  /// Does nothing for the rest of its life if standard error is no terminal.
+  /// Does nothing for the rest of its life if standard error is no terminal and no program reads it.
   Progress();
   Progress(const Progress&) = delete;
   Progress(Progress&&) = delete;
@@ -38,6 +39,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
 
+  bool for_program_;
   int terminal_ = -1;
   Clock::time_point start_ = Clock::now();
   Clock::time_point shown_{};

@@ -50,7 +50,7 @@ std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions
                                 : "no ranks do the same at the same dates on this platform with these faults";
   if (options.network != sim::NetworkKind::fluid) {
     reason = "it is for the network fluid (--network fluid)";
-  } else if (options.trace_tasks) {
+  } else if (options.trace_tasks || options.stream != nullptr) {
     reason = "what is asked for shows tasks of every rank";
   } else if (options.skew.jitters()) {
     reason = "kernels have jitter, of which every rank has its own";

@@ -146,7 +146,11 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
 }  // namespace
 
 Option::Option(CLI::Option& option, Value value)
-    : option_(&option), accepted_(std::move(value.accepted)), current_(std::move(value.current)), role_(value.role) {
+    : option_(&option),
+      accepted_(std::move(value.accepted)),
+      current_(std::move(value.current)),
+      role_(value.role),
+      takes_several_(value.count != Count::one) {
   if (value.check) option.check(validator(std::move(value.check)));
   if (value.flag == nullptr) value_name(value.name);
 }
@@ -201,8 +205,12 @@ Option& Option::with_commas() {
 std::string Option::name() const { return option_->get_name(); }
 std::string Option::key() const { return option_->get_lnames().empty() ? "" : option_->get_lnames().front(); }
 std::string Option::short_name() const { return option_->get_snames().empty() ? "" : option_->get_snames().front(); }
+const std::vector<std::string>& Option::long_names() const { return option_->get_lnames(); }
+const std::string& Option::help() const { return option_->get_description(); }
+std::string Option::default_text() const { return option_->get_default_str(); }
 const std::string& Option::group() const { return option_->get_group(); }
 bool Option::is_flag() const { return option_->get_expected_max() == 0; }
+bool Option::is_required() const { return option_->get_required(); }
 bool Option::is_in_files() const { return option_->get_configurable(); }
 const std::vector<std::string>& Option::texts() const { return std::as_const(*option_).results(); }
 
@@ -253,6 +261,11 @@ void Command::declare(std::span<const std::string> arguments) {
   }
 }
 
+void Command::declare_all() {
+  if (declare_) declare_(*this);
+  for (const auto& command : commands_) command->declare_all();
+}
+
 Command& Command::add_alternatives(const std::string& title) {
   CLI::Option_group* const group = app_.add_option_group(title);
   group->require_option(0, 1);
@@ -285,6 +298,7 @@ std::vector<std::string> Command::rest() const { return app_.remaining(); }
 void Command::on_run(const std::function<void()>& run) { app_.callback(run); }
 
 const std::string& Command::name() const { return app_.get_name(); }
+std::string Command::description() const { return app_.get_description(); }
 std::vector<std::string> Command::option_names() const { return long_names(app_); }
 
 Option* Command::find(const std::string& written) const {

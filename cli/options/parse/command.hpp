@@ -47,12 +47,19 @@ class Option {
   [[nodiscard]] std::string key() const;
   /// "p" of -p; empty without one.
   [[nodiscard]] std::string short_name() const;
+  /// Without dashes: that of key(), and others that mean the same.
+  [[nodiscard]] const std::vector<std::string>& long_names() const;
   [[nodiscard]] const std::string& group() const;
   [[nodiscard]] const std::string& value_name() const { return value_name_; }
   [[nodiscard]] Role role() const { return role_; }
   /// Words or values, as help shows them; empty: any.
   [[nodiscard]] const std::string& accepted() const { return accepted_; }
+  /// What help says of it, and the value that it names as the default.
+  [[nodiscard]] const std::string& help() const;
+  [[nodiscard]] std::string default_text() const;
   [[nodiscard]] bool is_flag() const;
+  [[nodiscard]] bool is_required() const;
+  [[nodiscard]] bool takes_several() const { return takes_several_; }
   [[nodiscard]] bool is_in_files() const;
   [[nodiscard]] bool has_commas() const { return has_commas_ || value_name_ == "LIST"; }
 
@@ -72,6 +79,7 @@ class Option {
   std::string accepted_;
   std::string current_;
   Role role_;
+  bool takes_several_;
   bool has_commas_ = false;
 };
 
@@ -108,7 +116,12 @@ class Command {
   void on_run(const std::function<void()>& run);
 
   [[nodiscard]] const std::string& name() const;
+  [[nodiscard]] std::string description() const;
   [[nodiscard]] const std::vector<std::unique_ptr<Option>>& options() const { return options_; }
+  /// Sub-commands, and alternatives, which have no name; all that declare_all() has declared.
+  [[nodiscard]] const std::vector<std::unique_ptr<Command>>& commands() const { return commands_; }
+  /// Declares all sub-commands with all they have, for who describes the whole; parse() does not go behind it.
+  void declare_all();
   /// "--help", "--model", …: all long names.
   [[nodiscard]] std::vector<std::string> option_names() const;
   /// By "--output", "-o" or "LOG"; nullptr if there is none.
