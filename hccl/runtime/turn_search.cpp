@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "hccl/check/symmetry/half_turn.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "sim/faults/fault_plan.hpp"
@@ -151,7 +152,8 @@ std::uint32_t TurnSearch::add_shape(const std::vector<const Schedule*>& schedule
   Shape shape{.ranks = ranks, .period = 1, .transfers = {}};
   const std::set<const Schedule*> different(schedules.begin(), schedules.end());
   for (const Schedule* schedule : different) {
-    shape.period = std::lcm(shape.period, period_in_time(*schedule).value_or(ranks));
+    const Rank otherwise = half_turns_in_time(*schedule) ? ranks / 2 : ranks;
+    shape.period = std::lcm(shape.period, period_in_time(*schedule).value_or(otherwise));
   }
   std::set<std::pair<Rank, Rank>> ends;
   std::vector<const Schedule*> seen;
