@@ -122,16 +122,6 @@ std::optional<hccl::FusionRule> rule_of_gradients(const RunSpec& spec, const mod
   return rule.has_value() || with != whole ? std::optional(with) : std::nullopt;
 }
 
-/// A list of gradients has no operators that could be computed again, and no inputs.
-void require_no_operators(const RunSpec& spec, const std::string& gradients) {
-  const char* const option = spec.parallel.recompute.kind != hccl::RecomputeKind::none ? "--recompute"
-                             : spec.dataset_cuts.has_value()                           ? "dataset_strategy"
-                                                                                       : nullptr;
-  if (option == nullptr) return;
-  bad_input("option", "{}: a list of gradients has neither operators nor inputs: it does not go with {}", gradients,
-            option);
-}
-
 /// Of a step; where sizes do not go together the number that is asked for, so that the devices are judged first.
 std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
   const ParallelSpec& parallel = spec.parallel;
@@ -336,7 +326,7 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   options.batch = samples_of_micro_batch(spec);
   models::Graph graph = models::make_model(options);
   layers = graph.layers;
-  check_dataset_cuts(spec, graph, replicas);
+  check_dataset_cuts(spec, graph, spec.parallel.devices(npus));
   if (spec.parallel.forward_only) graph = models::inference_graph(std::move(graph));
   const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
   transformer = std::ranges::any_of(graph.operators, attends);
@@ -363,7 +353,13 @@ void Experiment::load_stages(const RunSpec& spec) {
         "gradient_accumulation_shard has no effect: the step has one micro-batch and no pipeline, so no gradients are "
         "added up");
   }
-  const hccl::ShardedGraph network = shard_network(graph, parallel, parallel.devices(npus), notes);
+  std::vector<std::string> told;
+  const Rank devices = parallel.devices(npus);
+  const OperatorStrategies of_file = strategies_of_file(graph, parallel.operators, devices, told);
+  place_layers(of_file, graph, parallel);
+  const hccl::ShardedGraph network = shard_network(graph, parallel, devices, notes);
+  const bool told_what_to_read = parallel.operators.dataset.has_value() || of_file.has_regions;
+  if (parallel.operators.cuts() && told_what_to_read) read_as_cut(*input, network, batch.micro_batches, npus);
   LinkTimes links(cluster, network.devices);
   stages = make_stages(network, parallel, soc, how, config.communicator_bytes(), spec.framework == Framework::mindspore,
                        links, notes);
@@ -388,7 +384,7 @@ void Experiment::load_stages(const RunSpec& spec) {
     for (device::HbmAccount& account : stages->hbm) account.activations += training.result_bytes();
   }
   const std::uint32_t stage = spec.rank / stages->devices;
-  program = stages->programs[stage].program;
+  program = stages->programs[stage].program_of(spec.rank % stages->devices);
   note_gradient_sync(spec, *program, notes);
   gradient_sizes = program->gradient_sizes();
   for (const hccl::Reduction& reduction : stages->programs[stage].reductions) {

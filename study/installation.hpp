@@ -1,28 +1,21 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
-/// What of hcclsim, and of what it works together with, is there on this computer.
+/// What hcclsim needs of the machine that it is installed on, each part tried.
 namespace hcclsim::study {
-
-enum class PartStatus : std::uint8_t { ok, missing, broken };
-[[nodiscard]] std::string_view name_of(PartStatus status);
 
 struct InstalledPart {
   std::string name;
-  PartStatus status = PartStatus::ok;
-  bool required = false;  ///< nothing works without it
-  std::string detail;     ///< where it is, how many there are, what is wrong with it
-  std::string needed_for;
+  bool needed = false;  ///< by every user
+  bool works = false;
+  std::string found{};    ///< a version, a path, a number
+  std::string purpose{};  ///< what it is for
+  std::string remedy{};   ///< what to do where it does not work
 };
 
-/// Looks for platform files, the SimGrid module, a folder for temporary files, and programs in the folders of PATH.
-[[nodiscard]] std::vector<InstalledPart> examine_installation();
-
-/// Whether all that is required is ok.
-[[nodiscard]] bool is_complete(const std::vector<InstalledPart>& parts);
+/// The needed ones first. A platform is loaded, SimGrid too, and a product is computed, each in a child.
+[[nodiscard]] std::vector<InstalledPart> installed_parts();
 
 }  // namespace hcclsim::study

@@ -95,12 +95,16 @@ int run_command(int argc, char** argv) {
     add_rank_table_command(app);
     add_models_command(app);
     add_collective_command(app);
+    add_exec_command(app);
     add_calibrate_command(app);
     add_validate_command(app);
     add_schedule_command(app);
+    add_replay_command(app);
     add_report_command(app, shell_words(argc, argv));
+    add_script_command(app);
+    add_doctor_command(app);
+    add_completion_commands(app);
     add_options_command(app);
-    add_completion_command(app);
     app.footer(std::string(app_examples) + exit_statuses);
     // What commands printed themselves must have arrived.
     print(app.parse({argv + std::min(argc, 1), argv + argc}).value_or(""));

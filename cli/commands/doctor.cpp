@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,41 +17,49 @@
 namespace hcclsim::cli {
 namespace {
 
-std::string doctor_text(const std::vector<study::InstalledPart>& parts) {
-  Table table("<part|<status|<what|<needed for");
+std::string text_of(const std::vector<study::InstalledPart>& parts) {
+  Table table("<|<part|<found|<for");
   for (const study::InstalledPart& part : parts) {
-    table.add_row({part.name, std::string(name_of(part.status)), part.detail, part.needed_for});
+    table.add_row({part.works ? "ok" : part.needed ? "MISSING" : "-", part.name, part.found, part.purpose});
   }
-  return fmt::format("hcclsim {}\n\n{}", version(), table.to_string());
+  std::string text = table.to_string();
+  for (const study::InstalledPart& part : parts) {
+    if (!part.works) text += fmt::format("{}: {}\n", part.name, part.remedy);
+  }
+  return text;
 }
 
-std::string doctor_json(const std::vector<study::InstalledPart>& parts) {
+Json json_of(const std::vector<study::InstalledPart>& parts) {
   Json rows = Json::array();
   for (const study::InstalledPart& part : parts) {
     rows.push_back(Json::object({{"name", part.name},
-                                 {"status", name_of(part.status)},
-                                 {"required", part.required},
-                                 {"detail", part.detail},
-                                 {"needed_for", part.needed_for}}));
+                                 {"works", part.works},
+                                 {"needed", part.needed},
+                                 {"found", part.found},
+                                 {"purpose", part.purpose},
+                                 {"remedy", part.works ? Json(nullptr) : Json(part.remedy)}}));
   }
-  return Json::object({{"version", version()}, {"parts", rows}, {"complete", is_complete(parts)}}).dump(2) + '\n';
+  return Json::object({{"format_version", 1}, {"version", std::string(version())}, {"parts", rows}});
 }
 
 }  // namespace
 
 void add_doctor_command(Command& app) {
-  Command& doctor = app.add_command("doctor", "What of hcclsim, and of what it works with, is installed here");
+  Command& command = app.add_command("doctor", "What is installed and works, what is missing, and what to do about it");
   const auto format = std::make_shared<std::string>("text");
-  add_format_option(doctor, *format, {"text", "json"});
-  doctor.footer(
+  add_format_option(command, *format, {"text", "json"});
+  command.footer(
+      "Exit status 1: something is missing that every user needs.\n"
       "Examples:\n"
-      "  hcclsim doctor\n\n"
-      "Exit status 1 if something is missing that nothing works without.");
-  doctor.on_run([format] {
-    const std::vector<study::InstalledPart> parts = study::examine_installation();
-    print(*format == "json" ? doctor_json(parts) : doctor_text(parts));
-    if (!is_complete(parts)) {
-      throw Error(ErrorCode::check_failed, "installation", "hcclsim is not installed completely");
+      "  hcclsim doctor");
+  command.on_run([format] {
+    const std::vector<study::InstalledPart> parts = study::installed_parts();
+    print(*format == "json" ? json_of(parts).dump(2) + '\n' : text_of(parts));
+    for (const study::InstalledPart& part : parts) {
+      if (part.needed && !part.works) {
+        throw Error(ErrorCode::check_failed, "installation",
+                    fmt::format("{} does not work: {}", part.name, part.remedy));
+      }
     }
   });
 }

@@ -29,6 +29,7 @@
 #include "cli/profiler/profile_folder.hpp"
 #include "cli/terminal/interruption.hpp"
 #include "cli/terminal/progress.hpp"
+#include "study/replay/write_plan.hpp"
 #include "study/run/numerics.hpp"
 #include "study/run/run.hpp"
 #include "study/run/strategies.hpp"
@@ -201,9 +202,13 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
                           .links = link_wishes(options),
                           .by_rank = options.format == OutputFormat::json || !html.empty() ||
                                      !regression_options.file.empty() || !regression_options.junit.empty(),
-                          .routing_seeds = options.format == OutputFormat::csv ? 0 : options.routing_seeds};
+                          .routing_seeds = options.format == OutputFormat::csv ? 0 : options.routing_seeds,
+                          .trace_points = {options.fp_point, options.bp_point},
+                          .seeds_are_given = options.seeds_are_given};
   wishes.traced = timelines.kept_ranks();
   wishes.stream = timelines.stream();
+  const study::PlanTraceFiles traces{options.chakra_output, options.goal_output};
+  study::require_writable(traces, experiment.training);
   const std::vector<Rank> shown = html.empty() ? std::vector<Rank>() : ranks_of_page(options, npus);
   wishes.traced.insert(wishes.traced.end(), shown.begin(), shown.end());
   wishes.tasks = !wishes.traced.empty() || profile.level == ProfileLevel::level1;
@@ -217,6 +222,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   if (session != nullptr) failure = compute(options, experiment, *clock, *session, report);
   timelines.write(report, options.spec.faults);
   if (profile_folder.has_value()) profile_folder->write(report.step, profiled, experiment.soc.generation);
+  study::write_plan(traces, report.step.plan, experiment);
   for (OutputFile& file : step_trace) file.write(step_trace_csv(report.view.iterations));
   for (OutputFile& file : gradients) file.write(gradients_csv(report));
   for (OutputFile& file : html) file.write(run_page(report, shown, options.html));

@@ -21,8 +21,9 @@ void write_jobs(const study::ConcurrentResult& result, const std::vector<std::ve
   std::vector<TimelineJob> jobs;
   for (std::size_t i = 0; i < result.jobs.size(); ++i) {
     const study::ConcurrentJobResult& job = result.jobs[i];
-    jobs.push_back(
-        {.plan = job.step.plan, .trace = job.step.trace, .ranks = shown[i], .name = job.name, .npus = job.npus});
+    TimelineJob& one = jobs.emplace_back(TimelineJob{
+        .plan = job.step.plan, .trace = job.step.trace, .ranks = shown[i], .name = job.name, .npus = job.npus});
+    if (i == 0) one.faults = result.faults;  // they are of all jobs
   }
   write_timeline(jobs, [&file](std::string_view text) { file.write(text); });
 }

@@ -226,7 +226,8 @@ void write_host(Writer& writer, const hccl::Plan& plan, Rank rank, const std::ve
     if (lanes.empty()) writer.name_process(process, rank, host_process, host_sort_index);
     if (lanes.insert(span->stream).second) {
       const bool issues = span->stream >= role.streams.size();
-      writer.name_thread(process, span->stream, issues ? "launches" : plan.name(role, {span->id.task, span->id.part}));
+      const std::string_view issued = role.tasks.empty() ? "tasks" : "launches";  // without: of a trace
+      writer.name_thread(process, span->stream, issues ? issued : plan.name(role, {span->id.task, span->id.part}));
     }
     writer.span(writer.name(*span), process, span->stream, span->start, span->end,
                 fmt::format(R"("Task Type":"HOST","iteration":{})", span->id.iteration + 1));

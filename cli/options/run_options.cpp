@@ -41,7 +41,7 @@ constexpr std::uint64_t max_npus = 16384;
 
 void add_model_options(Command& command, RunOptions& options) {
   command.begin_group("What is trained");
-  command.add("--model", text(options.spec.model.name), "Network, see 'hcclsim models list'")
+  command.add("--model", text(options.spec.model.name), "Network, see 'hcclsim models list', or file *.onnx")
       .value_name("NAME")
       .with_default();
   command.add("--gradients", read_file(options.spec.gradients_file), "CSV of measured gradients instead of a model");
@@ -240,8 +240,22 @@ void add_output_options(Command& command, RunOptions& options) {
       .with_default();
   add_timeline_options(command, options.timeline);
   command.add("--step-trace", written_file(options.step_trace), "Iteration trace as CSV, in the columns of msprof");
+  command
+      .add("--fp-point", text(options.fp_point),
+           "Operator at whose first kernel FP Start of the iteration trace is, such as layer1.0.conv1 (default: the first)")
+      .value_name("OPERATOR");
+  command
+      .add("--bp-point", text(options.bp_point),
+           "Operator at whose last backward kernel its BP End is (default: the last kernel)")
+      .value_name("OPERATOR");
   command.add("--gradients-out", written_file(options.gradients_out),
               "Gradients and when they are ready, in the form that --gradients reads");
+  command
+      .add("--chakra-output", written_file(options.chakra_output),
+           "Execution traces of the steps in Chakra's form, trace.<rank>.et, for hcclsim replay and others")
+      .value_name("DIR");
+  command.add("--goal-output", written_file(options.goal_output),
+              "The same in GOAL's text form, collectives as the messages of their schedules");
   command
       .add("--format",
            one_of({"text", "json", "csv"},
@@ -260,6 +274,7 @@ void add_output_options(Command& command, RunOptions& options) {
       .add("--config", read_file(options.config),
            "TOML file of options, such as batch = 64; the command line counts first")
       .not_in_files();
+  add_launch_file_options(command, options.launch_file);
 }
 
 /// Options that cannot be given together.
@@ -380,6 +395,8 @@ void finish_run_options(Command& command, RunOptions& options) {
   if (origins.given("config")) {
     origins.apply(read_config_file(options.config));
   }
+  options.seeds_are_given = origins.given("routing-seeds");
+  finish_launch_file_options(origins, options.launch_file);
   refuse_overwriting(command);
   finish_ps_options(origins, options.ps, options.spec.npus);
   options.spec.precision = chosen_precision(options.precision);

@@ -10,6 +10,7 @@
 #include "cli/options/failure_options.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/host_options.hpp"
+#include "cli/options/launch_file_options.hpp"
 #include "cli/options/numerics_options.hpp"
 #include "cli/options/parallel_options.hpp"
 #include "cli/options/platform_options.hpp"
@@ -35,6 +36,7 @@ struct RunOptions {
   PsOptions ps{};
   HostOptions host{};
   FailureOptions failures{};
+  LaunchFileOptions launch_file{};
 
   // As they were given
   std::string platform = "atlas800-9000";
@@ -46,7 +48,11 @@ struct RunOptions {
   // What is written
   TimelineOptions timeline{};
   std::string step_trace{};     ///< file of the iteration trace; empty: none
+  std::string fp_point{};       ///< operators of its trace points; empty: the first and the last kernel
+  std::string bp_point{};
   std::string gradients_out{};  ///< file of the gradients' dates; empty: none
+  std::string chakra_output{};  ///< folder of execution traces; empty: none
+  std::string goal_output{};    ///< file of the same in GOAL; empty: none
   OutputFormat format = OutputFormat::text;
   std::string config{};             ///< file of options; empty: none
   HtmlReport html{};                ///< of `hcclsim report run`; without a path: none
@@ -54,6 +60,7 @@ struct RunOptions {
   bool explain = false;             ///< why each algorithm was chosen
   std::uint32_t links = 0;          ///< the busiest ones that are listed; 0: none
   std::uint32_t routing_seeds = 0;  ///< of routing ecmp that are compared
+  bool seeds_are_given = false;     ///< these are not the usual ones
   bool uncertainty = true;
   bool explain_memory = false;       ///< the tensors that are alive at the peak
   bool explain_uncertainty = false;  ///< what each assumption alone does to the step

@@ -399,7 +399,7 @@ std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs)
         --busy;
       }
       if (one.steps >= job.options.iterations) running->runtime(i).forget_collectives();
-      return busy > 0;
+      return busy > 0 && !running->any_stands_still();
     };
     plans.push_back({.cluster = jobs[i].cluster,
                      .soc = jobs[i].soc,

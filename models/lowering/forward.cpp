@@ -1,4 +1,5 @@
 #include "models/lowering/cube.hpp"
+#include "models/lowering/general.hpp"
 #include "models/lowering/state.hpp"
 
 namespace hcclsim::models {
@@ -138,6 +139,12 @@ class ForwardPass {
         launch_vector(head, "forward");
         writer_.read_bytes(table_rows_bytes(op));
         break;
+      case vector:
+        launch_general(state_, head, phase_);
+        break;
+      case product:
+        launch_matrix_product(state_, head, phase_);
+        break;
       case attention:
         if (op.group.ranks > 1) {
           lower_ring_attention(state_, head, phase_);
@@ -162,6 +169,7 @@ class ForwardPass {
       case all_to_all:
       case broadcast:
       case neighbour_exchange:
+      case host_copy:
       case send:
       case receive:
         launch_communication(head);
@@ -172,7 +180,7 @@ class ForwardPass {
       id = state_.next[id];
       absorb(id, previous);
     }
-    state_.value_of(tail) = writer_.write(state_.bytes_of(tail));
+    state_.value_of(tail) = writer_.write(state_.device_bytes(tail));
     if (state_.reduced_by[head] != no_operator) {
       writer_.fused("reduce");
       reduce(state_.reduced_by[head]);
@@ -311,6 +319,9 @@ class ForwardPass {
     const Operator& op = graph_.operators[id];
     launch_vector(id, "forward");
     writer_.read_bytes(op.shape().elements() * size_of(state_.master));
+    if (!op.on_host) return;
+    writer_.kernel().kind = KernelClass::host;
+    writer_.write_bytes(state_.bytes_of(id));
   }
 
   /// Scores, softmax and context; the caller writes the context.

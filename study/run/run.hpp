@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "hccl/training/trace_points.hpp"
 #include "study/experiment.hpp"
 #include "study/on_platform.hpp"
 #include "study/run/result.hpp"
@@ -31,11 +32,13 @@ struct RunWishes {
   /// unless `explained_uncertainty`.
   bool uncertainty = false;
   bool explained_uncertainty = false;
-  bool compared = false;            ///< with one NPU, hcom_parallel turned and other splits
-  bool explained = false;           ///< why each allreduce has its algorithm
-  LinkWishes links{};               ///< how busy links were
-  bool by_rank = false;             ///< phases of every rank, of up to most_ranks_by_phase
-  std::uint32_t routing_seeds = 0;  ///< under routing ecmp, the step with so many seeds, and with ideal routing
+  bool compared = false;             ///< with one NPU, hcom_parallel turned and other splits
+  bool explained = false;            ///< why each allreduce has its algorithm
+  LinkWishes links{};                ///< how busy links were
+  bool by_rank = false;              ///< phases of every rank, of up to most_ranks_by_phase
+  std::uint32_t routing_seeds = 0;   ///< under routing ecmp, the step with so many seeds, and with ideal routing
+  hccl::TracePoints trace_points{};  ///< of the iterations of the view
+  bool seeds_are_given = false;      ///< under another routing, a note says that they do nothing
 };
 
 /// Simulates the loaded run, and what it is to be compared with. Uses up experiment.notes. To be called once per
