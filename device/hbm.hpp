@@ -21,6 +21,7 @@ struct HbmAccount {
   Bytes gathered = 0;       ///< weights that other ranks keep
   Bytes communication = 0;  ///< buffers of the collectives
   Bytes compression = 0;    ///< errors, copies and factors of a compression hook
+  Bytes host = 0;           ///< beside the HBM: what is in the memory of the host
   [[nodiscard]] Bytes peak() const {
     return weights + gradients + optimizer_state + activations + gathered + communication + compression;
   }

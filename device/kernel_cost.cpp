@@ -54,10 +54,15 @@ KernelTime kernel_parts(const models::Kernel& kernel, const Soc& soc) {
           .hbm = hbm_bytes(kernel, soc) / soc.hbm_bandwidth};
 }
 
-Seconds kernel_time(const models::Kernel& kernel, const Soc& soc) { return kernel_parts(kernel, soc).total(); }
+Seconds kernel_time(const models::Kernel& kernel, const Soc& soc) {
+  if (kernel.kind == models::KernelClass::host) {
+    return static_cast<double>(kernel.read + kernel.written) / host_memory_bandwidth;
+  }
+  return kernel_parts(kernel, soc).total();
+}
 
 MemoryDemand memory_demand(const models::Kernel& kernel, const Soc& soc) {
-  if (kernel.kind == models::KernelClass::communication) return {};
+  if (kernel.kind >= models::KernelClass::communication) return {};
   const Seconds launch = std::min(soc.t0, kernel.duration);
   const double most = (kernel.duration - launch) * soc.hbm_bandwidth;
   return {.launch = launch, .bytes = std::min(hbm_bytes(kernel, soc), most)};

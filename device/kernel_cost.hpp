@@ -18,6 +18,11 @@
 /// within ±10 %, single phases within ±20 % (platforms/README.md compares modelled with published figures).
 namespace hcclsim::device {
 
+/// Of the CPUs beside an NPU, as much as an NPU has of them: half a Kunpeng 920, four of which serve eight NPUs in an
+/// Atlas 800. Each has 8 channels of DDR4-2933 (Huawei, "Kunpeng 920 processor", product page). It is assumed that
+/// looking up and updating rows is bound by it.
+inline constexpr BytesPerSecond host_memory_bandwidth = 8.0 * 8 * 2933e6 / 2;
+
 /// The parts of a kernel's time.
 struct KernelTime {
   Seconds launch = 0;  ///< t0

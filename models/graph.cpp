@@ -67,7 +67,7 @@ Flops inputs_elements(const Graph& graph, const Operator& op) {
 }  // namespace
 
 std::string_view name_of(OperatorKind kind) {
-  static constexpr std::array<std::string_view, 50> names{"input",
+  static constexpr std::array<std::string_view, 51> names{"input",
                                                           "convolution",
                                                           "batch_norm",
                                                           "relu",
@@ -115,6 +115,7 @@ std::string_view name_of(OperatorKind kind) {
                                                           "all_to_all",
                                                           "broadcast",
                                                           "neighbour_exchange",
+                                                          "host_copy",
                                                           "send",
                                                           "receive"};
   return names[static_cast<std::size_t>(kind)];

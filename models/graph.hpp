@@ -67,8 +67,10 @@ enum class OperatorKind : std::uint8_t {
   reduce_scatter,  ///< the sum over the group, of which each rank keeps its part along an axis
   all_to_all,      ///< part i along one axis goes to rank i; what comes is put together along another one
   broadcast,       ///< what the root of the group has
-  /// Borders of what the neighbours in the group have are put before and behind it, along an axis; zeros at both ends.
+  /// Borders of what the neighbours in the group have are put before and behind it, along an axis or two; zeros at the
+  /// ends.
   neighbour_exchange,
+  host_copy,  ///< what the host has computed, to the memory of the rank; its gradient goes back
   send,     ///< to one other rank
   receive,  ///< from one other rank
 };
@@ -123,6 +125,7 @@ struct LossPart {
   /// On the gradient of the mean over the rows of this rank: 1 / n if it has one of n parts of the rows, or is one of n
   /// ranks with the same rows.
   double gradient_factor = 1;
+  std::uint32_t copies = 1;  ///< ranks with rows of which this rank has the same, or other classes
 };
 
 /// The other end of a message.
@@ -167,6 +170,14 @@ struct Operator {
       0;  ///< split, concat, slice, pad, all_gather, reduce_scatter, all_to_all (cut along it), exchange
   std::uint32_t joined_axis = 0;  ///< all_to_all: the parts that come are joined along it
   Border border{};                ///< pad, neighbour_exchange
+  /// neighbour_exchange: the group lies in rows of so many ranks, which cut the axis behind `axis`; each rank has up to
+  /// eight neighbours. 1: all ranks cut `axis`.
+  std::uint32_t columns = 1;
+  Border column_border{};  ///< along that axis
+  /// token_embedding: rows of each part of the table if they are not equal. The tokens of part k of n are those of the
+  /// k-th of n parts of the positions of every sequence; a rank has the parts of its place in the group.
+  std::vector<std::uint32_t> row_parts{};
+  bool on_host = false;           ///< token_embedding: the host has the table, and computes
   /// Of communication and slice. Others know by it which part of a whole this rank has, if the group has several ranks:
   ///  - token_embedding: of the rows of the table; tokens of other rows give zeros;
   ///  - position_embedding, segment_embedding, rotary: of the positions of every sequence, `sequence` of which it has;

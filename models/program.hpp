@@ -23,6 +23,7 @@ struct ParameterShare {
   bool alone = false;                 ///< no other rank adds to its gradient
   bool borrowed = false;              ///< another stage owns it, and updates it
   bool gathered_each_use = false;     ///< by every pass that reads it, if it is gathered at all; else once per step
+  bool on_host = false;               ///< the host keeps and updates it
   bool sums_parts = false;            ///< each micro-batch reduces its gradient, and adds a part of it to a sum
 
   /// Of a part; the last one may have fewer.
@@ -96,6 +97,7 @@ struct Program {
   Bytes gathered = 0;        ///< weights that are gathered once per step, whole
   Bytes gradient_bytes = 0;  ///< gradients, what they are cast to, and what checks of them leave
   Bytes optimizer_state = 0;
+  Bytes host = 0;  ///< in the memory of the host: parameters that it keeps, their gradients and states
 
   [[nodiscard]] std::span<const Kernel> micro_batch() const { return {kernels.data(), micro_batch_kernels}; }
   [[nodiscard]] std::span<Kernel> micro_batch() { return {kernels.data(), micro_batch_kernels}; }

@@ -85,6 +85,11 @@ const Route* CpuHosts::way_to(Rank npu) {
   return server < size() ? &to_npu(server, npu) : nullptr;
 }
 
+const Route* CpuHosts::way_from(Rank npu) {
+  const std::uint32_t server = cluster_.npu(npu).server;
+  return server < size() ? &from_npu(npu, server) : nullptr;
+}
+
 const Route& CpuHosts::between(std::uint32_t from, std::uint32_t to) {
   const auto [place, is_new] = across_.try_emplace({from, to});
   if (!is_new) return place->second;

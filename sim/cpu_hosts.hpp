@@ -31,6 +31,8 @@ class CpuHosts {
   [[nodiscard]] const Route& to_npu(std::uint32_t cpu, Rank npu);
   /// From the CPU of its own server; null if that has none.
   [[nodiscard]] const Route* way_to(Rank npu);
+  /// To the CPU of its own server; likewise.
+  [[nodiscard]] const Route* way_from(Rank npu);
   /// Between the CPUs of two servers: through the first NPU of each.
   [[nodiscard]] const Route& between(std::uint32_t from, std::uint32_t to);
 

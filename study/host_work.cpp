@@ -89,7 +89,9 @@ HostFigures host_figures(const hccl::TrainingOptions& training, double images_pe
       issuing.busy += time;
       continue;
     }
-    const auto& work = role.tasks[span.id.task].work;
+    const hccl::PlanTask& task = role.tasks[span.id.task];
+    const auto& work = task.work;
+    if (task.purpose.phase != hccl::StepPhase::input) continue;
     if (const auto* batch = std::get_if<hccl::InputWork>(&work)) {
       input.samples = batch->samples;
       input.batch = time;

@@ -9,6 +9,8 @@
 namespace hcclsim::study {
 namespace {
 
+constexpr Bytes bytes_of_number = 4;
+
 /// Numbers of each input that belong to a sample of a network: the sample itself, and its labels.
 std::vector<std::uint64_t> elements_of_inputs(const RunSpec& spec, const models::Graph& network) {
   std::vector<std::uint64_t> elements{network.operators.front().shape().elements() / network.batch()};
@@ -26,8 +28,15 @@ std::uint64_t slices_of(const RunSpec& spec, std::size_t input, Rank replicas) {
 
 }  // namespace
 
+void read_as_cut(InputReading& reading, const hccl::ShardedGraph& network, std::uint32_t micro_batches, Rank npus) {
+  const models::Shape& own = network.graph.operators.front().shape();
+  reading.samples = std::uint64_t{own.batch()} * micro_batches;
+  reading.sample_bytes = own.elements() * micro_batches * bytes_of_number;
+  reading.bytes = reading.sample_bytes + reading.label_bytes;
+  reading.all_ranks = reading.bytes * npus;
+}
+
 InputReading input_reading(const RunSpec& spec, const models::Graph& network, const BatchSizes& batch, Rank npus) {
-  constexpr Bytes bytes_of_number = 4;
   const Rank replicas = spec.parallel.replicas(npus);
   const std::uint64_t samples = std::uint64_t{batch.micro_batch} * batch.micro_batches;
   InputReading reading{.by_strategy = spec.dataset_strategy_given, .whole = replicas > 1};

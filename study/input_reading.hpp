@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/units.hpp"
+#include "hccl/parallel/sharding/sharded_graph.hpp"
 #include "models/graph.hpp"
 #include "study/run/spec.hpp"
 
@@ -24,5 +25,9 @@ struct InputReading {
 /// `network` has the samples of a micro-batch.
 [[nodiscard]] InputReading input_reading(const RunSpec& spec, const models::Graph& network, const BatchSizes& batch,
                                          Rank npus);
+
+/// The samples of a reading as each rank of the first stage has them in a network that is cut: of so many
+/// micro-batches.
+void read_as_cut(InputReading& reading, const hccl::ShardedGraph& network, std::uint32_t micro_batches, Rank npus);
 
 }  // namespace hcclsim::study

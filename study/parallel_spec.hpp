@@ -22,6 +22,17 @@ struct BatchSizes {
   std::uint32_t micro_batches = 1;
 };
 
+/// What devices read of the samples of a batch, where that is told (MindSpore's dataset_strategy).
+struct DatasetParts {
+  enum class Kind : std::uint8_t {
+    whole,    ///< each reads all of them
+    samples,  ///< each reads samples of its own
+    axes,     ///< in so many parts along each axis; copies have the devices on the left
+  };
+  Kind kind = Kind::whole;
+  std::vector<std::uint32_t> axes{};
+};
+
 /// How operators are cut over the devices of a stage: rank = stage, then the part of the samples, then the part of the
 /// operators, which varies fastest.
 struct OperatorParallel {
@@ -34,6 +45,10 @@ struct OperatorParallel {
   bool all_to_all = false;    ///< a cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)
   std::string strategy{};     ///< file of strategies of single operators, which count before all of these; empty: none
   hccl::StrategyMap found{};  ///< strategies that a search has found, which count before the file
+  /// What devices read where operators are cut; none: what the operators need.
+  std::optional<DatasetParts> dataset{};
+  bool loss_repeated_mean = true;  ///< the loss of devices with the same rows is divided by their number
+  bool dataset_cuts = false;       ///< in another way than samples of its own for every device
 
   /// Devices with samples of their own that share the experts of a layer: a divisor of their number.
   std::uint32_t experts = 1;
@@ -42,7 +57,9 @@ struct OperatorParallel {
 
   /// Devices that share the operators of a layer in either way.
   [[nodiscard]] std::uint32_t sharing() const { return model * context; }
-  [[nodiscard]] bool cuts() const { return sharing() > 1 || experts > 1 || !strategy.empty() || !found.empty(); }
+  [[nodiscard]] bool cuts() const {
+    return sharing() > 1 || experts > 1 || !strategy.empty() || !found.empty() || dataset_cuts;
+  }
 };
 
 struct ParallelSpec {

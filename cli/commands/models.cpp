@@ -187,6 +187,7 @@ std::string_view name_of(models::Phase phase) {
 
 std::string_view name_of(models::KernelClass kind) {
   if (kind == models::KernelClass::communication) return "communication";
+  if (kind == models::KernelClass::host) return "host";
   if (kind == models::KernelClass::convolution) return "convolution";
   return kind == models::KernelClass::matmul ? "matmul" : "vector";
 }

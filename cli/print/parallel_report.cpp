@@ -127,10 +127,11 @@ std::string memory_line(const RunReport& report) {
   const device::HbmAccount& hbm = report.hbm;
   return fmt::format(
       "HBM of rank {}, GiB: weights {} + gradients {} + optimizer {} + activations {} + gathered {} + buffers {}{} = "
-      "{}\n",
+      "{}{}\n",
       report.rank, gib(hbm.weights), gib(hbm.gradients), gib(hbm.optimizer_state), gib(hbm.activations),
       gib(hbm.gathered), gib(hbm.communication),
-      hbm.compression > 0 ? fmt::format(" + compression {}", gib(hbm.compression)) : "", gib(hbm.peak()));
+      hbm.compression > 0 ? fmt::format(" + compression {}", gib(hbm.compression)) : "", gib(hbm.peak()),
+      hbm.host > 0 ? fmt::format("; in the memory of the host {}", gib(hbm.host)) : "");
 }
 
 std::string traffic_table(const study::ParallelResult& parallel, std::uint32_t stage) {
@@ -315,6 +316,7 @@ void add_parallel_json(Json& json, const RunReport& report) {
                         {"gathered", stage.hbm.gathered},
                         {"buffers", stage.hbm.communication},
                         {"compression", stage.hbm.compression}}}});
+    if (stage.hbm.host > 0) stages[stages.size() - 1]["host_memory_bytes"] = stage.hbm.host;
   }
   json["stages"] = std::move(stages);
   Json traffic = Json::array();

@@ -53,6 +53,9 @@ const std::string& Plan::name(const Role& role, TaskPart at) const {
   if (const auto* collective = std::get_if<CollectiveTask>(&work)) return collectives[collective->collective].name;
   if (const auto* send = std::get_if<SendTask>(&work)) return messages[send->message].name;
   if (const auto* receive = std::get_if<ReceiveTask>(&work)) return messages[receive->message].name;
+  if (const std::uint32_t kernel = role.tasks[at.task].kernel; kernel != Purpose::none) {
+    return role.program->kernels[kernel].name;  // of the host, or on its way to it
+  }
   if (std::holds_alternative<HostCopy>(work)) return copy;
   if (std::holds_alternative<InputWork>(work)) return batch;
   return role.tasks[at.task].purpose.phase == StepPhase::checkpoint ? checkpoint : host;

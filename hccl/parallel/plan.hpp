@@ -85,9 +85,11 @@ struct HostWork {
 struct InputWork {
   std::uint64_t samples = 0;
 };
-/// Bytes from the memory of the server's CPU to that of the rank, on the way that the platform has between them.
+/// Bytes from the memory of the server's CPU to that of the rank, or back, on the way that the platform has between
+/// them.
 struct HostCopy {
   Bytes bytes = 0;
+  bool back = false;
 };
 
 struct PlanTask {

@@ -45,6 +45,7 @@ Json task_json(const Role& role, const PlanTask& task) {
     json["input"] = {{"samples", input->samples}};
   } else if (const auto* copy = std::get_if<HostCopy>(&task.work)) {
     json["host_copy"] = {{"bytes", copy->bytes}};
+    if (copy->back) json["host_copy"]["back"] = true;
   } else {
     json["host_s"] = std::get<HostWork>(task.work).duration;
   }
@@ -248,8 +249,9 @@ class PlanReader {
       only(*input, {"samples"}, where);
       task.work = InputWork{number(*input, "samples", where)};
     } else if (const Json* copy = json.find("host_copy")) {
-      only(*copy, {"bytes"}, where);
-      task.work = HostCopy{number(*copy, "bytes", where)};
+      only(*copy, {"bytes", "back"}, where);
+      const Json* back = copy->find("back");
+      task.work = HostCopy{number(*copy, "bytes", where), back != nullptr && back->is_boolean() && back->get<bool>()};
     } else {
       task.work = HostWork{duration(json, "host_s", where)};
     }

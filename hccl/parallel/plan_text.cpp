@@ -120,7 +120,8 @@ std::string PlanWords::work(std::size_t role, const PlanTask& task) {
     return fmt::format("data workers prepare {} samples", input->samples);
   }
   if (const auto* copy = std::get_if<HostCopy>(&task.work)) {
-    return fmt::format("copy of {} bytes from the host to the device", copy->bytes);
+    return fmt::format("copy of {} bytes from {}", copy->bytes,
+                       copy->back ? "the device to the host" : "the host to the device");
   }
   return fmt::format("host {} s", std::get<HostWork>(task.work).duration);
 }

@@ -138,6 +138,8 @@ void RoleBuilder::add_cell(std::size_t pass, std::uint32_t micro_batch) {
     if (!is_launched(program_.kernels[k])) continue;
     if (program_.kernels[k].kind == KernelClass::communication) {
       add_communication(k);
+    } else if (program_.kernels[k].kind == KernelClass::host) {
+      add_host_work(k, needed_by(k));
     } else {
       add_kernel(k, needed_by(k));
     }
@@ -230,11 +232,14 @@ void RoleBuilder::wait_for_gathers(std::uint32_t k, Tasks& after) {
 
 void RoleBuilder::start_reductions(std::uint32_t k) {
   const bool last = k == none || micro_batch_ + 1 == options_.micro_batches;
-  for (std::size_t number = 0; number < ready_.size() && k != none; ++number) {
-    if (!options_.reductions[number].each_micro_batch) continue;
-    const bool now =
-        options_.overlap ? ready_[number] == k : ready_[number] >= passes_[pass_].first && ready_[number] <= k;
-    if (now) start_reduction(number);
+  if (k != none) {
+    const std::uint32_t first = options_.overlap ? k : passes_[pass_].first;
+    const auto begin = std::ranges::lower_bound(ready_, first);
+    const auto end = std::ranges::upper_bound(begin, ready_.end(), k);
+    for (auto ready = begin; ready < end; ++ready) {
+      const auto number = static_cast<std::size_t>(ready - ready_.begin());
+      if (options_.reductions[number].each_micro_batch) start_reduction(number);
+    }
   }
   if (!last || (k != none && !options_.overlap)) return;
   for (; next_reduction_ < ready_.size() && (k == none || ready_[next_reduction_] <= k); ++next_reduction_) {
@@ -318,21 +323,33 @@ RoleBuilder::Tasks RoleBuilder::complete_gradient(std::uint32_t gradient) const 
 void RoleBuilder::add_once_per_step() {
   const std::uint32_t stream = options_.update_stream ? role_stream::update : role_stream::compute;
   std::optional<std::uint32_t> flag;
+  Tasks checked_by_host;
+  std::uint32_t clip = none;
   for (std::uint32_t k = program_.micro_batch_kernels; k < program_.kernels.size(); ++k) {
     const Kernel& kernel = program_.kernels[k];
     const bool checks = kernel.phase == Phase::check && kernel.gradient != models::no_gradient;
     const bool clips = kernel.phase == Phase::check && !checks;
-    if (program_.overflow_flag && !checks && !flag.has_value())
+    if (program_.overflow_flag && !checks && !flag.has_value()) {
       flag = start_scalar(overflow_flag_name, task_of_[k - 1]);
+      if (!checked_by_host.empty()) task(*flag).after = {last_compute_, checked_by_host.front()};
+    }
     Tasks after;
     if (kernel.gradient != models::no_gradient) after = complete_gradient(kernel.gradient);
     if (clips && options_.partial_norm) after.push_back(start_scalar("global_norm", task_of_[k - 1]));
     if (kernel.phase == Phase::update && flag.has_value()) after.push_back(*flag);
+    if (clips) after.insert(after.end(), checked_by_host.begin(), checked_by_host.end());
+    if (kernel.kind == KernelClass::host) {
+      if (kernel.phase == Phase::update && clip != none) after.push_back(clip);
+      const std::uint32_t work = add_host_work(k, std::move(after));
+      if (checks) checked_by_host = {work};
+      continue;
+    }
     // The clip's factor is in the stream of the updates: it is before them without a dependency.
     if (open_ == none || after != task(open_).after || phase_of(kernel.phase) != task(open_).purpose.phase) {
       open_block(k, stream, after);
     }
     extend_block(k);
+    if (clips) clip = task_of_[k];
   }
 }
 
@@ -384,6 +401,22 @@ std::uint32_t RoleBuilder::add(PlanTask task) {
   }
   role_.tasks.push_back(std::move(task));
   return number;
+}
+
+std::uint32_t RoleBuilder::host_stream(StreamKind kind) {
+  const auto [found, is_new] = host_streams_.try_emplace(kind, static_cast<std::uint32_t>(role_.streams.size()));
+  if (is_new) role_.streams.push_back(kind);
+  return found->second;
+}
+
+std::uint32_t RoleBuilder::add_host_work(std::uint32_t k, Tasks after) {
+  open_ = none;
+  task_of_[k] = add({.work = HostWork{program_.kernels[k].duration},
+                     .purpose = purpose_of(program_.kernels[k]),
+                     .stream = host_stream(StreamKind::host),
+                     .after = std::move(after),
+                     .kernel = k});
+  return task_of_[k];
 }
 
 /// Begins a block with kernel k; extend_block(k) adds it.

@@ -94,6 +94,12 @@ class RoleBuilder {
   std::uint32_t start_gather(std::uint32_t number, Tasks after);
   void wait_for_gathers(std::uint32_t k, Tasks& after);
 
+  /// A kernel of the host, in a stream of its own.
+  std::uint32_t add_host_work(std::uint32_t k, Tasks after);
+  void add_host_copy(std::uint32_t k, Tasks after);
+  /// The stream of this kind that only hosts use, which is made with its first task.
+  [[nodiscard]] std::uint32_t host_stream(StreamKind kind);
+
   void add_communication(std::uint32_t k);
   void take_turns();
   void add_message(std::uint32_t k, std::uint32_t micro_batch, std::uint32_t stream, Tasks after);
@@ -152,6 +158,7 @@ class RoleBuilder {
   std::vector<std::uint32_t> reduced_;   // of reductions: its last task
   std::vector<std::uint32_t> gathered_;  // of gathers: its latest task
   std::uint32_t first_wait_ = none;      // the gather that the first task of the step waits for
+  std::map<StreamKind, std::uint32_t> host_streams_;
   std::size_t next_use_ = 0;             // of the pass
   std::size_t next_gather_ = 0;
 };

@@ -34,13 +34,21 @@ Collective collective_of(OperatorKind kind) {
   }
 }
 
-/// What each rank of a group sends to the next and to the previous one.
+/// What each rank of a group sends to those around it.
 BlockCounts counts_of(const models::NeighbourElements& neighbours, Rank ranks) {
+  const auto columns = static_cast<int>(neighbours.columns);
+  const int rows = static_cast<int>(ranks) / columns;
   std::vector<std::uint64_t> counts(std::size_t{ranks} * ranks, 0);
-  for (Rank rank = 0; rank < ranks; ++rank) {
-    const bool last = rank + 1 == ranks;
-    if (!last || neighbours.ring) counts[rank * ranks + (rank + 1) % ranks] += neighbours.to_next;
-    if (rank > 0 || neighbours.ring) counts[rank * ranks + (rank + ranks - 1) % ranks] += neighbours.to_previous;
+  for (int rank = 0; rank < rows * columns; ++rank) {
+    for (const int down : {-1, 0, 1}) {
+      for (const int right : {-1, 0, 1}) {
+        int row = rank / columns + down;
+        const int column = rank % columns + right;
+        if (neighbours.ring) row = (row + rows) % rows;
+        if (row < 0 || row >= rows || column < 0 || column >= columns) continue;
+        counts[static_cast<std::size_t>(rank * rows * columns + row * columns + column)] += neighbours.to(down, right);
+      }
+    }
   }
   return BlockCounts::of_pairs(ranks, std::move(counts));
 }
@@ -77,7 +85,9 @@ void RoleBuilder::add_communication(std::uint32_t k) {
   // The gradient of a parameter goes back behind the kernels that have added it up.
   const bool returns = work.kind == OperatorKind::send && !has_input && passes_[pass_].phase == models::Phase::backward;
   if (returns) after.push_back(last_compute_);
-  if (!is_message(work.kind)) {
+  if (work.kind == OperatorKind::host_copy) {
+    add_host_copy(k, std::move(after));
+  } else if (!is_message(work.kind)) {
     add_operator_collective(k, std::move(after));
   } else if (options_.messages.empty()) {
     add_message(k, micro_batch_, role_stream::communication, std::move(after));
@@ -131,6 +141,17 @@ void RoleBuilder::add_message(std::uint32_t k, std::uint32_t micro_batch, std::u
   } else if (work.kind == OperatorKind::receive) {
     received_[{k, micro_batch}] = number;
   }
+}
+
+void RoleBuilder::add_host_copy(std::uint32_t k, Tasks after) {
+  const Kernel& kernel = program_.kernels[k];
+  const CommunicationWork& work = kernel.communication;
+  open_ = none;
+  task_of_[k] = add({.work = HostCopy{work.elements * size_of(work.dtype), kernel.phase == models::Phase::backward},
+                     .purpose = purpose_of(kernel),
+                     .stream = host_stream(StreamKind::data),
+                     .after = std::move(after),
+                     .kernel = k});
 }
 
 void RoleBuilder::add_operator_collective(std::uint32_t k, Tasks after) {

@@ -129,11 +129,14 @@ void Runtime::end_kernel(std::uint32_t index) {
 
 bool Runtime::start_copy(std::uint32_t index, const Task& task) {
   Stream& stream = streams_[index];
-  const Bytes bytes = copies_[task.index];
+  const auto [bytes, to_host] = copies_[task.index];
   const Seconds start = stream.date;
   const Seconds setup = machine_.costs.transfer_setup(sim::Transport::sdma, bytes);
   const sim::EventOrder order = event_order(stream.rank, stream.number);
-  const sim::Route* const way = machine_.cpus == nullptr ? nullptr : machine_.cpus->way_to(stream.rank);
+  const sim::Route* way = nullptr;
+  if (machine_.cpus != nullptr) {
+    way = to_host ? machine_.cpus->way_from(stream.rank) : machine_.cpus->way_to(stream.rank);
+  }
   stream.blocked_since = start;
   if (way != nullptr && machine_.carried != nullptr) machine_.carried->add(task.id, *way, bytes);
   if (way == nullptr) {

@@ -213,7 +213,11 @@ bool PlanExecutor::enqueue_host_task(Rank rank, StreamId stream, const PlanTask&
     const Seconds duration = rates.empty() ? 0 : static_cast<double>(input->samples) / rates[rank];
     runtime_.host_work_alone(stream, duration, name(), id);
   } else if (const auto* copy = std::get_if<HostCopy>(&task.work)) {
-    runtime_.copy_from_host(stream, copy->bytes, name(), id);
+    if (copy->back) {
+      runtime_.copy_to_host(stream, copy->bytes, name(), id);
+    } else {
+      runtime_.copy_from_host(stream, copy->bytes, name(), id);
+    }
   } else {
     return false;
   }

@@ -41,7 +41,7 @@ class PlanLinks {
 
   void add_tasks(std::uint32_t role) {
     std::set<Message>& messages = messages_.emplace_back();
-    std::set<std::uint32_t>& copies = copies_.emplace_back();
+    std::set<std::pair<std::uint32_t, bool>>& copies = copies_.emplace_back();
     std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
     for (const PlanTask& task : plan_.roles[role].tasks) {
       if (const auto* send = std::get_if<SendTask>(&task.work)) {
@@ -50,8 +50,8 @@ class PlanLinks {
         messages.emplace(receive->message, receive->offset, task.stream, false);
       } else if (const auto* work = std::get_if<CollectiveTask>(&task.work)) {
         if (seen.emplace(work->collective, task.stream).second) add_call({work->collective, task.stream});
-      } else if (std::holds_alternative<HostCopy>(task.work)) {
-        copies.insert(task.stream);
+      } else if (const auto* copy = std::get_if<HostCopy>(&task.work)) {
+        copies.emplace(task.stream, copy->back);
       }
     }
   }
@@ -95,8 +95,9 @@ class PlanLinks {
 
   void add_copies(Rank rank) {
     if (cpus_ == nullptr) return;
-    for (const std::uint32_t stream : copies_[plan_.role_of[rank]]) {
-      if (const sim::Route* const way = cpus_->way_to(rank)) links_.add(*way, rank, stream);
+    for (const auto& [stream, back] : copies_[plan_.role_of[rank]]) {
+      const sim::Route* const way = back ? cpus_->way_from(rank) : cpus_->way_to(rank);
+      if (way != nullptr) links_.add(*way, rank, stream);
     }
   }
 
@@ -105,9 +106,9 @@ class PlanLinks {
   const RankOrbits* orbits_;
   Rank own_;
   PrivateLinks links_;
-  std::map<std::uint32_t, std::vector<Call>> calls_;  // by family
-  std::vector<std::set<Message>> messages_;           // by role
-  std::vector<std::set<std::uint32_t>> copies_;       // by role: streams
+  std::map<std::uint32_t, std::vector<Call>> calls_;              // by family
+  std::vector<std::set<Message>> messages_;                       // by role
+  std::vector<std::set<std::pair<std::uint32_t, bool>>> copies_;  // by role: streams, and whether it is to the host
 };
 
 }  // namespace

@@ -48,11 +48,22 @@ void add_copies(sim::CpuHosts& cpus, const Plan& plan, Coupling& coupling) {
   }
 }
 
+/// Only the ways from hosts are compared.
+bool copies_to_hosts(const Plan& plan) {
+  return std::ranges::any_of(plan.roles, [](const Role& role) {
+    return std::ranges::any_of(role.tasks, [](const PlanTask& task) {
+      const auto* copy = std::get_if<HostCopy>(&task.work);
+      return copy != nullptr && copy->back;
+    });
+  });
+}
+
 }  // namespace
 
 std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, sim::CpuHosts* cpus, const Plan& plan,
                                       const RankTraits& traits, std::span<const Rank> preferred) {
   if (traits.skew.jitters()) return {};
+  if (cpus != nullptr && copies_to_hosts(plan)) return {};
   Coupling coupling{.kinds = {}, .offsets = {}, .faults = traits.faults};
   add_kinds(plan, traits, coupling);
   if (cpus != nullptr) add_copies(*cpus, plan, coupling);

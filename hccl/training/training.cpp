@@ -336,6 +336,11 @@ PlanWalk ideal_walk(const Plan& plan, const device::TaskCosts& costs, const Trai
 TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                             const device::Soc& soc, const device::TaskCosts& costs, const TrainingOptions& options) {
   TimedStep step = planned_step(cluster, program, soc, options);
+  if (options.stream != nullptr) {
+    step.trace.stream(options.stream->ranks, cluster.size(), [&step, &stream = *options.stream](const sim::Span& span) {
+      stream.take(step.plan, step.trace, span);
+    });
+  }
   sim::FlowLog log{static_cast<std::int32_t>(options.iterations) - 1};
   // What has ended when the rank's last iteration begins does not reach into it.
   const auto drop_flows = [&log](Seconds begin) {
@@ -359,6 +364,7 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
                            .flows = options.record_flows ? &log : nullptr};
   Simulation simulation({&plan, 1});
   simulation.run();
+  step.trace.end_stream();
   if (const RankOrbits* orbits = simulation.orbits(); orbits != nullptr) {
     step.ranks_simulated = orbits->orbits();
     if (options.record_flows) step.orbits = *orbits;
@@ -393,7 +399,7 @@ std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs)
         --busy;
       }
       if (one.steps >= job.options.iterations) running->runtime(i).forget_collectives();
-      return busy > 0;
+      return busy > 0 && !running->any_stands_still();
     };
     plans.push_back({.cluster = jobs[i].cluster,
                      .soc = jobs[i].soc,

@@ -38,6 +38,21 @@ std::uint32_t token_values(const Graph& graph) {
   return rows;
 }
 
+/// Rows of the parts of the tables that are not split evenly.
+std::vector<std::uint32_t> token_parts(const Graph& graph) {
+  const Operator* split = nullptr;
+  for (const Operator& op : graph.operators) {
+    if (op.row_parts.empty()) continue;
+    if (split != nullptr && split->row_parts != op.row_parts) {
+      bad_input("data", "{} and {} look up the same tokens, but split their tables differently: made data cannot suit "
+                "both",
+                split->name, op.name);
+    }
+    split = &op;
+  }
+  return split == nullptr ? std::vector<std::uint32_t>{} : split->row_parts;
+}
+
 }  // namespace
 
 InputFile open_data_file(const std::string& path) {
@@ -72,6 +87,7 @@ SampleForm sample_form(const Graph& graph) {
   form.classes = labels.front().classes;
   form.others.assign(labels.begin() + 1, labels.end());
   form.token_values = token_values(graph);
+  form.token_parts = token_parts(graph);
   return form;
 }
 

@@ -33,6 +33,9 @@ struct SampleForm {
   std::uint32_t classes = 1;        ///< of these labels
   std::vector<LabelForm> others{};  ///< of further losses
   std::uint32_t token_values = 0;  ///< tokens are 0 … token_values − 1: rows of the tables in which they are looked up
+  /// Rows of each part of a table if the tokens of part k of n are those of the k-th of n parts of the positions
+  /// (Operator::row_parts); empty: all positions have all tokens.
+  std::vector<std::uint32_t> token_parts{};
 
   /// Whether labels of the first loss are tokens.
   [[nodiscard]] bool predicts_tokens() const { return kind == InputKind::tokens && classes == token_values; }

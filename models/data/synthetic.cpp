@@ -23,7 +23,8 @@
 /// label is drawn as above, and the sample is the pattern of its class (one per class, on a grid of 4 x 4 or what the
 /// image has) plus u(1000000 + n, i) / 2. Where tokens are predicted, each is followed by its successor in one fixed
 /// random cyclic order of all tokens, but in one of eight cases by any token. Categories, tokens that tell a class, are
-/// those of the class, one per place, but in one of eight cases any.
+/// those of the class, one per place, but in one of eight cases any. Of a table that is split by hand, the part of a
+/// place has its tokens: its rows are in the place of all rows.
 namespace hcclsim::models {
 
 namespace {
@@ -109,8 +110,21 @@ class Synthetic final : public Dataset {
                             draw(seed_, random_stream::deviations + sample, t + 1, deviation_one_in) != 0;
       const std::uint64_t stream =
           of_class ? random_stream::classes + static_cast<std::uint64_t>(label) : random_stream::tokens + sample;
-      tokens[t] = draw(seed_, stream, t, form().token_values);
+      const Choice choice = choice_at(t, tokens.size());
+      tokens[t] = choice.first + draw(seed_, stream, t, choice.count);
     }
+  }
+
+  /// The tokens that a position may have.
+  struct Choice {
+    std::int32_t first = 0;
+    std::uint64_t count = 0;
+  };
+  [[nodiscard]] Choice choice_at(std::size_t position, std::size_t positions) const {
+    const std::vector<std::uint32_t>& parts = form().token_parts;
+    if (parts.empty()) return {0, form().token_values};
+    const auto own = parts.begin() + static_cast<std::ptrdiff_t>(position * parts.size() / positions);
+    return {static_cast<std::int32_t>(std::accumulate(parts.begin(), own, 0U)), *own};
   }
 
   void make_tokens(std::uint64_t sample, std::span<std::int32_t> tokens, std::span<std::int32_t> labels) const {

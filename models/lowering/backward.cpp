@@ -165,6 +165,7 @@ class BackwardPass {
       case reduce_scatter:
       case all_to_all:
       case neighbour_exchange:
+      case host_copy:
       case send:
       case receive:
         differentiate_communication(id, dy);
@@ -317,6 +318,10 @@ class BackwardPass {
     writer_.vector_work(1, op.shape().elements());
     writer_.read(dy);
     if (op.kind == token_embedding) writer_.read(state_.value_of(op.inputs.front()));
+    if (op.on_host) {
+      writer_.kernel().kind = KernelClass::host;
+      writer_.read_bytes(op.shape().elements() * size_of(state_.activation));
+    }
     gradients_.write(op.parameters);
     gradients_.finish({op.parameters[0]});
   }
@@ -475,7 +480,7 @@ class BackwardPass {
     if (dy != no_tensor) writer_.read(work.input = dy);
     if (sends) return;
     const Value to = op.inputs.front();
-    state_.contribute_unchanged(to, work.output = writer_.write(state_.bytes_of(to)));
+    state_.contribute_unchanged(to, work.output = writer_.write(state_.device_bytes(to)));
   }
 
   LoweringState& state_;

@@ -169,6 +169,7 @@ class ForwardPass {
       case all_to_all:
       case broadcast:
       case neighbour_exchange:
+      case host_copy:
       case send:
       case receive:
         launch_communication(head);
@@ -179,7 +180,7 @@ class ForwardPass {
       id = state_.next[id];
       absorb(id, previous);
     }
-    state_.value_of(tail) = writer_.write(state_.bytes_of(tail));
+    state_.value_of(tail) = writer_.write(state_.device_bytes(tail));
     if (state_.reduced_by[head] != no_operator) {
       writer_.fused("reduce");
       reduce(state_.reduced_by[head]);
@@ -318,6 +319,9 @@ class ForwardPass {
     const Operator& op = graph_.operators[id];
     launch_vector(id, "forward");
     writer_.read_bytes(op.shape().elements() * size_of(state_.master));
+    if (!op.on_host) return;
+    writer_.kernel().kind = KernelClass::host;
+    writer_.write_bytes(state_.bytes_of(id));
   }
 
   /// Scores, softmax and context; the caller writes the context.

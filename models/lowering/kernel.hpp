@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -15,8 +17,9 @@ namespace hcclsim::models {
 /// looks at reduced gradients, update applies them.
 enum class Phase : std::uint8_t { forward, backward, check, update, compression };
 
-/// Which unit and which efficiency a kernel runs with; communication is not computed at all.
-enum class KernelClass : std::uint8_t { convolution, matmul, vector, communication };
+/// Which unit and which efficiency a kernel runs with; communication is not computed at all, `host` is computed by the
+/// CPU beside the NPU.
+enum class KernelClass : std::uint8_t { convolution, matmul, vector, communication, host };
 
 /// Multiply-accumulate work of the cube unit: `groups` independent products of an m×k and a k×n matrix. The numbers are
 /// those the cube sees, padding of images and channels included, before rounding up to its 16×16×16 tiles.
@@ -35,12 +38,21 @@ inline constexpr TensorId no_tensor = std::numeric_limits<TensorId>::max();
 inline constexpr OperatorId no_operator = std::numeric_limits<OperatorId>::max();
 inline constexpr std::uint32_t no_gradient = std::numeric_limits<std::uint32_t>::max();
 
-/// Elements that a rank sends to the next and to the previous rank of its group; each gets from either side what that
-/// neighbour sends its way. The last rank is next to the first one only around a ring.
+/// Elements that a rank sends to its neighbours in its group, which lies in rows of `columns` ranks; it gets from each
+/// side what that neighbour sends its way. The last row is next to the first one only around a ring.
 struct NeighbourElements {
-  std::uint64_t to_next = 0;
-  std::uint64_t to_previous = 0;
+  std::array<std::uint64_t, 9> elements{};  ///< of the nine directions that to() names
+  std::uint32_t columns = 1;
   bool ring = false;
+
+  /// Rows and columns from −1 to 1: (1, 0) is the next row, the rank behind this one if rows have one rank.
+  [[nodiscard]] std::uint64_t& to(int row, int column = 0) { return elements.at(place(row, column)); }
+  [[nodiscard]] std::uint64_t to(int row, int column = 0) const { return elements.at(place(row, column)); }
+  [[nodiscard]] static std::size_t place(int row, int column) {
+    return static_cast<std::size_t>((row + 1) * 3 + column + 1);
+  }
+  /// In all directions together.
+  [[nodiscard]] std::uint64_t sum() const { return std::accumulate(elements.begin(), elements.end(), std::uint64_t{0}); }
 };
 
 /// What a kernel of class communication does: its operator is that of the graph, or in the backward pass its dual.

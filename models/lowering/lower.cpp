@@ -23,6 +23,25 @@ std::vector<std::uint64_t> transposed(const std::vector<std::uint64_t>& matrix, 
 
 }  // namespace
 
+NeighbourElements neighbour_elements(const Operator& op, const Shape& own, bool back) {
+  const bool grid = op.columns > 1;
+  // Rows, or columns, that go a step forward, nowhere and a step back.
+  const std::array<std::uint64_t, 3> rows{op.border.behind, own.size(op.axis), op.border.before};
+  std::array<std::uint64_t, 3> columns{0, 1, 0};
+  if (grid) columns = {op.column_border.behind, own.size(op.axis + 1), op.column_border.before};
+  const std::uint64_t across = own.elements() / rows[1] / columns[1];
+  NeighbourElements elements{.columns = op.columns};
+  for (const int row : {-1, 0, 1}) {
+    for (const int column : {-1, 0, 1}) {
+      if (row == 0 && column == 0) continue;
+      const std::uint64_t block =
+          rows.at(static_cast<std::size_t>(row + 1)) * columns.at(static_cast<std::size_t>(column + 1)) * across;
+      (back ? elements.to(-row, -column) : elements.to(row, column)) = block;
+    }
+  }
+  return elements;
+}
+
 std::string_view name_of(Fusion fusion) { return fusion_names[static_cast<std::size_t>(fusion)]; }
 
 Fusion parse_fusion(std::string_view name) {
@@ -150,11 +169,7 @@ CommunicationWork& LoweringState::launch_communication(const Operator& op, std::
   const bool back = phase == Phase::backward && !writer.repeats();
   kernel.communication.counts = back ? transposed(op.counts, op.group.ranks) : op.counts;
   if (kind == OperatorKind::neighbour_exchange) {
-    const Shape& own = graph.input_of(op);
-    const std::uint64_t across = own.elements() / own.size(op.axis);
-    const std::uint64_t before = op.border.before * across;
-    const std::uint64_t behind = op.border.behind * across;
-    kernel.communication.neighbours = {.to_next = back ? behind : before, .to_previous = back ? before : behind};
+    kernel.communication.neighbours = neighbour_elements(op, graph.input_of(op), back);
   }
   if (back) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
   return kernel.communication;
@@ -257,8 +272,12 @@ bool is_identity(const Graph& graph, const Operator& op) {
 
 namespace {
 
-/// How kernels read each parameter, and how many ranks keep it.
+/// How kernels read each parameter, and who keeps it.
 void describe_parameters(LoweringState& state) {
+  std::vector<bool> on_host(state.graph.parameters.size(), false);
+  for (const Operator& op : state.graph.operators) {
+    if (op.on_host) on_host[op.parameters.front()] = true;
+  }
   for (std::uint32_t index = 0; index < state.graph.parameters.size(); ++index) {
     const Parameter& parameter = state.graph.parameters[index];
     state.writer.program().parameters.push_back({.name = parameter.name,
@@ -268,6 +287,7 @@ void describe_parameters(LoweringState& state) {
                                                  .alone = state.options.sharding.is_alone(index),
                                                  .borrowed = state.received[index],
                                                  .gathered_each_use = state.options.sharding.gathers_each_use(index),
+                                                 .on_host = on_host[index],
                                                  .sums_parts = state.sums_parts(index)});
   }
 }
@@ -283,6 +303,10 @@ void account_for_weights(LoweringState& state) {
   }
   for (std::uint32_t index = 0; index < multiplied.size(); ++index) {
     const ParameterShare& share = program.parameters[index];
+    if (share.on_host) {
+      program.host += share.elements * size_of(state.master);
+      continue;
+    }
     const bool whole_copy = share.shards > 1 && (kind == Sharding::states || kind == Sharding::gradients);
     if (share.borrowed && state.options.sharding.is_copy(index)) {
       program.weights += share.elements * size_of(state.activation);
@@ -307,6 +331,10 @@ void account_for_gradients(LoweringState& state) {
     const ParameterShare& share = program.parameters[index];
     const LoweringState::GradientTypes types = state.gradient_types(index);
     const std::uint64_t kept = share.sums_parts ? share.shard() : share.elements;
+    if (share.on_host) {
+      program.host += kept * size_of(types.communicated);
+      continue;
+    }
     program.gradient_bytes += kept * size_of(types.communicated);
     // A cast leaves the gradient as it was produced: the update writes it back there.
     if (types.communicated != types.produced) program.gradient_bytes += kept * size_of(types.produced);

@@ -115,11 +115,13 @@ class RingAttention {
 
   TensorId rotate(const std::string& what, TensorId block) {
     const std::uint64_t elements = block_elements();
+    NeighbourElements neighbours{.ring = true};
+    neighbours.to(1) = elements;
     return state_.launch_internal(op_, what, phase_,
                                   {.kind = OperatorKind::neighbour_exchange,
                                    .group = op_.group,
                                    .dtype = state_.activation,
-                                   .neighbours = {.to_next = elements, .to_previous = 0, .ring = true},
+                                   .neighbours = neighbours,
                                    .elements = elements,
                                    .input = block});
   }

@@ -100,6 +100,8 @@ struct LoweringState {
   [[nodiscard]] Bytes activation_bytes(const Shape& shape) const { return shape.elements() * size_of(activation); }
   /// Bytes of a value in HBM: those of mixed precision unless it holds whole numbers.
   [[nodiscard]] Bytes bytes_of(Value v) const { return graph.tensor(v).shape.elements() * size_of(type_of(v)); }
+  /// What of them is in HBM: nothing of what the host has.
+  [[nodiscard]] Bytes device_bytes(Value v) const { return graph.operators[v.op].on_host ? 0 : bytes_of(v); }
   /// Type of a value in HBM and on the wire: that of mixed precision, unless the network says another one than fp32.
   [[nodiscard]] DataType type_of(Value v) const {
     const DataType dtype = graph.tensor(v).dtype;
@@ -171,6 +173,10 @@ struct LoweringState {
 
 /// Elements of part 0, 1 or 2 of attention's inputs: queries, keys, values.
 [[nodiscard]] std::uint64_t qkv_elements(const Operator& op, std::uint32_t part);
+
+/// What a neighbour_exchange of `own` elements sends in each direction: what the neighbour there puts around its own,
+/// or in the backward pass the gradients of what came from there.
+[[nodiscard]] NeighbourElements neighbour_elements(const Operator& op, const Shape& own, bool back);
 
 /// Whether no kernel is launched: average pooling that keeps every pixel, dropout of nothing.
 [[nodiscard]] bool is_identity(const Graph& graph, const Operator& op);

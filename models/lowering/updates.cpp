@@ -30,9 +30,14 @@ void add_cast_back(std::vector<Kernel>& kernels, Phase phase, const Gradient& gr
                                   elements * size_of(*gradient.cast_back)));
 }
 
+bool is_on_host(const Program& program, std::uint32_t gradient) {
+  return !program.parameters.empty() && program.parameters[program.gradients[gradient].parameter].on_host;
+}
+
 /// Adds kernels for one gradient.
 void append(Program& program, std::uint32_t gradient, std::vector<Kernel> kernels) {
   for (Kernel& kernel : kernels) {
+    if (is_on_host(program, gradient)) kernel.kind = KernelClass::host;
     kernel.name = program.gradients[gradient].name + ":" + kernel.name;
     kernel.gradient = gradient;
     program.kernels.push_back(std::move(kernel));
@@ -92,7 +97,8 @@ void add_updates(Program& program, const UpdateOptions& options) {
       kernels.push_back(vector_kernel("clear", Phase::update, gradient.dtype, gradient.elements, 0, bytes));
     }
     append(program, g, std::move(kernels));
-    program.optimizer_state += elements * state_bytes_per_element(options.optimizer, options.precision);
+    (is_on_host(program, g) ? program.host : program.optimizer_state) +=
+        elements * state_bytes_per_element(options.optimizer, options.precision);
   }
 }
 

@@ -111,7 +111,9 @@ struct Applier {
   void apply_dataset() {
     const Literal strategy = context.get("dataset_strategy");
     spec.dataset_strategy_given = context.is_set("dataset_strategy");
+    std::optional<DatasetParts>& parts = spec.parallel.operators.dataset;
     if (strategy.kind == Literal::Kind::text) {
+      if (spec.dataset_strategy_given && graph_parallel()) parts = DatasetParts{.kind = DatasetParts::Kind::samples};
       if (strategy.text != "full_batch") return;
       if (!graph_parallel()) {
         bad_input("runtime-error", "dataset_strategy full_batch is for semi_auto_parallel and auto_parallel, not {}",
@@ -134,12 +136,23 @@ struct Applier {
         cut = cut || cuts.back() > 1;
       }
     }
+    if (!inputs.empty()) parts = DatasetParts{.kind = DatasetParts::Kind::axes, .axes = inputs.front()};
     spec.dataset_cuts = std::move(inputs);
     if (!cut) note_full_batch();
   }
 
+  /// Whether samples are cut in another way than into one part per device, as far as it is known how many there are.
+  [[nodiscard]] bool cuts_samples_otherwise() const {
+    if (!spec.dataset_cuts.has_value() || spec.dataset_cuts->empty() || spec.full_batch) return false;
+    const std::vector<std::uint32_t>& cuts = spec.dataset_cuts->front();
+    if (std::ranges::all_of(cuts, [](std::uint32_t slices) { return slices == 1; })) return false;
+    if (cuts.front() == 1) return true;
+    return spec.npus.has_value() && cuts.front() != spec.parallel.devices(*spec.npus);
+  }
+
   void note_full_batch() {
     spec.full_batch = true;
+    spec.parallel.operators.dataset = DatasetParts{};
     notes.emplace_back(
         "dataset_strategy full_batch: every device reads the samples of all; each computes its own part");
   }
@@ -195,6 +208,8 @@ struct Applier {
   void apply_operators() {
     OperatorParallel& operators = spec.parallel.operators;
     operators.all_to_all = context.flag("enable_alltoall");
+    operators.loss_repeated_mean = !graph_parallel() || context.flag("loss_repeated_mean");
+    operators.dataset_cuts = graph_parallel() && cuts_samples_otherwise();
     if (!operators.cuts() || graph_parallel()) return;
     bad_input("runtime-error", "{}: operators are cut in semi_auto_parallel and auto_parallel, parallel_mode is {}",
               operators.model > 1 ? "--model-parallel" : "--strategy", mode);
@@ -352,8 +367,11 @@ struct Applier {
       } else if (key == "enable_alltoall" && !spec.parallel.operators.cuts()) {
         notes.emplace_back("enable_alltoall has no effect: operators that are batch parallel redistribute nothing");
       } else if (key == "communi_parallel_mode") {
+        spec.group_parallel = hccl::parse_group_parallel(context.text(key));
         notes.push_back(
-            fmt::format("communi_parallel_mode {} has no effect: all groups communicate at once", context.text(key)));
+            fmt::format("communi_parallel_mode {} is of the streams that --comm-reuse counts; in time all groups "
+                        "communicate at once",
+                        context.text(key)));
       } else if (key == "optimizer_weight_shard_aggregated_save") {
         notes.push_back(fmt::format("{} has no effect: it is of checkpoints, not of a step", key));
       } else if (key == "force_fp32_communication" && !graph_parallel()) {

@@ -70,6 +70,15 @@ void note_gradient_sync(const RunSpec& spec, const models::Program& program, std
           : "gradient_fp32_sync False has no effect: no gradient is reduced in a type that its parameter is cast to");
 }
 
+void require_no_operators(const RunSpec& spec, const std::string& gradients) {
+  const char* const option = spec.parallel.recompute.kind != hccl::RecomputeKind::none ? "--recompute"
+                             : spec.dataset_cuts.has_value()                           ? "dataset_strategy"
+                                                                                       : nullptr;
+  if (option == nullptr) return;
+  bad_input("option", "{}: a list of gradients has neither operators nor inputs: it does not go with {}", gradients,
+            option);
+}
+
 void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank devices) {
   if (!spec.dataset_cuts.has_value()) return;
   const std::vector<std::size_t> dimensions = dimensions_of_inputs(spec, network);
@@ -101,12 +110,9 @@ void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank 
   if (devices % slices != 0) {
     bad_input("runtime-error", "dataset_strategy: {} slices do not divide the {} devices of a stage", slices, devices);
   }
-  if (slices == 1 || (of_samples && slices == devices)) return;
-  bad_input("unsupported",
-            "dataset_strategy: {} need operator strategies; give 'full_batch', 'data_parallel', or samples cut into {} "
-            "slices, one per device of a stage",
-            of_samples ? fmt::format("{} slices on {} devices", slices, devices) : "slices of other axes than samples",
-            devices);
+  if (spec.parallel.operators.cuts() || slices == 1 || (of_samples && slices == devices)) return;
+  bad_input("runtime-error", "dataset_strategy: {} slices of samples on {} devices; say with --npus how many there are",
+            slices, devices);
 }
 
 }  // namespace hcclsim::study

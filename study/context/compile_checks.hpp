@@ -23,8 +23,12 @@ void require_dealt_optimizer(std::string_view option, models::Optimizer optimize
 /// Tells what gradient_fp32_sync False does to the types in which the gradients of a program are reduced, if it is set.
 void note_gradient_sync(const RunSpec& spec, const models::Program& program, std::vector<std::string>& notes);
 
-/// The tuples of dataset_strategy (RunSpec::dataset_cuts), of which all inputs may be whole, or the samples cut into
-/// one part per device of a stage. `network`: with the samples of one device.
+/// A list of gradients has no operators that could be computed again, and no inputs. Throws Error(bad_input, "option").
+void require_no_operators(const RunSpec& spec, const std::string& gradients);
+
+/// The tuples of dataset_strategy (RunSpec::dataset_cuts): one for each input, with as many numbers as it has
+/// dimensions, that cut one of them at most, all into as many slices, which divide the devices of a stage. Of a network
+/// whose operators are not cut all inputs are whole, or samples are cut into one part per device.
 void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank devices);
 
 }  // namespace hcclsim::study

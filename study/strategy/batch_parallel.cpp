@@ -89,22 +89,29 @@ ParameterLayout whole_layout(std::string name, const std::vector<std::uint32_t>&
           .tensor_shape = {shape.begin(), shape.end()}};
 }
 
-/// Of a parameter that is cut, on a device. Blocks that lie one behind the other in it are one axis.
+/// Of a parameter that is cut, on a device. Blocks that lie one behind the other in it are one axis. An axis that is cut
+/// along several axes of the devices is seen in factors, one for each of them, as MindSpore does.
 ParameterLayout cut_layout(const hccl::ShardedGraph& stage, std::uint32_t index) {
   const hccl::TensorLayout& layout = stage.parameters[index];
   const models::Parameter& parameter = stage.graph.parameters[index];
-  ParameterLayout result = whole_layout(parameter.name, parameter.shape, stage.devices);
-  result.dev_matrix = layout.devices.sizes;
+  ParameterLayout result{.name = parameter.name, .dev_matrix = layout.devices.sizes, .tensor_map = {},
+                         .tensor_shape = {}};
   const std::size_t blocks = layout.map.size() - parameter.shape.size();
-  for (std::size_t axis = 0; axis < layout.map.size(); ++axis) {
-    if (layout.map[axis].empty()) continue;
-    std::int32_t& cut = result.tensor_map[axis < blocks ? 0 : axis - blocks];
-    if (layout.map[axis].size() > 1 || cut != -1) {
-      bad_input("unsupported",
-                "{}: an axis that is cut along several axes of the devices has no form in a file of strategies",
-                parameter.name);
+  for (std::size_t axis = 0; axis < parameter.shape.size(); ++axis) {
+    std::vector<std::uint32_t> cutting = layout.map[axis + blocks];
+    for (std::size_t block = 0; axis == 0 && block < blocks; ++block) {
+      cutting.insert(cutting.begin(), layout.map[block].begin(), layout.map[block].end());
     }
-    cut = static_cast<std::int32_t>(layout.map[axis].front());
+    result.tensor_shape.insert(result.tensor_shape.end(), cutting.empty() ? 0 : cutting.size() - 1, 1);
+    result.tensor_shape.push_back(parameter.shape[axis]);
+    for (const std::uint32_t cut : cutting) result.tensor_map.push_back(static_cast<std::int32_t>(cut));
+    if (cutting.empty()) result.tensor_map.push_back(-1);
+  }
+  std::int64_t offset = 0;
+  for (const std::uint32_t rows : layout.rows) {
+    result.split_shape.push_back(rows);
+    result.indices_offset.push_back(offset);
+    offset += rows;
   }
   return result;
 }

@@ -1,10 +1,8 @@
 #include "study/strategy/operator_strategies.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdint>
 #include <map>
@@ -13,132 +11,15 @@
 #include <string_view>
 #include <utility>
 
-#include "base/config_file.hpp"
 #include "base/error.hpp"
-#include "base/suggest.hpp"
+#include "hccl/parallel/pipeline/stage_graphs.hpp"
 #include "hccl/parallel/sharding/operator_sharding.hpp"
 #include "study/strategy/batch_parallel.hpp"
-#include "study/strategy/named_layouts.hpp"
+#include "study/strategy/pattern_file.hpp"
 #include "study/strategy/strategy_file.hpp"
 
 namespace hcclsim::study {
 namespace {
-
-constexpr std::array<std::string_view, 8> strategy_keys{"strategy",   "out_strategy", "device_matrix",
-                                                        "alias_name", "manual_split", "primitive_target",
-                                                        "recompute",  "stage"};
-
-/// Reads the patterns of a TOML file.
-class PatternFile {
- public:
-  explicit PatternFile(const std::string& path) : path_(path), file_(read_toml(path)) {}
-
-  OperatorStrategies for_operators_of(const models::Graph& network) {
-    std::vector<std::pair<std::string, hccl::OperatorStrategy>> patterns;
-    std::map<std::string, bool> recomputed;  // by operator
-    for (const Json::Member& member : file_.json.items()) {
-      where_ = fmt::format("{}:{}: '{}'", path_, line_of(member.key), member.key);
-      const Json* strategy = &member.value;
-      if (member.value.is_object()) {
-        check_keys(member.value);
-        strategy = member.value.find("strategy");
-        if (const Json* again = member.value.find("recompute")) {
-          if (!again->is_boolean()) fail("recompute is true or false");
-          for (const std::string& name : operators_of(network, member.key)) recomputed[name] = again->get<bool>();
-        }
-      }
-      const bool named = member.value.is_object() && has_named_layouts(member.value);
-      if (strategy == nullptr && !named) {
-        if (member.value.contains("out_strategy")) fail("out_strategy needs a strategy");
-        continue;
-      }
-      hccl::OperatorStrategy one;
-      if (named) {
-        one.layout = read_named_layouts(where_, member.value);
-      } else {
-        one.inputs = list_of_cuts(*strategy);
-        if (const Json* output = member.value.find("out_strategy")) one.output = output_cuts(*output);
-      }
-      static_cast<void>(operators_of(network, member.key));
-      patterns.emplace_back(member.key, std::move(one));
-    }
-    OperatorStrategies result{.strategies = hccl::match_strategies(network, patterns), .recomputed = {}};
-    for (const auto& [name, again] : recomputed) {
-      if (again) result.recomputed.push_back(name);
-    }
-    return result;
-  }
-
- private:
-  template <typename... Args>
-  [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) const {
-    bad_input("strategy", "{}: {}", where_, fmt::format(text, std::forward<Args>(args)...));
-  }
-
-  [[nodiscard]] std::size_t line_of(const std::string& key) const {
-    const auto line = file_.lines.find(key);
-    return line == file_.lines.end() ? 0 : line->second;
-  }
-
-  void check_keys(const Json& table) const {
-    for (const Json::Member& member : table.items()) {
-      if (std::ranges::find(strategy_keys, member.key) == strategy_keys.end()) {
-        const std::vector<std::string> known(strategy_keys.begin(), strategy_keys.end());
-        fail("unknown key '{}'{}; accepted: {}", member.key, did_you_mean(member.key, known),
-             fmt::join(strategy_keys, ", "));
-      }
-      const bool simulated = member.key != "manual_split" && member.key != "primitive_target" && member.key != "stage";
-      if (!simulated) {
-        bad_input("unsupported", "{}: {} is not simulated; leave it out", where_, member.key);
-      }
-    }
-  }
-
-  /// Names of the operators that fit a pattern.
-  [[nodiscard]] std::vector<std::string> operators_of(const models::Graph& network, const std::string& pattern) const {
-    std::vector<std::string> names;
-    std::vector<std::string> all;
-    for (const models::Operator& op : network.operators) {
-      all.push_back(op.name);
-      if (hccl::matches(pattern, op.name)) names.push_back(op.name);
-    }
-    if (names.empty()) fail("no operator of {} has such a name{}", network.title, did_you_mean(pattern, all));
-    return names;
-  }
-
-  [[nodiscard]] hccl::Cuts cuts_of(const Json& json) const {
-    if (!json.is_array()) fail("a strategy has a list of whole numbers for each input, such as [[2, 1], [1, 4]]");
-    hccl::Cuts cuts;
-    for (const Json& number : json) {
-      const bool fits = number.is_number_integer() && number.get<std::int64_t>() >= 1 &&
-                        number.get<std::int64_t>() <= std::int64_t{UINT32_MAX};
-      if (!fits) fail("{} is no number of parts of an axis; accepted: whole numbers from 1", number.dump());
-      cuts.push_back(number.get<std::uint32_t>());
-    }
-    return cuts;
-  }
-
-  [[nodiscard]] std::vector<hccl::Cuts> list_of_cuts(const Json& json) const {
-    if (!json.is_array() || json.empty()) {
-      fail("a strategy is a list of lists of whole numbers, such as [[2, 1], [1, 4]]");
-    }
-    std::vector<hccl::Cuts> list;
-    for (const Json& one : json) list.push_back(cuts_of(one));
-    return list;
-  }
-
-  /// As the primitive takes it, a list of one output, or that output alone.
-  [[nodiscard]] hccl::Cuts output_cuts(const Json& json) const {
-    if (!json.is_array() || json.empty()) fail("out_strategy is a list of whole numbers, such as [8, 1]");
-    if (!json.front().is_array()) return cuts_of(json);
-    if (json.size() != 1) fail("out_strategy is of one output");
-    return cuts_of(json.front());
-  }
-
-  std::string path_;
-  TomlFile file_;
-  std::string where_;
-};
 
 bool has_bias(const models::Operator& op) {
   const bool product = op.kind == models::OperatorKind::linear || op.kind == models::OperatorKind::convolution;
@@ -179,6 +60,17 @@ std::vector<hccl::Cuts> seen_inputs(const models::Graph& network, const models::
   return inputs;
 }
 
+/// Numbers of parts of a strategy with axes of the devices.
+std::vector<hccl::Cuts> parts_of(const hccl::LayoutStrategy& layout) {
+  std::vector<hccl::Cuts> inputs;
+  for (const hccl::TensorMap& map : layout.inputs) {
+    const hccl::TensorLayout seen{layout.matrix, map, {}};
+    hccl::Cuts& cuts = inputs.emplace_back();
+    for (std::size_t axis = 0; axis < map.size(); ++axis) cuts.push_back(seen.cuts(axis));
+  }
+  return inputs;
+}
+
 /// The bias of a product is added to what the product makes: its rows, or images, and the features of the weight.
 NodeStrategy bias_strategy(const models::Graph& network, const models::Operator& op, const NodeStrategy& product) {
   NodeStrategy bias{.name = bias_name(network, op), .stage = product.stage, .inputs = {product.inputs[0]}};
@@ -189,41 +81,109 @@ NodeStrategy bias_strategy(const models::Graph& network, const models::Operator&
   return bias;
 }
 
+hccl::OperatorStrategy strategy_of(const NodeStrategy& node) {
+  hccl::OperatorStrategy strategy;
+  strategy.gathers_again = node.gathers_again;
+  strategy.manual_split = node.manual_split;
+  strategy.on_host = node.on_host;
+  if (!node.device_matrix.empty()) {
+    strategy.layout = {.matrix = {node.device_matrix}, .inputs = node.maps, .output = node.output_map};
+    return strategy;
+  }
+  strategy.inputs = node.inputs;
+  if (!node.output.empty()) strategy.output = node.output;
+  return strategy;
+}
+
 /// The strategies of a checkpoint for the operators that have their parameters.
-hccl::StrategyMap strategies_of_checkpoint(const std::string& path, const models::Graph& network,
-                                           std::vector<std::string>& notes) {
+OperatorStrategies strategies_of_checkpoint(const std::string& path, const models::Graph& network,
+                                            std::vector<std::string>& notes) {
   const StrategyMap loaded = read_strategies(path);
   std::map<std::string_view, const NodeStrategy*> nodes;
   for (const NodeStrategy& node : loaded.nodes) nodes.emplace(node.name, &node);
+  std::map<std::string_view, const ParameterLayout*> layouts;
+  for (const ParameterLayout& layout : loaded.parameters) layouts.emplace(layout.name, &layout);
   std::set<std::string_view> used;
-  hccl::StrategyMap strategies;
+  OperatorStrategies result;
   for (const models::Operator& op : network.operators) {
     const auto found = nodes.find(key_of(network, op));
     if (found == nodes.end()) continue;
     used.insert(found->first);
     const NodeStrategy& node = *found->second;
-    hccl::OperatorStrategy strategy{.inputs = node.inputs, .output = {}, .layout = {}};
-    if (!node.output.empty()) strategy.output = node.output;
-    strategy.gathers_again = node.gathers_again;
+    hccl::OperatorStrategy strategy = strategy_of(node);
+    const auto table =
+        op.parameters.empty() ? layouts.end() : layouts.find(network.parameters[op.parameters.front()].name);
+    if (strategy.manual_split.empty() && table != layouts.end()) {  // MindSpore's own files have it there
+      const std::vector<std::int64_t>& rows = table->second->split_shape;
+      strategy.manual_split.assign(rows.begin(), rows.end());
+    }
     if (has_bias(op)) {
       const auto bias = nodes.find(bias_name(network, op));
       if (bias != nodes.end()) used.insert(bias->first);
     }
-    strategies.emplace(op.name, std::move(strategy));
+    if (node.recompute) result.recomputed.push_back(op.name);
+    result.stages[op.name] = node.stage;
+    result.strategies.emplace(op.name, std::move(strategy));
   }
   if (used.size() < nodes.size()) {
     notes.push_back(fmt::format("{}: {} of {} strategies are of operators that the network does not have", path,
                                 nodes.size() - used.size(), nodes.size()));
   }
-  return strategies;
+  result.is_checkpoint = true;
+  return result;
+}
+
+/// The stage of every layer; the layers that `read` does not name are in that of the one before.
+std::vector<std::uint32_t> stages_of_layers(const OperatorStrategies& read, const models::Graph& network) {
+  std::vector<std::optional<std::uint32_t>> given(network.layers);
+  for (const models::Operator& op : network.operators) {
+    const auto found = read.stages.find(op.name);
+    if (found == read.stages.end() || op.layer == models::no_layer) continue;
+    std::optional<std::uint32_t>& stage = given[op.layer];
+    if (stage.has_value() && *stage != found->second) {
+      bad_input("strategy", "{}: stage {}, but others of layer {} are to be in stage {}", op.name, found->second,
+                op.layer, *stage);
+    }
+    stage = found->second;
+  }
+  std::vector<std::uint32_t> stages;
+  std::uint32_t before = 0;
+  for (std::uint32_t layer = 0; layer < given.size(); ++layer) {
+    const std::uint32_t stage = given[layer].value_or(before);
+    if (stage < before) {
+      bad_input("strategy", "layer {} is to be in stage {}, the one before it in stage {}: stages follow each other",
+                layer, stage, before);
+    }
+    stages.push_back(stage);
+    before = stage;
+  }
+  return stages;
 }
 
 }  // namespace
 
-OperatorStrategies read_operator_strategies(const std::string& path, const models::Graph& network,
+OperatorStrategies read_operator_strategies(const std::string& path, const models::Graph& network, Rank devices,
                                             std::vector<std::string>& notes) {
-  if (path.ends_with(".toml")) return PatternFile(path).for_operators_of(network);
-  return {.strategies = strategies_of_checkpoint(path, network, notes), .recomputed = {}};
+  if (path.ends_with(".toml")) return read_pattern_file(path, network, devices, notes);
+  return strategies_of_checkpoint(path, network, notes);
+}
+
+std::vector<std::uint32_t> layers_of_stages(const OperatorStrategies& read, const models::Graph& network,
+                                            std::uint32_t stages) {
+  std::uint32_t most = 0;
+  for (const auto& [name, stage] : read.stages) most = std::max(most, stage);
+  if (read.stages.empty() || (read.is_checkpoint && most + 1 != stages)) return {};
+  if (most >= stages) bad_input("strategy", "stage {}: there are {} stages, 0 to {}", most, stages, stages - 1);
+  std::vector<std::uint32_t> layers(stages, 0);
+  for (const std::uint32_t stage : stages_of_layers(read, network)) ++layers[stage];
+  const std::vector<std::uint32_t> parts = hccl::parts_of_operators(network, layers);
+  for (models::OperatorId id = 0; id < parts.size(); ++id) {
+    const auto found = read.stages.find(network.operators[id].name);
+    if (found == read.stages.end() || found->second == parts[id]) continue;
+    bad_input("strategy", "{}: stage {}; before the first layer it can be 0, behind the last one {}",
+              network.operators[id].name, found->second, stages - 1);
+  }
+  return layers;
 }
 
 std::vector<NodeStrategy> node_strategies(const models::Graph& network, const hccl::StrategyMap& strategies,
@@ -245,14 +205,19 @@ std::vector<NodeStrategy> node_strategies(const models::Graph& network, const hc
     const auto given = strategies.find(op.name);
     const hccl::OperatorStrategy strategy =
         given == strategies.end() ? hccl::batch_parallel(whole.signature(id), devices) : given->second;
-    if (strategy.layout.has_value()) {
-      bad_input("unsupported", "{}: a strategy with device axes of its own has no form in a file of strategies",
-                op.name);
-    }
     NodeStrategy node{.name = key_of(network, op), .stage = stages[id], .inputs = {}};
-    node.inputs = seen_inputs(network, op, node.name, strategy.inputs);
+    const std::vector<hccl::Cuts> inputs = strategy.layout.has_value() ? parts_of(*strategy.layout) : strategy.inputs;
+    node.inputs = seen_inputs(network, op, node.name, inputs);
     if (strategy.output.has_value()) node.output = seen(*strategy.output, op.shape().rank(), false);
     node.gathers_again = strategy.gathers_again;
+    node.manual_split = strategy.manual_split;
+    node.on_host = strategy.on_host;
+    node.recompute = op.recompute;
+    if (strategy.layout.has_value()) {
+      node.device_matrix = strategy.layout->matrix.sizes;
+      node.maps = strategy.layout->inputs;
+      node.output_map = strategy.layout->output;
+    }
     if (has_bias(op)) {
       node.inputs.resize(2);
       add(bias_strategy(network, op, node));

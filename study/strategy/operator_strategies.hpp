@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,24 +20,32 @@
 ///     out_strategy = [8, 1]
 ///     recompute = true
 ///
-/// or names of the axes of a device matrix (named_layouts.hpp), or a checkpoint of strategies as MindSpore writes it
-/// (strategy_file.hpp), whose operators are known by their parameters.
+/// or names of the axes of a device matrix (named_layouts.hpp, layout_text.hpp), regions (shard_regions.hpp), or a
+/// checkpoint of strategies as MindSpore writes it (strategy_file.hpp), whose operators are known by their parameters.
 namespace hcclsim::study {
 
 struct OperatorStrategies {
   hccl::StrategyMap strategies;
-  std::vector<std::string> recomputed;  ///< names of operators
+  std::vector<std::string> recomputed;            ///< names of operators
+  std::map<std::string, std::uint32_t> stages{};  ///< of operators that are to be in one
+  bool is_checkpoint = false;                     ///< whose stages count if there are as many
+  bool has_regions = false;                       ///< MindSpore's shard() is called
 };
 
-/// For the operators of `network`. What has no effect is added to `notes`. Throws Error(bad_input) of the kinds
-/// "config" for a file that is no TOML, "strategy" for what is wrong in it or names no operator, "unsupported".
+/// For the operators of `network`, cut over so many devices. What has no effect is added to `notes`. Throws
+/// Error(bad_input) as read_pattern_file() and read_strategies() do.
 [[nodiscard]] OperatorStrategies read_operator_strategies(const std::string& path, const models::Graph& network,
-                                                          std::vector<std::string>& notes);
+                                                          Rank devices, std::vector<std::string>& notes);
+
+/// Layers of each of so many stages such that operators are in those that the file gives them; layers that it does not
+/// name are in the stage of the one before. Nothing if it names none, or if it is a checkpoint of another number of
+/// stages. Throws Error(bad_input, "strategy") if no run of layers for each stage does it.
+[[nodiscard]] std::vector<std::uint32_t> layers_of_stages(const OperatorStrategies& read, const models::Graph& network,
+                                                          std::uint32_t stages);
 
 /// What a checkpoint holds of the operators of a network that is cut over the devices of a stage: their strategies, or
 /// how they are cut without one, and the stage of each. Operators without parameters, which MindSpore does not save,
-/// stand under their kind and name ("gelu_h.0.mlp.act"), so that a loaded file cuts the network as before. Throws
-/// Error(bad_input, "unsupported") for strategies with device axes of their own.
+/// stand under their kind and name ("gelu_h.0.mlp.act"), so that a loaded file cuts the network as before.
 [[nodiscard]] std::vector<NodeStrategy> node_strategies(const models::Graph& network,
                                                         const hccl::StrategyMap& strategies, Rank devices,
                                                         std::span<const std::uint32_t> stages);

@@ -34,6 +34,37 @@ std::vector<Value> values_of(const Repeated& repeated) {
   bad_input("strategy", "{}: {}", path, what);
 }
 
+format::AxisMap format_of(const hccl::TensorMap& map) {
+  format::AxisMap out;
+  for (const auto& axis : map) fill(*out.add_axis(), axis);
+  return out;
+}
+
+hccl::TensorMap map_of(const format::AxisMap& map) {
+  hccl::TensorMap read;
+  for (const format::Cuts& axis : map.axis()) read.push_back(values_of<std::uint32_t>(axis));
+  return read;
+}
+
+/// What MindSpore's files do not have beside the output.
+void fill_extensions(const NodeStrategy& node, format::Strategy& out) {
+  if (!node.device_matrix.empty()) fill(*out.mutable_device_matrix(), node.device_matrix);
+  for (const hccl::TensorMap& map : node.maps) *out.add_maps() = format_of(map);
+  if (node.output_map.has_value()) *out.mutable_output_map() = format_of(*node.output_map);
+  if (!node.manual_split.empty()) fill(*out.mutable_manual_split(), node.manual_split);
+  if (node.on_host) out.set_on_host(true);
+  if (node.recompute) out.set_recompute(true);
+}
+
+void read_extensions(const format::Strategy& in, NodeStrategy& node) {
+  node.device_matrix = values_of<std::uint32_t>(in.device_matrix());
+  for (const format::AxisMap& map : in.maps()) node.maps.push_back(map_of(map));
+  if (in.has_output_map()) node.output_map = map_of(in.output_map());
+  node.manual_split = values_of<std::uint32_t>(in.manual_split());
+  node.on_host = in.on_host();
+  node.recompute = in.recompute();
+}
+
 std::string protobuf_text(const StrategyMap& strategies) {
   format::StrategyMap map;
   map.set_current_stage(strategies.current_stage);
@@ -44,6 +75,7 @@ std::string protobuf_text(const StrategyMap& strategies) {
     for (const auto& cuts : node.inputs) fill(*out.mutable_strategy()->add_inputs(), cuts);
     if (!node.output.empty()) fill(*out.mutable_strategy()->mutable_output(), node.output);
     if (node.gathers_again) out.mutable_strategy()->set_gathers_again(true);
+    fill_extensions(node, *out.mutable_strategy());
   }
   for (const ParameterLayout& layout : strategies.parameters) {
     format::Parameter& out = *map.add_parameters();
@@ -73,6 +105,7 @@ StrategyMap from_protobuf(const std::string& path, const std::string& text) {
     for (const format::Cuts& cuts : node.strategy().inputs()) read.inputs.push_back(values_of<std::uint32_t>(cuts));
     read.output = values_of<std::uint32_t>(node.strategy().output());
     read.gathers_again = node.strategy().gathers_again();
+    read_extensions(node.strategy(), read);
   }
   for (const format::Parameter& parameter : map.parameters()) {
     const format::Layouts& layouts = parameter.layouts();
@@ -94,12 +127,26 @@ StrategyMap from_protobuf(const std::string& path, const std::string& text) {
   return strategies;
 }
 
+Json maps_of(const std::vector<hccl::TensorMap>& maps) {
+  Json list = Json::array();
+  for (const hccl::TensorMap& map : maps) list.push_back(Json(map));
+  return list;
+}
+
 Json json_of(const StrategyMap& strategies) {
   Json nodes = Json::object();
   for (const NodeStrategy& node : strategies.nodes) {
     Json one = Json::object({{"stage", node.stage}, {"parallel_strategy", Json(node.inputs)}});
     if (!node.output.empty()) one.append("out_strategy", node.output);
     if (node.gathers_again) one.append("gathers_again", true);
+    if (!node.device_matrix.empty()) {
+      one.append("device_matrix", node.device_matrix);
+      one.append("tensor_map", maps_of(node.maps));
+    }
+    if (node.output_map.has_value()) one.append("out_tensor_map", *node.output_map);
+    if (!node.manual_split.empty()) one.append("manual_split", node.manual_split);
+    if (node.on_host) one.append("primitive_target", "CPU");
+    if (node.recompute) one.append("recompute", true);
     nodes.append(node.name, std::move(one));
   }
   Json layouts = Json::object();
@@ -137,10 +184,9 @@ class JsonReader {
       if (!inputs.is_array()) refuse(path_, fmt::format("{}: parallel_strategy is no list", name));
       for (const Json& cuts : inputs) read.inputs.push_back(numbers<std::uint32_t>(cuts, name));
       if (const Json* output = node.find("out_strategy")) read.output = numbers<std::uint32_t>(*output, name);
-      if (const Json* again = node.find("gathers_again")) {
-        if (!again->is_boolean()) refuse(path_, fmt::format("{}: gathers_again is neither true nor false", name));
-        read.gathers_again = again->get<bool>();
-      }
+      read.gathers_again = flag(node, "gathers_again", name);
+      read.recompute = flag(node, "recompute", name);
+      read_extensions(node, read);
     }
     for (const auto& [name, layout] : object(json, "parallel_layout_item", "the file").items()) {
       ParameterLayout read{.name = name,
@@ -169,6 +215,34 @@ class JsonReader {
     const Json& found = member(of, key, where);
     if (!found.is_object()) refuse(path_, fmt::format("{}: '{}' is no object", where, key));
     return found;
+  }
+  [[nodiscard]] bool flag(const Json& of, std::string_view key, std::string_view where) const {
+    const Json* found = of.find(key);
+    if (found == nullptr) return false;
+    if (!found->is_boolean()) refuse(path_, fmt::format("{}: {} is neither true nor false", where, key));
+    return found->get<bool>();
+  }
+  void read_extensions(const Json& node, NodeStrategy& read) const {
+    if (const Json* matrix = node.find("device_matrix")) {
+      read.device_matrix = numbers<std::uint32_t>(*matrix, read.name);
+      const Json& maps = member(node, "tensor_map", read.name);
+      if (!maps.is_array()) refuse(path_, fmt::format("{}: tensor_map is no list", read.name));
+      for (const Json& map : maps) read.maps.push_back(map_of(map, read.name));
+    }
+    if (const Json* output = node.find("out_tensor_map")) read.output_map = map_of(*output, read.name);
+    if (const Json* rows = node.find("manual_split")) read.manual_split = numbers<std::uint32_t>(*rows, read.name);
+    if (const Json* target = node.find("primitive_target")) {
+      if (!target->is_string() || target->text() != "CPU") {
+        refuse(path_, fmt::format("{}: primitive_target is \"CPU\", got {}", read.name, target->dump()));
+      }
+      read.on_host = true;
+    }
+  }
+  [[nodiscard]] hccl::TensorMap map_of(const Json& json, std::string_view where) const {
+    if (!json.is_array()) refuse(path_, fmt::format("{}: {} is no list of axes", where, json.dump()));
+    hccl::TensorMap map;
+    for (const Json& axis : json) map.push_back(numbers<std::uint32_t>(axis, where));
+    return map;
   }
   template <typename Value>
   [[nodiscard]] Value checked(const Json& json, std::string_view where) const {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/units.hpp"
+#include "hccl/parallel/layout/tensor_layout.hpp"
 
 /// The files of MindSpore's strategy_ckpt_config and group_ckpt_save_file. A name that ends in ".json" is JSON, any
 /// other ProtoBuf; files of groups are ProtoBuf. They are written whole, readable by their owner alone.
@@ -17,8 +19,14 @@ struct NodeStrategy {
   std::uint32_t stage = 0;
   std::vector<std::vector<std::uint32_t>> inputs;
   // What MindSpore's files do not have, and its readers leave out:
-  std::vector<std::uint32_t> output{};  ///< parts of a sum that is scattered; empty: every device gets all of it
-  bool gathers_again = false;           ///< inputs that are put together are not kept for the backward pass
+  std::vector<std::uint32_t> output{};         ///< parts of a sum that is scattered; empty: every device gets all of it
+  bool gathers_again = false;                  ///< inputs that are put together are not kept for the backward pass
+  std::vector<std::uint32_t> device_matrix{};  ///< of a strategy by a Layout: sizes of the axes of the devices; and
+  std::vector<hccl::TensorMap> maps{};         ///< … what cuts each axis of each input
+  std::optional<hccl::TensorMap> output_map{};  ///< … and of the output
+  std::vector<std::uint32_t> manual_split{};    ///< rows of the parts of a table
+  bool on_host = false;                         ///< MindSpore's primitive_target "CPU"
+  bool recompute = false;                       ///< its results are not kept for the backward pass
 
   bool operator==(const NodeStrategy&) const = default;
 };

@@ -31,6 +31,8 @@ SEEDS = {
     "gradients": ["tests/data/study/*.csv"],
     "validation": ["platforms/validation/*.toml"],
     "msjob": ["examples/msjob/*.yaml", "tests/data/msjobs/refused/*.yaml"],
+    "chakra": ["tests/data/fuzz/chakra/*"],
+    "goal": ["examples/traces/*.goal"],
 }
 WORDS = {
     "config_file": ["base/config_file.cpp"],
@@ -48,6 +50,8 @@ WORDS = {
     "baseline": ["study/baseline.cpp"],
     "validation": ["study/validate/validation_file.cpp", "base/config_file.cpp"],
     "msjob": ["study/job/msjob/read_msjob.cpp", "study/job/msjob/pod_template.cpp"],
+    "chakra": ["study/replay/chakra/read_chakra.cpp", "study/replay/chakra/attributes.hpp"],
+    "goal": ["study/replay/goal/read_goal.cpp"],
     "option_texts": ["sim/platform/options.cpp", "models/zoo/*.cpp", "device/numerics/learning_rate.cpp",
                      "hccl/collective/algorithm.cpp", "study/measure/names.cpp", "study/split/comparison.cpp",
                      "study/sweep/slurm.cpp", "study/tune/spec.cpp"],

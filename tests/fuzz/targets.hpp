@@ -49,6 +49,9 @@ int fuzz_communication(Input input);
 int fuzz_baseline(Input input);
 int fuzz_validation(Input input);
 int fuzz_msjob(Input input);
+// targets/traces.cpp
+int fuzz_chakra(Input input);
+int fuzz_goal(Input input);
 // targets/sweep.cpp
 int fuzz_sweep_rows(Input input);
 int fuzz_sweep_grid(Input input);

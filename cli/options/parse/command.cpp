@@ -146,7 +146,11 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
 }  // namespace
 
 Option::Option(CLI::Option& option, Value value)
-    : option_(&option), accepted_(std::move(value.accepted)), current_(std::move(value.current)), role_(value.role), takes_several_(value.count != Count::one) {
+    : option_(&option),
+      accepted_(std::move(value.accepted)),
+      current_(std::move(value.current)),
+      role_(value.role),
+      takes_several_(value.count != Count::one) {
   if (value.check) option.check(validator(std::move(value.check)));
   if (value.flag == nullptr) value_name(value.name);
 }

@@ -6,31 +6,32 @@
 
 namespace hcclsim::device {
 
-void look_up(std::span<const float> table, TablePart part, std::span<const std::int32_t> tokens, std::size_t features,
-             std::span<float> out) {
-  const std::size_t entries = table.size() / features;
+void look_up(std::span<const float> table, const TableRows& rows, std::span<const std::int32_t> tokens,
+             std::size_t features, std::span<float> out) {
+  const std::size_t low = rows.alone ? rows.first : 0;
+  const std::size_t high = rows.alone ? rows.first + rows.count : rows.all;
   for (std::size_t r = 0; r < tokens.size(); ++r) {
     const auto token = static_cast<std::size_t>(tokens[r]);
-    if (token >= entries * part.parts) {
-      bad_input("tokens", "token {} at {}: tokens must be 0 to {}", tokens[r], r, entries * part.parts - 1);
+    if (token < low || token >= high) {
+      bad_input("tokens", "token {} at {}: tokens must be {} to {}{}", tokens[r], r, low, high - 1,
+                rows.alone ? ", the rows of the part of the table that manual_split gives to its position" : "");
     }
     const std::span<float> row = out.subspan(r * features, features);
-    if (token / entries == part.number) {
-      std::ranges::copy(table.subspan(token % entries * features, features), row.begin());
+    if (token >= rows.first && token < rows.first + rows.count) {
+      std::ranges::copy(table.subspan((token - rows.first) * features, features), row.begin());
     } else {
       std::ranges::fill(row, 0.0F);
     }
   }
 }
 
-void look_up_gradient(std::span<const float> slopes, TablePart part, std::span<const std::int32_t> tokens,
+void look_up_gradient(std::span<const float> slopes, const TableRows& rows, std::span<const std::int32_t> tokens,
                       std::size_t features, std::span<float> gradient, bool add) {
   if (!add) std::ranges::fill(gradient, 0.0F);
-  const std::size_t entries = gradient.size() / features;
   for (std::size_t r = 0; r < tokens.size(); ++r) {
     const auto token = static_cast<std::size_t>(tokens[r]);
-    if (token / entries != part.number) continue;
-    float* entry = &gradient[token % entries * features];
+    if (token < rows.first || token >= rows.first + rows.count) continue;
+    float* entry = &gradient[(token - rows.first) * features];
     const float* slope = &slopes[r * features];
     for (std::size_t i = 0; i < features; ++i) entry[i] += slope[i];
   }

@@ -8,19 +8,28 @@
 /// sums over the rows that read an entry, in the order of the rows; entries that nobody read have gradient 0.
 namespace hcclsim::device {
 
-/// Which of several equal parts of a table there is.
+/// Rows of a table that are there, of how many.
+struct TableRows {
+  std::size_t first = 0;
+  std::size_t count = 0;
+  std::size_t all = 0;
+  bool alone = false;  ///< all tokens are of these rows; else other devices have the others
+};
+
+/// Which of several equal parts of the positions of every sequence there is.
 struct TablePart {
   std::size_t number = 0;
   std::size_t parts = 1;
 };
 
-/// Row r of `out` = row tokens[r] of a table; rows are `features` long. `table` is a part of the rows: those of others
-/// are zeros. Throws Error(bad_input) of kind "tokens" for a token beyond the whole table.
-void look_up(std::span<const float> table, TablePart part, std::span<const std::int32_t> tokens, std::size_t features,
-             std::span<float> out);
+/// Row r of `out` = row tokens[r] of a table; rows are `features` long. `table` begins with the `rows` that are there:
+/// those of others are zeros. Throws Error(bad_input) of kind "tokens" for a token beyond the whole table, or beyond
+/// rows that are alone.
+void look_up(std::span<const float> table, const TableRows& rows, std::span<const std::int32_t> tokens,
+             std::size_t features, std::span<float> out);
 
 /// The gradient of look_up's table; all of it is written, or added to with `add`.
-void look_up_gradient(std::span<const float> slopes, TablePart part, std::span<const std::int32_t> tokens,
+void look_up_gradient(std::span<const float> slopes, const TableRows& rows, std::span<const std::int32_t> tokens,
                       std::size_t features, std::span<float> gradient, bool add);
 
 /// Which row of a table belongs to a position of a sequence: row t, or of segments row ⌊t · rows / sequence⌋.

@@ -1,6 +1,10 @@
 #include "device/numerics/loops/embedding.hpp"
 
+#include <cstdint>
+#include <numeric>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "device/numerics/onednn/layer.hpp"
 
@@ -17,7 +21,8 @@ struct Table {
         elements(planner.graph().parameters[planner.op().parameters[0]].elements),
         features(planner.op().shape().channels()),
         output(planner.op().shape().elements()),
-        group(planner.op().group) {}
+        group(planner.op().group),
+        row_parts(planner.op().row_parts) {}
 
   [[nodiscard]] std::span<const float> weight_of(const StepContext& step) const {
     return {step.weight_of(gradient), elements};
@@ -25,8 +30,17 @@ struct Table {
   [[nodiscard]] std::span<float> gradient_of(const StepContext& step) const {
     return {step.gradient_of(gradient), elements};
   }
-  /// Of a table, or of the positions, that a group has in parts.
+  /// Of the positions that a group has in parts.
   [[nodiscard]] TablePart part(const StepContext& step) const { return {step.place_in(group), group.ranks}; }
+  /// The rows of a table of tokens that this rank has.
+  [[nodiscard]] TableRows rows(const StepContext& step) const {
+    const std::size_t place = step.place_in(group);
+    const std::size_t entries = elements / features;
+    if (group.ranks == 1 || row_parts.empty()) return {place * entries, entries, entries * group.ranks};
+    const auto own = row_parts.begin() + static_cast<std::ptrdiff_t>(place);
+    return {std::accumulate(row_parts.begin(), own, std::size_t{0}), *own,
+            std::accumulate(row_parts.begin(), row_parts.end(), std::size_t{0}), true};
+  }
   /// A tensor as large as the output.
   [[nodiscard]] std::span<float> rows_of(const StepContext& step, TensorId id) const { return {step.data(id), output}; }
 
@@ -35,15 +49,42 @@ struct Table {
   std::size_t features;
   std::size_t output;
   models::Group group;
+  std::vector<std::uint32_t> row_parts;
+};
+
+/// The tokens that an operator looks up: those of the batch, or what has been moved of them.
+class Tokens {
+ public:
+  explicit Tokens(Planner& planner) : elements_(planner.input_shape().elements()) {
+    if (planner.graph().operators[planner.op().inputs.front().op].kind == models::OperatorKind::input) return;
+    moved_ = planner.input();
+    planner.keep(*moved_);
+  }
+
+  /// That a task uses with `others`.
+  [[nodiscard]] std::vector<TensorId> used_with(std::vector<TensorId> others) const {
+    if (moved_.has_value()) others.push_back(*moved_);
+    return others;
+  }
+  [[nodiscard]] std::vector<std::int32_t> of(const StepContext& step) const {
+    if (!moved_.has_value()) return step.batch->tokens;
+    const std::span<const float> numbers(step.data(*moved_), elements_);
+    return {numbers.begin(), numbers.end()};
+  }
+
+ private:
+  std::size_t elements_;
+  std::optional<TensorId> moved_;
 };
 
 class TokenEmbedding : public Layer {
  public:
   void plan_forward(Planner& planner) override {
     const models::Shape& shape = planner.op().shape();
+    const Tokens tokens(planner);
     const TensorId out = planner.new_tensor(matrix_layout(shape, fp32));
-    planner.host({out}, [out, table = Table(planner)](const StepContext& step) {
-      look_up(table.weight_of(step), table.part(step), step.batch->tokens, table.features, table.rows_of(step, out));
+    planner.host(tokens.used_with({out}), [out, tokens, table = Table(planner)](const StepContext& step) {
+      look_up(table.weight_of(step), table.rows(step), tokens.of(step), table.features, table.rows_of(step, out));
     });
     planner.set_output(planner.in_layout(out, matrix_layout(shape, planner.compute_type())));
   }
@@ -51,8 +92,9 @@ class TokenEmbedding : public Layer {
   void plan_backward(Planner& planner) override {
     const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().shape(), fp32));
     const bool add = planner.is_begun(0);
-    planner.host({slope}, [slope, add, table = Table(planner)](const StepContext& step) {
-      look_up_gradient(table.rows_of(step, slope), table.part(step), step.batch->tokens, table.features,
+    const Tokens tokens(planner);
+    planner.host(tokens.used_with({slope}), [slope, add, tokens, table = Table(planner)](const StepContext& step) {
+      look_up_gradient(table.rows_of(step, slope), table.rows(step), tokens.of(step), table.features,
                        table.gradient_of(step), add);
     });
   }
@@ -64,7 +106,7 @@ class PositionEmbedding : public Layer {
   void plan_forward(Planner& planner) override {
     const models::Shape& shape = planner.op().shape();
     const PositionTable form = form_of(planner);
-    if (reads_tokens(planner)) {
+    if (planner.reads_tokens()) {
       const TensorId out = planner.new_tensor(matrix_layout(shape, fp32));
       planner.host({out}, [out, form, table = Table(planner)](const StepContext& step) {
         add_positions(form.at(table.part(step)), table.weight_of(step), {}, table.rows_of(step, out));
@@ -87,15 +129,10 @@ class PositionEmbedding : public Layer {
     planner.host({slope}, [slope, form = form_of(planner), table = Table(planner)](const StepContext& step) {
       add_positions_gradient(form.at(table.part(step)), table.rows_of(step, slope), table.gradient_of(step));
     });
-    if (!reads_tokens(planner)) planner.give_gradient(0, planner.output_gradient());
+    if (!planner.reads_tokens()) planner.give_gradient(0, planner.output_gradient());
   }
 
  private:
-  static bool reads_tokens(const Planner& planner) {
-    const models::Graph& graph = planner.graph();
-    const models::OperatorKind source = graph.operators[planner.op().inputs.front().op].kind;
-    return graph.input_kind == models::InputKind::tokens && source == models::OperatorKind::input;
-  }
   static PositionTable form_of(const Planner& planner) {
     const models::Operator& op = planner.op();
     const bool segments = op.kind == models::OperatorKind::segment_embedding;

@@ -72,6 +72,8 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
       return make_reshape();
     case OperatorKind::neighbour_exchange:
       return make_neighbour_exchange();
+    case OperatorKind::host_copy:  // the same numbers, elsewhere
+      return make_reshape();
     case OperatorKind::join_heads:
       return make_join_heads();
     case OperatorKind::route:

@@ -49,19 +49,31 @@ std::uint32_t TensorLayout::cuts(std::size_t axis) const {
 models::Shape TensorLayout::slice_shape() const {
   models::Shape slice = shape;
   for (std::size_t axis = 0; axis < map.size(); ++axis) slice.resize(axis, shape.size(axis) / cuts(axis));
+  if (!rows.empty()) slice.resize(0, *std::ranges::max_element(rows));
   return slice;
+}
+
+models::Shape TensorLayout::own_shape(Rank device) const {
+  models::Shape own = slice_shape();
+  if (!rows.empty()) own.resize(0, rows.at(part(devices.coordinates(device), 0)));
+  return own;
+}
+
+std::uint32_t TensorLayout::part(const std::vector<std::uint32_t>& coordinates, std::size_t axis) const {
+  std::uint32_t part = 0;
+  for (const std::uint32_t cutting : map[axis]) {
+    part = part * devices.size_from_right(cutting) + coordinates.at(coordinates.size() - 1 - cutting);
+  }
+  return part;
 }
 
 std::vector<std::uint32_t> TensorLayout::offsets(Rank device) const {
   const std::vector<std::uint32_t> at = devices.coordinates(device);
   std::vector<std::uint32_t> offsets(map.size());
   for (std::size_t axis = 0; axis < map.size(); ++axis) {
-    std::uint32_t part = 0;
-    for (const std::uint32_t cutting : map[axis]) {
-      part = part * devices.size_from_right(cutting) + at.at(at.size() - 1 - cutting);
-    }
-    offsets[axis] = part * (shape.size(axis) / cuts(axis));
+    offsets[axis] = part(at, axis) * (shape.size(axis) / cuts(axis));
   }
+  if (!rows.empty()) offsets[0] = std::accumulate(rows.begin(), rows.begin() + part(at, 0), 0U);
   return offsets;
 }
 
@@ -165,7 +177,8 @@ std::string to_string(const TensorLayout& layout) {
                       : cutting.size() == 1 ? fmt::format("{}", cutting.front())
                                             : fmt::format("({})", fmt::join(cutting, ",")));
   }
-  return fmt::format("({}): ({})", fmt::join(layout.devices.sizes, ","), fmt::join(entries, ","));
+  return fmt::format("({}): ({}){}", fmt::join(layout.devices.sizes, ","), fmt::join(entries, ","),
+                     layout.rows.empty() ? "" : fmt::format(" in ({}) rows", fmt::join(layout.rows, ",")));
 }
 
 }  // namespace hcclsim::hccl

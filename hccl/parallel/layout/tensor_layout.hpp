@@ -37,11 +37,15 @@ struct TensorLayout {
   DeviceMatrix devices;
   TensorMap map;
   models::Shape shape;  ///< of the whole tensor
+  /// Sizes of the parts of the first axis if they are not equal; empty: all parts of all axes are.
+  std::vector<std::uint32_t> rows{};
 
   /// Parts that an axis of the tensor is cut into.
   [[nodiscard]] std::uint32_t cuts(std::size_t axis) const;
-  /// Of the part of a device. All parts are equal.
+  /// Of the part of a device; of parts that are not equal, of the largest, for which all devices have the place.
   [[nodiscard]] models::Shape slice_shape() const;
+  /// What a device has of it: fewer rows, if parts are not equal.
+  [[nodiscard]] models::Shape own_shape(Rank device) const;
   /// Where the part of a device begins, on each axis.
   [[nodiscard]] std::vector<std::uint32_t> offsets(Rank device) const;
   /// How many devices hold the same part.
@@ -50,6 +54,10 @@ struct TensorLayout {
   [[nodiscard]] std::vector<std::vector<Rank>> replicas() const;
 
   bool operator==(const TensorLayout&) const = default;
+
+ private:
+  /// Number of the part of a device along an axis.
+  [[nodiscard]] std::uint32_t part(const std::vector<std::uint32_t>& coordinates, std::size_t axis) const;
 };
 
 /// Every device holds the whole tensor.
@@ -63,7 +71,7 @@ void check_layout(const TensorLayout& layout, const std::string& what);
 /// in parentheses. Throws Error(bad_input, "option").
 [[nodiscard]] TensorMap parse_tensor_map(std::string_view text);
 
-/// "(2,4): (1,-)", the matrix and what cuts every axis: "-" nothing, "(1,0)" several axes.
+/// "(2,4): (1,-)", the matrix and what cuts every axis: "-" nothing, "(1,0)" several axes; "… in (10,20) rows".
 [[nodiscard]] std::string to_string(const TensorLayout& layout);
 
 }  // namespace hcclsim::hccl

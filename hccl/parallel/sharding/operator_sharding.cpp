@@ -49,6 +49,9 @@ class StrategyReader {
 
   OperatorSharding read(const OperatorStrategy& strategy) {
     sharding_.gathers_again = strategy.gathers_again;
+    sharding_.on_host = strategy.on_host;
+    rows_ = strategy.manual_split;
+    if (!rows_.empty() || strategy.on_host) check_is_table(strategy);
     if (strategy.layout.has_value()) {
       read_layout(*strategy.layout);
     } else {
@@ -56,6 +59,12 @@ class StrategyReader {
     }
     make_layouts();
     find_partial();
+    if (strategy.on_host && sharding_.parameters.front().copies() > 1) {
+      refuse(
+          "a table on the host in {} copies; with primitive_target CPU each of the {} devices needs a part of its "
+          "own, by rows or by features",
+          sharding_.parameters.front().copies(), devices_);
+    }
     read_group_size(strategy.group_size);
     if (strategy.layout.has_value() && strategy.layout->output.has_value()) {
       leave(expanded<MatrixAxes>(*strategy.layout->output, output_, [](auto& rows) { return first_of(rows); }));
@@ -97,7 +106,55 @@ class StrategyReader {
     }
     std::ranges::replace(cuts, 0U, 1U);
     check_further(strategy.inputs, cuts);
+    if (!rows_.empty()) {
+      split_by_hand(cuts);
+    } else {
+      make_matrix(cuts);
+    }
+  }
+
+  // Tables that are split by hand. -------------------------------------------------------------------------------
+
+  void check_is_table(const OperatorStrategy& strategy) const {
+    const std::string_view key = rows_.empty() ? "primitive_target CPU" : "manual_split";
+    if (op_.kind != OperatorKind::token_embedding) {
+      refuse("{} is for tables of tokens, the operator is of kind {}", key, models::name_of(op_.kind));
+    }
+    if (!rows_.empty() && strategy.layout.has_value()) refuse("manual_split goes with numbers of parts, not a Layout");
+  }
+
+  /// The device with part k of the table has the k-th part of the positions: one axis of the devices cuts both.
+  void split_by_hand(std::vector<std::uint32_t> cuts) {
+    const std::size_t positions = signature().find("positions");
+    const std::size_t vocabulary = signature().find("vocabulary");
+    const std::uint32_t rows = signature().parameters.front().shape.size(0);
+    const std::uint32_t fields = signature().inputs.front().shape.size(1);
+    if (rows_.size() != cuts[vocabulary] || rows_.size() != cuts[positions]) {
+      refuse(
+          "manual_split has {} parts, the rows of the table are cut into {}, the positions of the tokens into {}; "
+          "they must be as many",
+          rows_.size(), cuts[vocabulary], cuts[positions]);
+    }
+    if (cuts[signature().find("batch")] > 1) {
+      refuse("with manual_split only the positions of the tokens can be cut, not their batch into {}",
+             cuts[signature().find("batch")]);
+    }
+    const std::uint32_t of_part = fields / cuts[positions];
+    for (const std::uint32_t part : rows_) {
+      if (part < of_part) {
+        refuse("manual_split: a part of {} rows; each has the rows of {} positions, so that it must be {} or more",
+               part, of_part, of_part);
+      }
+    }
+    const std::uint64_t sum = std::accumulate(rows_.begin(), rows_.end(), std::uint64_t{0});
+    if (sum != rows) refuse("manual_split: the parts have {} rows together, the table has {}", sum, rows);
+    const Rank used = cuts[vocabulary] * cuts[signature().find("features")];
+    if (used != devices_) {
+      refuse("manual_split gives parts of the table to {} devices, there are {}; each must have one", used, devices_);
+    }
+    cuts[vocabulary] = 1;
     make_matrix(cuts);
+    sharding_.axes[vocabulary] = sharding_.axes[positions];
   }
 
   void check_number(std::size_t given) const {
@@ -126,10 +183,14 @@ class StrategyReader {
              dimension.name, cut, dimension.things);
     }
     const std::uint32_t size = tensor.axes->shape.size(axis);
-    if (size % cut != 0) {
+    if (!is_split_by_hand(tensor.axes->dimensions[axis]) && size % cut != 0) {
       refuse("{}: {} of {} cannot be cut into {} equal parts; accepted: divisors of {}", tensor.name, dimension.name,
              size, cut, size);
     }
+  }
+
+  [[nodiscard]] bool is_split_by_hand(std::size_t dimension) const {
+    return !rows_.empty() && signature().dimensions[dimension].name == "vocabulary";
   }
 
   void check_further(const std::vector<Cuts>& inputs, const std::vector<std::uint32_t>& cuts) const {
@@ -233,7 +294,7 @@ class StrategyReader {
     std::vector<std::optional<MatrixAxes>> axes(signature().dimensions.size());
     for (std::size_t i = 0; i < std::min(layout.inputs.size(), tensors_.size()); ++i) {
       const NamedTensor& tensor = tensors_[i];
-      const AxisMap map = expanded<MatrixAxes>(layout.inputs[i], tensor, first_of);
+      const TensorMap map = expanded<MatrixAxes>(layout.inputs[i], tensor, first_of);
       for (std::size_t axis = 0; axis < map.size(); ++axis) {
         std::optional<MatrixAxes>& known = axes[tensor.axes->dimensions[axis]];
         if (known.has_value() && *known != map[axis]) {
@@ -275,6 +336,7 @@ class StrategyReader {
     for (const TensorAxes& tensor : signature().inputs) sharding_.inputs.push_back(layout_of(tensor));
     for (const TensorAxes& tensor : signature().parameters) sharding_.parameters.push_back(layout_of(tensor));
     for (const TensorAxes& tensor : signature().outputs) sharding_.outputs.push_back(layout_of(tensor));
+    if (!rows_.empty()) sharding_.parameters.front().rows = rows_;
     for (const std::vector<TensorAxes>* tensors : {&signature().inputs, &signature().parameters}) {
       for (const TensorAxes& tensor : *tensors) check_sizes(tensor, "");
     }
@@ -285,7 +347,7 @@ class StrategyReader {
   void check_sizes(const TensorAxes& tensor, std::string_view what) const {
     for (std::size_t axis = 0; axis < tensor.dimensions.size(); ++axis) {
       const std::uint32_t parts = parts_along(sharding_.axes[tensor.dimensions[axis]]);
-      if (tensor.shape.size(axis) % parts == 0) continue;
+      if (is_split_by_hand(tensor.dimensions[axis]) || tensor.shape.size(axis) % parts == 0) continue;
       refuse("{}{} of {} cannot be cut into {} equal parts; accepted: divisors of {}", what,
              signature().dimensions[tensor.dimensions[axis]].name, tensor.shape.size(axis), parts,
              tensor.shape.size(axis));
@@ -300,7 +362,7 @@ class StrategyReader {
 
   void find_partial() {
     for (std::size_t d = 0; d < signature().dimensions.size(); ++d) {
-      if (!signature().dimensions[d].summed) continue;
+      if (!signature().dimensions[d].summed || is_split_by_hand(d)) continue;
       sharding_.partial.insert(sharding_.partial.end(), sharding_.axes[d].begin(), sharding_.axes[d].end());
     }
     std::ranges::sort(sharding_.partial, std::greater<>());
@@ -330,12 +392,18 @@ class StrategyReader {
     sharding_.group_size = size;
   }
 
+  void require_output() const {
+    if (rule_of(op_.kind)->takes_output) return;
+    refuse("operators of kind {} do not take a strategy of the output", models::name_of(op_.kind));
+  }
+
   void leave_cuts(const Cuts& cuts) {
+    require_output();
     for (const std::uint32_t cut : cuts) check_value("output", cut);
     const Cuts wanted = expanded_cuts(cuts, output_);
     const TensorLayout& made = sharding_.outputs.front();
     const std::uint32_t summed = parts_along(sharding_.partial);
-    AxisMap map = made.map;
+    TensorMap map = made.map;
     for (std::size_t axis = 0; axis < map.size(); ++axis) {
       if (wanted[axis] == made.cuts(axis)) continue;
       if (wanted[axis] != made.cuts(axis) * summed) refuse_output(fmt::format("({})", fmt::join(cuts, ",")));
@@ -344,11 +412,9 @@ class StrategyReader {
     leave(map);
   }
 
-  void leave(const AxisMap& wanted) {
-    if (!rule_of(op_.kind)->takes_output) {
-      refuse("operators of kind {} do not take a strategy of the output", models::name_of(op_.kind));
-    }
-    const AxisMap& made = sharding_.outputs.front().map;
+  void leave(const TensorMap& wanted) {
+    require_output();
+    const TensorMap& made = sharding_.outputs.front().map;
     for (std::uint32_t axis = 0; axis < wanted.size(); ++axis) {
       if (wanted[axis] == made[axis]) continue;
       MatrixAxes scattered = made[axis];
@@ -368,6 +434,19 @@ class StrategyReader {
              size, parts);
     }
     sharding_.scattered = axis;
+    cut_bias(output_.axes->dimensions[axis]);
+  }
+
+  /// A bias is added behind the sum, to the part of it that a device keeps.
+  void cut_bias(std::size_t dimension) {
+    const std::size_t parameters = signature().parameters.size();
+    for (std::size_t i = parameters - signature().optional_parameters; i < parameters; ++i) {
+      const std::vector<std::size_t>& axes = signature().parameters[i].dimensions;
+      const auto found = std::ranges::find(axes, dimension);
+      if (found == axes.end()) continue;
+      MatrixAxes& cut = sharding_.parameters[i].map[static_cast<std::size_t>(found - axes.begin())];
+      cut.insert(cut.end(), sharding_.partial.begin(), sharding_.partial.end());
+    }
   }
 
   [[noreturn]] void refuse_output(const std::string& wanted) const {
@@ -390,6 +469,7 @@ class StrategyReader {
   Rank devices_;
   std::vector<NamedTensor> tensors_;
   NamedTensor output_{};
+  std::vector<std::uint32_t> rows_;  // of a table that is split by hand
   OperatorSharding sharding_;
 };
 
@@ -419,35 +499,6 @@ std::vector<std::vector<Rank>> OperatorSharding::groups(const std::vector<std::u
     from_left.push_back(static_cast<std::uint32_t>(matrix.sizes.size()) - 1 - axis);
   }
   return matrix.groups(from_left);
-}
-
-OperatorStrategy strategy_of(const Signature& signature, const std::map<std::string_view, std::uint32_t>& cuts) {
-  const auto cuts_of = [&](const TensorAxes& tensor) {
-    Cuts own;
-    for (const std::size_t dimension : tensor.dimensions) {
-      const auto found = cuts.find(signature.dimensions[dimension].name);
-      own.push_back(found == cuts.end() ? 1 : found->second);
-    }
-    return own;
-  };
-  OperatorStrategy strategy;
-  for (const TensorAxes& tensor : signature.inputs) strategy.inputs.push_back(cuts_of(tensor));
-  auto place = signature.parameters_first ? strategy.inputs.begin() : strategy.inputs.end();
-  for (const TensorAxes& tensor : signature.parameters) {
-    place = std::next(strategy.inputs.insert(place, cuts_of(tensor)));
-  }
-  return strategy;
-}
-
-OperatorStrategy batch_parallel(const Signature& signature, Rank devices) {
-  const std::size_t batch = signature.find("batch");
-  for (const TensorAxes& tensor : signature.inputs) {
-    const auto axis = std::ranges::find(tensor.dimensions, batch);
-    if (axis == tensor.dimensions.end()) continue;
-    const std::uint32_t size = tensor.shape.size(static_cast<std::size_t>(axis - tensor.dimensions.begin()));
-    return strategy_of(signature, {{"batch", std::gcd(size, static_cast<std::uint32_t>(devices))}});
-  }
-  return strategy_of(signature, {});
 }
 
 OperatorSharding shard_operator(const WholeGraph& whole, models::OperatorId id, const OperatorStrategy* strategy,

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
 #include "hccl/parallel/layout/tensor_layout.hpp"
+#include "hccl/parallel/sharding/dimension_strategy.hpp"
 #include "hccl/parallel/sharding/signature.hpp"
 #include "hccl/parallel/sharding/strategy.hpp"
 
@@ -29,6 +29,7 @@ struct OperatorSharding {
   std::optional<std::uint32_t> scattered{};
   bool gathers_again = false;    ///< as in the strategy
   std::uint32_t group_size = 0;  ///< as in the strategy
+  bool on_host = false;          ///< as in the strategy
 
   /// Layout of the first output once it is added up.
   [[nodiscard]] TensorLayout result() const;
@@ -44,17 +45,12 @@ struct OperatorSharding {
 /// no power of two while the number of devices is one, one that does not divide its axis or its heads, that cuts what
 /// has to be whole, or differs between tensors with a common dimension; more parts than devices, or a number that does
 /// not divide theirs; an output that the operator cannot leave; a table of tokens cut by rows and tokens cut too,
-/// unless every device has a part of its own; a group_size of other operators than batch_norm, or one that is no power
-/// of two or does not divide the devices that share a channel.
+/// unless every device has a part of its own; a manual_split of other operators than token_embedding or beside a
+/// Layout, with another number of parts than the rows of the table and the positions, with a batch that is cut, with
+/// fewer rows than positions in a part, with another sum than the rows of the table, or with devices that have no part;
+/// a table on the host that not every device has a part of its own of; a group_size of other operators than batch_norm,
+/// or one that is no power of two or does not divide the devices that share a channel.
 [[nodiscard]] OperatorSharding shard_operator(const WholeGraph& whole, models::OperatorId id,
                                               const OperatorStrategy* strategy, Rank devices);
-
-/// The strategy that cuts dimensions, by their names, everywhere they occur, and nothing else. Names that the operator
-/// does not have do not count.
-[[nodiscard]] OperatorStrategy strategy_of(const Signature& signature,
-                                           const std::map<std::string_view, std::uint32_t>& cuts);
-
-/// Batch parallel: the batch in as many parts as it and the devices have in common.
-[[nodiscard]] OperatorStrategy batch_parallel(const Signature& signature, Rank devices);
 
 }  // namespace hcclsim::hccl

@@ -173,7 +173,7 @@ class Preset {
     LayoutStrategy layout{.matrix = {{sharding_.data, sharding_.context, sharding_.model}}, .inputs = {}};
     const std::vector<std::uint32_t> axes =
         heads > 1 ? std::vector<std::uint32_t>{0, 1} : std::vector<std::uint32_t>{1};
-    layout.inputs.assign(graph_.operators[id].inputs.size(), AxisMap{{2}, {}, axes});
+    layout.inputs.assign(graph_.operators[id].inputs.size(), TensorMap{{2}, {}, axes});
     OperatorStrategy strategy;
     strategy.layout = std::move(layout);
     return strategy;

@@ -9,6 +9,8 @@
 
 #include "base/error.hpp"
 #include "hccl/parallel/layout/redistribution.hpp"
+#include "hccl/parallel/sharding/device_families.hpp"
+#include "hccl/parallel/sharding/folded_shape.hpp"
 #include "hccl/parallel/sharding/halo.hpp"
 #include "hccl/parallel/sharding/operator_sharding.hpp"
 
@@ -21,42 +23,6 @@ using models::OperatorId;
 using models::OperatorKind;
 using models::Shape;
 using models::Value;
-
-/// The shape in which a graph has what a layout sees in more axes: `whole` of the graph, `part` of the layout's shape
-/// `seen`.
-Shape folded(const Shape& whole, const Shape& seen, const Shape& part) {
-  std::vector<std::uint32_t> sizes;
-  std::size_t axis = 0;
-  for (const std::uint32_t size : whole.sizes()) {
-    std::uint64_t covered = 1;
-    std::uint32_t own = 1;
-    while (axis < seen.rank() && covered < size) {
-      covered *= seen.size(axis);
-      own *= part.size(axis++);
-    }
-    while (size == 1 && covered == 1 && axis < seen.rank() && seen.size(axis) == 1) ++axis;
-    sizes.push_back(own);
-  }
-  return Shape(std::move(sizes));
-}
-
-/// A shape without the axes that have one element in it and in `other`.
-Shape without_ones(const Shape& shape, const Shape& other) {
-  std::vector<std::uint32_t> sizes;
-  for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
-    if (shape.size(axis) != 1 || other.size(axis) != 1) sizes.push_back(shape.size(axis));
-  }
-  return Shape(std::move(sizes));
-}
-
-/// The number that an axis has then.
-std::uint32_t axis_without_ones(const Shape& shape, const Shape& other, std::uint32_t axis) {
-  std::uint32_t number = 0;
-  for (std::size_t before = 0; before < axis; ++before) {
-    if (shape.size(before) != 1 || other.size(before) != 1) ++number;
-  }
-  return number;
-}
 
 OperatorKind kind_of(RedistributionKind kind) {
   switch (kind) {
@@ -96,6 +62,7 @@ class Sharder {
         write(id);
       }
     }
+    gather_results();
     return std::move(result_);
   }
 
@@ -128,55 +95,31 @@ class Sharder {
     }
   }
 
-  // Families and values. -----------------------------------------------------------------------------------------
-
-  /// The groups of devices that differ in axes of a matrix, counted from the right; none if there is only one device in
-  /// each.
-  models::Group group_along(const DeviceMatrix& matrix, std::vector<std::uint32_t> axes) {
-    std::erase_if(axes, [&](std::uint32_t axis) { return matrix.size_from_right(axis) == 1; });
-    if (axes.empty()) return {};
-    for (std::uint32_t& axis : axes) axis = static_cast<std::uint32_t>(matrix.sizes.size()) - 1 - axis;
-    std::ranges::sort(axes);
-    const auto [known, is_new] = groups_.try_emplace({matrix.sizes, axes});
-    if (is_new) known->second = group_of(matrix.groups(axes));
-    return known->second;
-  }
-
-  models::Group group_of(DeviceGroups groups) {
-    const auto ranks = static_cast<std::uint32_t>(groups.front().size());
-    const auto found = std::ranges::find(result_.families, groups);
-    const auto family = static_cast<std::uint32_t>(found - result_.families.begin());
-    if (found == result_.families.end()) result_.families.push_back(std::move(groups));
-    return {.family = family, .ranks = ranks};
-  }
-
-  /// Groups of `size` neighbours in the groups of a family; 0: these themselves.
-  models::Group divided(const models::Group& group, std::uint32_t size) {
-    if (size == 0 || size == group.ranks) return group;
-    if (size == 1) return {};
-    DeviceGroups parts;
-    for (const std::vector<Rank>& whole : result_.families[group.family]) {
-      for (std::size_t begin = 0; begin < whole.size(); begin += size) {
-        parts.emplace_back(whole.begin() + static_cast<std::ptrdiff_t>(begin),
-                           whole.begin() + static_cast<std::ptrdiff_t>(begin + size));
+  /// What a network without a loss gives is laid out as its batch is read: whole, or a part of the samples. Other cuts
+  /// of the batch change nothing.
+  void gather_results() {
+    const auto computes_loss = [](const Operator& op) {
+      return op.kind == OperatorKind::loss || op.kind == OperatorKind::binary_loss;
+    };
+    const std::optional<Cuts>& cuts = options_.dataset;
+    if (!cuts.has_value() || std::ranges::any_of(graph_.operators, computes_loss)) return;
+    const bool whole = std::ranges::all_of(*cuts, [](std::uint32_t cut) { return cut == 1; });
+    if (!whole && cuts->front() != result_.devices) return;
+    const std::vector<std::uint32_t> readers = graph_.consumer_counts();
+    for (OperatorId id = 0; id < graph_.operators.size(); ++id) {
+      for (std::uint32_t output = 0; output < graph_.operators[id].outputs.size(); ++output) {
+        const Value value(id, output);
+        if (readers[number_of(value)] > 0) continue;
+        TensorLayout layout = replicated({{static_cast<std::uint32_t>(result_.devices)}}, held(value).layout.shape);
+        if (!whole && layout.shape.size(0) % result_.devices == 0) layout.map.front() = {0};
+        Operator reader = graph_.operators[id];
+        reader.name += ".output";
+        redistributed(reader, value, layout, false);
       }
     }
-    return group_of(std::move(parts));
   }
 
-  /// The group of an operator that needs to know which part a device has: its ranks are in the order of the parts.
-  models::Group group_of_parts(const OperatorSharding& sharding, const std::vector<std::string_view>& dimensions) {
-    std::vector<std::uint32_t> axes;
-    for (const std::string_view name : dimensions) {
-      const std::size_t number = sharding.signature.find(name);
-      if (number == sharding.axes.size()) continue;
-      axes.insert(axes.end(), sharding.axes[number].begin(), sharding.axes[number].end());
-    }
-    if (!std::ranges::is_sorted(axes, std::greater<>()) && dimensions.size() == 1) {
-      bad_input("strategy", "{} must be cut along axes of the devices from the left to the right", dimensions.front());
-    }
-    return group_along(sharding.matrix, std::move(axes));
-  }
+  // Families and values. -----------------------------------------------------------------------------------------
 
   [[nodiscard]] std::uint32_t number_of(Value value) const { return first_value_[value.op] + value.output; }
   [[nodiscard]] Held& held(Value value) { return held_[number_of(value)]; }
@@ -223,7 +166,7 @@ class Sharder {
     const std::uint32_t axis = kind == OperatorKind::all_to_all ? step.split_dim : step.dim;
     made.axis = axis_without_ones(step.before, step.after, axis);
     made.joined_axis = axis_without_ones(step.before, step.after, step.concat_dim);
-    made.group = group_along(step.devices, {step.axis});
+    made.group = families_.group_along(step.devices, {step.axis});
     made.recompute = again;
     return add(std::move(made), {});
   }
@@ -312,8 +255,12 @@ class Sharder {
       hold(graph_.operators[id].parameters[i], sharding.parameters[i], id);
     }
     std::vector<std::optional<TensorLayout>> layouts(sharding.outputs.begin(), sharding.outputs.end());
-    const OperatorId own = add(op, std::move(layouts));
+    OperatorId own = add(op, layouts);
     own_parameters(op.parameters, id, own);
+    if (sharding.on_host) {
+      check_host_table(op);
+      own = add(between(graph_.operators[id], "host_copy", OperatorKind::host_copy, own, op.shape()), layouts);
+    }
     Value made = sum(graph_.operators[id], own, sharding);
     if (bias_follows) made = add_bias(id, made, std::move(later), sharding);
     keep(id, own, made, sharding);
@@ -325,7 +272,9 @@ class Sharder {
     if (op.sequence % positions == 0) op.sequence /= positions;
     op.heads /= std::min(op.heads, sharding.cut("heads"));
     op.kv_heads /= std::min(op.kv_heads, sharding.cut("heads"));
-    op.group = divided(group_of_parts(sharding, rule_of(op.kind)->group), sharding.group_size);
+    op.group = families_.divided(families_.group_of_parts(sharding, rule_of(op.kind)->group), sharding.group_size);
+    if (op.kind == OperatorKind::token_embedding) op.row_parts = sharding.parameters.front().rows;
+    op.on_host = sharding.on_host;
     if (op.kind == OperatorKind::loss || op.kind == OperatorKind::binary_loss) adapt_loss(op, sharding);
     if (op.kind == OperatorKind::route) op.loss_parts.push_back({{}, 1.0 / static_cast<double>(result_.devices)});
   }
@@ -339,8 +288,9 @@ class Sharder {
       std::uint64_t rows = 1;
       for (std::size_t axis = 0; axis + 1 < logits.map.size(); ++axis) rows *= logits.cuts(axis);
       const std::uint64_t computed = result_.devices / sharding.cut(classes);
-      op.loss_parts.push_back({group_of_parts(sharding, {classes}),
-                               1.0 / static_cast<double>(options_.loss_repeated_mean ? computed : rows)});
+      op.loss_parts.push_back({families_.group_of_parts(sharding, {classes}),
+                               1.0 / static_cast<double>(options_.loss_repeated_mean ? computed : rows),
+                               static_cast<std::uint32_t>(result_.devices / rows)});
     }
   }
 
@@ -355,26 +305,70 @@ class Sharder {
     if (!windows || sharding.cut("height") * sharding.cut("width") == 1) return;
     const Operator& whole = graph_.operators[id];
     const Shape& in = graph_.input_of(whole);
-    for (const std::uint32_t axis : {2U, 3U}) {
-      const std::string_view name = axis == 2 ? "height" : "width";
-      const std::uint32_t parts = sharding.cut(name);
-      const std::uint32_t padding = op.window.padding;
-      const models::Border border =
-          parts == 1 ? models::Border{padding, padding}
-                     : border_of_part(op.name, op.window, in.size(axis), whole.shape().size(axis), parts);
-      if (border == models::Border{}) continue;
-      if (op.kind == OperatorKind::max_pool) check_zeros(whole);
-      Shape larger = shape_of(op.inputs.front());
-      larger.resize(axis, larger.size(axis) + border.before + border.behind);
-      const OperatorKind kind = parts == 1 ? OperatorKind::pad : OperatorKind::neighbour_exchange;
-      Operator made =
-          between(whole, fmt::format("{}.{}", name, models::name_of(kind)), kind, op.inputs.front(), larger);
-      made.axis = axis;
-      made.border = border;
-      if (parts > 1) made.group = group_of_parts(sharding, {name});
-      op.inputs.front() = add(std::move(made), {});
+    const auto border_of = [&](std::uint32_t axis) {
+      const std::uint32_t parts = sharding.cut(name_of_pixels(axis));
+      if (parts == 1) return models::Border{op.window.padding, op.window.padding};
+      return border_of_part(op.name, op.window, in.size(axis), whole.shape().size(axis), parts);
+    };
+    const models::Border rows = border_of(height_axis);
+    const models::Border columns = border_of(width_axis);
+    const bool any = rows != models::Border{} || columns != models::Border{};
+    if (any && op.kind == OperatorKind::max_pool) check_zeros(whole);
+    const std::optional<models::Group> grid = group_of_grid(sharding);
+    if (any && grid.has_value()) {
+      op.inputs.front() = with_neighbours(whole, op.inputs.front(), rows, columns, *grid, sharding.cut("width"));
+    } else {
+      op.inputs.front() = with_border(whole, op.inputs.front(), height_axis, rows, sharding);
+      op.inputs.front() = with_border(whole, op.inputs.front(), width_axis, columns, sharding);
     }
     op.window.padding = 0;
+  }
+
+  static constexpr std::uint32_t height_axis = 2;
+  static constexpr std::uint32_t width_axis = 3;
+
+  static std::string_view name_of_pixels(std::uint32_t axis) { return axis == height_axis ? "height" : "width"; }
+
+  /// The group of the parts of images that are cut along both axes, row by row; none if only one is cut, or if the
+  /// devices of a row do not follow each other.
+  std::optional<models::Group> group_of_grid(const OperatorSharding& sharding) {
+    if (sharding.cut("height") == 1 || sharding.cut("width") == 1) return std::nullopt;
+    std::vector<std::uint32_t> axes = sharding.axes[sharding.signature.find("height")];
+    const std::vector<std::uint32_t>& columns = sharding.axes[sharding.signature.find("width")];
+    axes.insert(axes.end(), columns.begin(), columns.end());
+    if (!std::ranges::is_sorted(axes, std::greater<>())) return std::nullopt;
+    return families_.group_along(sharding.matrix, std::move(axes));
+  }
+
+  /// Pixels of up to eight neighbours around an image, in one exchange.
+  Value with_neighbours(const Operator& whole, Value from, models::Border rows, models::Border columns,
+                        const models::Group& grid, std::uint32_t parts_of_row) {
+    Shape larger = shape_of(from);
+    larger.resize(height_axis, larger.size(height_axis) + rows.before + rows.behind);
+    larger.resize(width_axis, larger.size(width_axis) + columns.before + columns.behind);
+    Operator made = between(whole, "neighbour_exchange", OperatorKind::neighbour_exchange, from, larger);
+    made.axis = height_axis;
+    made.border = rows;
+    made.columns = parts_of_row;
+    made.column_border = columns;
+    made.group = grid;
+    return add(std::move(made), {});
+  }
+
+  /// Pixels before and behind an image along one axis: of neighbours if it is cut, else zeros.
+  Value with_border(const Operator& whole, Value from, std::uint32_t axis, models::Border border,
+                    const OperatorSharding& sharding) {
+    if (border == models::Border{}) return from;
+    const std::string_view name = name_of_pixels(axis);
+    const bool cut = sharding.cut(name) > 1;
+    const OperatorKind kind = cut ? OperatorKind::neighbour_exchange : OperatorKind::pad;
+    Shape larger = shape_of(from);
+    larger.resize(axis, larger.size(axis) + border.before + border.behind);
+    Operator made = between(whole, fmt::format("{}.{}", name, models::name_of(kind)), kind, from, larger);
+    made.axis = axis;
+    made.border = border;
+    if (cut) made.group = families_.group_of_parts(sharding, {name});
+    return add(std::move(made), {});
   }
 
   /// Zeros at the ends of an image are no maxima if nothing is below them.
@@ -390,7 +384,7 @@ class Sharder {
     models::Parameter& parameter = result_.graph.parameters[index];
     TensorLayout& known = result_.parameters[index];
     if (!known.map.empty()) {
-      if (!redistribute(known, layout, {}).empty()) {
+      if (known.rows != layout.rows || !redistribute(known, layout, {}).empty()) {
         bad_input("strategy", "{}: parameter {} is cut as {}, by {} as {}; all must cut it alike",
                   graph_.operators[id].name, parameter.name, to_string(layout),
                   graph_.operators[graph_.parameters[index].owner].name, to_string(known));
@@ -402,7 +396,7 @@ class Sharder {
     parameter.shape = local.sizes();
     parameter.elements = local.elements();
     parameter.original = index;
-    const models::Group copies = group_along(layout.devices, axes_of_copies(layout));
+    const models::Group copies = families_.group_along(layout.devices, axes_of_copies(layout));
     if (copies.ranks > 1) result_.mirrors[index] = copies.family;
   }
 
@@ -416,6 +410,18 @@ class Sharder {
     return axes;
   }
 
+  /// Nobody else can read what the host has.
+  void check_host_table(const Operator& op) const {
+    for (const Operator& other : graph_.operators) {
+      if (other.name == op.name ||
+          std::ranges::find(other.parameters, op.parameters.front()) == other.parameters.end()) {
+        continue;
+      }
+      bad_input("strategy", "{}: its table is also that of {}, which the NPU computes: it cannot be on the host",
+                op.name, other.name);
+    }
+  }
+
   void own_parameters(const std::vector<std::uint32_t>& parameters, OperatorId id, OperatorId own) {
     for (const std::uint32_t index : parameters) {
       if (graph_.parameters[index].owner == id) result_.graph.parameters[index].owner = own;
@@ -425,7 +431,7 @@ class Sharder {
   /// Adds up what an operator left.
   Value sum(const Operator& op, OperatorId own, const OperatorSharding& sharding) {
     if (sharding.partial.empty()) return own;
-    const models::Group group = group_along(sharding.matrix, sharding.partial);
+    const models::Group group = families_.group_along(sharding.matrix, sharding.partial);
     const Shape left = shape_of(own);
     if (!sharding.scattered.has_value()) {
       Operator made = between(op, "all_reduce", OperatorKind::all_reduce, own, left);
@@ -469,10 +475,9 @@ class Sharder {
   std::vector<std::uint32_t> first_value_;
   std::vector<Held> held_;  // of values of the whole graph
   std::map<std::pair<std::uint32_t, std::string>, Value> redistributed_;
-  std::map<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>, models::Group>
-      groups_;                                  // by the sizes of a matrix and its axes from the left
   std::map<std::string, std::uint32_t> names_;  // how often each has been given
   ShardedGraph result_;
+  DeviceFamilies families_{result_.families};
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 std::string tuple_text(const Cuts& cuts) { return fmt::format("({})", fmt::join(cuts, ",")); }
 
-std::string map_text(const AxisMap& map) {
+std::string map_text(const TensorMap& map) {
   std::vector<std::string> axes;
   for (const std::vector<std::uint32_t>& axis : map) {
     axes.push_back(axis.empty() ? "-" : axis.size() == 1 ? fmt::to_string(axis.front()) : tuple_text(axis));

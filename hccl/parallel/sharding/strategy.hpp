@@ -16,14 +16,14 @@ namespace hcclsim::hccl {
 
 /// Parts that each axis of a tensor is cut into.
 using Cuts = std::vector<std::uint32_t>;
-/// Of each axis of a tensor, the axes of the device matrix that cut it, as TensorLayout::map.
-using AxisMap = std::vector<std::vector<std::uint32_t>>;
 
 /// With device axes of one's own, MindSpore's Layout: an axis of a tensor may be cut along several of them.
 struct LayoutStrategy {
   DeviceMatrix matrix;
-  std::vector<AxisMap> inputs;
-  std::optional<AxisMap> output{};
+  std::vector<TensorMap> inputs;
+  std::optional<TensorMap> output{};
+
+  bool operator==(const LayoutStrategy&) const = default;
 };
 
 /// Tensors are those that come from other operators and the parameters behind them; of embeddings and class_token the
@@ -40,6 +40,13 @@ struct OperatorStrategy {
   bool gathers_again = false;
   /// Of batch_norm: statistics are those of so many devices, neighbours among those that share a channel; 0: of all.
   std::uint32_t group_size = 0;
+  /// Of token_embedding: rows of the table that each device has, MindSpore's manual_split. Device k looks up the k-th
+  /// part of the positions of every sequence, whose tokens are all of its rows. Empty: equal parts.
+  std::vector<std::uint32_t> manual_split{};
+  /// Of token_embedding: the table is in the memory of the host, which looks up its rows.
+  bool on_host = false;
+
+  bool operator==(const OperatorStrategy&) const = default;
 };
 
 /// By the names of operators.

@@ -56,6 +56,8 @@ class RoleTasks {
       passes_[key(direction, purpose.chunk, purpose.micro_batch)].receives.push_back(&task);
     } else if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
       add_kernels(task, *block, direction);
+    } else if (std::holds_alternative<HostWork>(task.work) && task.kernel != Purpose::none) {
+      add_kernels(task, {task.kernel, 1}, direction);
     } else if (const auto* work = std::get_if<CollectiveTask>(&task.work)) {
       add_collective(purpose, plan_.collectives[work->collective]);
     }

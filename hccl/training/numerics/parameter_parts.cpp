@@ -10,10 +10,11 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Calls `use` with the places of a run of elements in the part and in the whole, and its length, for all runs.
+/// Calls `use` with the places of a run of elements in the part and in the whole, and its length, for all runs of what
+/// the device has.
 template <typename Use>
 void for_each_run(const TensorLayout& layout, Rank device, const Use& use) {
-  const models::Shape part = layout.slice_shape();
+  const models::Shape part = layout.own_shape(device);
   const std::vector<std::uint32_t> first = layout.offsets(device);
   const std::size_t rank = part.rank();
   if (rank == 0) {
@@ -55,6 +56,8 @@ void take_part(const TensorLayout& layout, Rank device, std::span<const Element>
     std::copy_n(whole.begin() + static_cast<std::ptrdiff_t>(in_whole), length,
                 part.begin() + static_cast<std::ptrdiff_t>(in_part));
   });
+  const std::size_t own = layout.own_shape(device).elements();
+  std::ranges::fill(part.subspan(own), Element{0});
 }
 
 template <typename Element>

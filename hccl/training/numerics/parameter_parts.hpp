@@ -15,7 +15,7 @@
 /// row-major.
 namespace hcclsim::hccl {
 
-/// Copies the part of a device out of a whole tensor, row-major.
+/// Copies the part of a device out of a whole tensor, row-major. Behind fewer rows than others have are zeros.
 template <typename Element>
 void take_part(const TensorLayout& layout, Rank device, std::span<const Element> whole, std::span<Element> part);
 /// The other way.

@@ -18,25 +18,20 @@ bool is_of_program(const PlanTask& task) {
          (phase == StepPhase::forward || phase == StepPhase::backward);
 }
 
-/// What a rank of a send_recv sends.
-std::uint64_t sent_by(const Operation& operation, Rank rank) {
-  return operation.size(Buffer::input, rank) / size_of(operation.type);
-}
-
-/// What goes between neighbours, with the sizes of an exchange. The ranks at both ends of a row together send what one
-/// within it does; around a ring, where an attention sends, all send the same.
-BlockCounts neighbour_counts(const Operation& timed, const device::Exchange& exchange, bool ring) {
-  const std::uint64_t all = sent_by(timed, 0) + (ring ? 0 : sent_by(timed, timed.ranks - 1));
+/// What goes between neighbours, with the sizes of an exchange: those of a rank that has all the neighbours it can
+/// have.
+BlockCounts neighbour_counts(const Operation& timed, const device::Exchange& exchange,
+                             const models::NeighbourElements& neighbours) {
   std::vector<std::uint64_t> counts = timed.counts.counts();
-  for (std::uint64_t& count : counts) count = count * exchange.sent / all;
+  for (std::uint64_t& count : counts) count = count * exchange.sent / neighbours.sum();
   return BlockCounts::of_pairs(timed.ranks, std::move(counts));
 }
 
-/// The operation with the sizes of an exchange of `op`. Parts of an alltoall that differ from rank to rank are those of
-/// the timed network: real numbers go in equal ones.
-Operation sized(Operation operation, const device::Exchange& exchange, const models::Operator& op) {
+/// The operation of a kernel with the sizes of an exchange. Parts of an alltoall that differ from rank to rank are
+/// those of the timed network: real numbers go in equal ones.
+Operation sized(Operation operation, const device::Exchange& exchange, const models::CommunicationWork& work) {
   if (operation.collective == Collective::send_recv) {
-    operation.counts = neighbour_counts(operation, exchange, op.kind == models::OperatorKind::attention);
+    operation.counts = neighbour_counts(operation, exchange, work.neighbours);
     return operation;
   }
   operation.counts = {};
@@ -45,7 +40,7 @@ Operation sized(Operation operation, const device::Exchange& exchange, const mod
   return operation;
 }
 
-/// Whether what ranks send and get is what an exchange has; at the ends of a row of neighbours it is less.
+/// Whether what ranks send and get is what an exchange has; at the ends of neighbours it is less.
 bool fits(const Operation& operation, const device::Exchange& exchange) {
   const Bytes element = size_of(operation.type);
   std::uint64_t sent = 0;
@@ -59,6 +54,9 @@ bool fits(const Operation& operation, const device::Exchange& exchange) {
 }
 
 constexpr std::size_t half = 2;  // bytes of a number that is moved in two rounds
+
+/// Whether numbers, fp32 as they are computed with, do not fit into elements of the wire. Tokens, of int32, do.
+bool is_narrow(DataType type) { return size_of(type) < sizeof(float); }
 
 void take_halves(const float* numbers, std::size_t first, std::uint64_t elements, std::byte* out) {
   const auto* const in = reinterpret_cast<const std::byte*>(numbers);
@@ -80,13 +78,13 @@ StageCollectives::StageCollectives(const Plan& plan, const Role& role, const dev
   for (const PlanTask& task : role.tasks) {
     if (is_of_program(task)) planned.emplace(task.kernel, std::get<CollectiveTask>(task.work).collective);
   }
-  std::map<Key, std::uint32_t> collective_of;
+  std::map<Key, std::pair<std::uint32_t, std::uint32_t>> collective_of;  // and its kernel
   std::map<std::pair<models::OperatorId, bool>, std::uint32_t> counts;
   for (const auto& [number, collective] : planned) {
     const models::Kernel& kernel = role.program->kernels[number];
     if (kernel.recomputed) continue;
     const bool gradient = kernel.phase == models::Phase::backward;
-    collective_of.emplace(Key{kernel.op, gradient, counts[{kernel.op, gradient}]++}, collective);
+    collective_of.emplace(Key{kernel.op, gradient, counts[{kernel.op, gradient}]++}, std::pair(collective, number));
   }
   replicas_ = replica_communication(plan, role.stage).replicas;
   std::map<std::shared_ptr<const Schedule>, std::shared_ptr<const DataFlow>> flows;
@@ -101,9 +99,10 @@ StageCollectives::StageCollectives(const Plan& plan, const Role& role, const dev
       }
       internal_error("{}: the Plan lacks a collective of it", op.name);
     }
-    const PlannedCollective& timed = plan.collectives[found->second];
+    const auto [number, kernel] = found->second;
+    const PlannedCollective& timed = plan.collectives[number];
     Planned& collective = collectives_[key_of(exchange)];
-    collective.operation = sized(timed.operation, exchange, op);
+    collective.operation = sized(timed.operation, exchange, role.program->kernels[kernel].communication);
     const bool same = collective.operation == timed.operation;
     if (!fits(collective.operation, exchange)) internal_error("{}: it and its collective differ in size", op.name);
     if (!same && !make_schedule) {
@@ -119,7 +118,7 @@ StageCollectives::StageCollectives(const Plan& plan, const Role& role, const dev
       collective.groups.push_back(group.replicas);
       collective.flows.push_back(flow);
     }
-    if (collective.operation.type != DataType::fp32) {
+    if (is_narrow(collective.operation.type)) {
       sent_ = std::max(sent_, exchange.sent);
       received_ = std::max(received_, exchange.received);
     }
@@ -136,7 +135,7 @@ Bytes StageCollectives::bytes() const { return replicas_ * (sent_ + received_) *
 bool StageCollectives::run(device::WorkerPool& pool, const device::Exchange& exchange,
                            std::span<device::Workspace* const> replicas, device::Overflow overflow) {
   const Planned& collective = collectives_.at(key_of(exchange));
-  if (collective.operation.type != DataType::fp32) {
+  if (is_narrow(collective.operation.type)) {
     for (Rank replica = static_cast<Rank>(sent_wires_.size()); replica < replicas_; ++replica) {
       sent_wires_.emplace_back(sent_ * half);
       received_wires_.emplace_back(received_ * half);

@@ -35,6 +35,17 @@ Bytes resident_bytes() {
   return resident_pages * static_cast<Bytes>(::sysconf(_SC_PAGESIZE));
 }
 
+/// The network with the tables that stages have split by hand: made data suit them.
+models::Graph with_split_tables(models::Graph network, const std::vector<ShardedGraph>& stages) {
+  for (const ShardedGraph& stage : stages) {
+    for (const models::Operator& op : stage.graph.operators) {
+      if (op.row_parts.empty() || op.original == models::no_original) continue;
+      network.operators[op.original].row_parts = op.row_parts;
+    }
+  }
+  return network;
+}
+
 /// Workers that read samples at the same time.
 unsigned reading_workers(const std::vector<StageSetup>& setups, unsigned workers) {
   return setups.front().places(workers);
@@ -44,7 +55,7 @@ unsigned reading_workers(const std::vector<StageSetup>& setups, unsigned workers
 
 Trainer::Trainer(models::Graph graph, std::vector<ShardedGraph> stages, const Plan& plan, TrainerOptions options)
     : options_(std::move(options)),
-      graph_(std::move(graph)),
+      graph_(with_split_tables(std::move(graph), stages)),
       npus_(plan.ranks()),
       wire_(plan.roles.front().program->gradient_type_text()),
       tasks_(numeric_tasks(plan)),
@@ -256,7 +267,7 @@ void Trainer::update(const NumericTask& task, Progress& progress) {
 
 void Trainer::add_up_outputs(IterationFigures& figures) const {
   const Rank replicas = stages_.front()->replicas();
-  std::uint64_t correct = 0;
+  double correct = 0;
   for (const auto& stage : stages_) {
     for (const device::StepOutput& output : stage->outputs()) {
       figures.loss += output.loss / replicas;
@@ -264,9 +275,8 @@ void Trainer::add_up_outputs(IterationFigures& figures) const {
       figures.overflow = figures.overflow || output.overflow;
     }
   }
-  const std::uint64_t labels = cut() ? parts_->label_rows() : graph_.label_rows();
-  const double rows = static_cast<double>(labels) * replicas * micro_batches();
-  figures.accuracy = static_cast<double>(correct) / rows;
+  const Rank batches = cut() ? 1 : replicas;
+  figures.accuracy = correct / (static_cast<double>(graph_.label_rows()) * batches * micro_batches());
 }
 
 void Trainer::read_samples(Rank sampler, std::uint32_t micro_batch, models::Batch& batch) const {

@@ -13,6 +13,7 @@
 
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "study/run/run.hpp"
+#include "tests/study/run/kinds_of_plans.hpp"
 #include "tests/study/run/small_gpt.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
@@ -202,6 +203,23 @@ TEST(Fold, IsRefusedWhereItIsNotExact) {
   spec.skew.speeds.clear();
   spec.network = sim::NetworkKind::simgrid;
   EXPECT_THAT(test::refusal("fold", run), testing::HasSubstr("--network fluid"));
+}
+
+// A step of every kind, on eight servers of one NPU, which are alike, on servers of several, and beside an NPU that is
+// slow.
+TEST(Fold, ChangesNoFigureOfAnyKindOfPlan) {
+  for (const PlanOfAKind& kind : plans_of_all_kinds()) {
+    for (const std::string& platform : {servers(8, 1), servers(4, 2), std::string("atlas800t-a2")}) {
+      RunSpec spec = kind.spec;
+      spec.network = sim::NetworkKind::fluid;
+      spec.platform.file = platform;
+      const Rank simulated = compare(spec, kind.name + " on " + platform);
+      fmt::print("{} {} {}\n", kind.name, platform, simulated);
+      spec.skew.speeds = {1, 1, 0.9, 1, 1, 1, 1, 1};
+      const Rank slow = compare(spec, kind.name + " beside a slow NPU");
+      fmt::print("  slow {}\n", slow);
+    }
+  }
 }
 
 // Any plan on any platform.

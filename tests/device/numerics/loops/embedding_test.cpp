@@ -19,15 +19,15 @@ constexpr std::array<float, 6> table{1, 2, 3, 4, 5, 6};  // three rows of two
 
 TEST(Embedding, LooksRowsUp) {
   std::vector<float> out(6);
-  look_up(table, {}, std::array{2, 0, 2}, 2, out);
+  look_up(table, {0, 3, 3}, std::array{2, 0, 2}, 2, out);
   EXPECT_THAT(out, ElementsAre(5, 6, 1, 2, 5, 6));
 }
 
 TEST(Embedding, AddsTheGradientsOfARowThatWasReadTwice) {
   std::vector<float> gradient(6, 9);  // what was there does not count
-  look_up_gradient(std::array<float, 6>{1, 2, 3, 4, 10, 20}, {}, std::array{2, 0, 2}, 2, gradient, false);
+  look_up_gradient(std::array<float, 6>{1, 2, 3, 4, 10, 20}, {0, 3, 3}, std::array{2, 0, 2}, 2, gradient, false);
   EXPECT_THAT(gradient, ElementsAre(3, 4, 0, 0, 11, 22));
-  look_up_gradient(std::array<float, 6>{1, 2, 3, 4, 10, 20}, {}, std::array{2, 0, 2}, 2, gradient, true);
+  look_up_gradient(std::array<float, 6>{1, 2, 3, 4, 10, 20}, {0, 3, 3}, std::array{2, 0, 2}, 2, gradient, true);
   EXPECT_THAT(gradient, ElementsAre(6, 8, 0, 0, 22, 44));
 }
 
@@ -36,7 +36,7 @@ TEST(Embedding, RefusesATokenBeyondTheTable) {
   for (const std::int32_t token : {3, -1}) {
     SCOPED_TRACE(fmt::format("token {}", token));
     try {
-      look_up(table, {}, std::array{token}, 2, out);
+      look_up(table, {0, 3, 3}, std::array{token}, 2, out);
       ADD_FAILURE() << "accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), "tokens");

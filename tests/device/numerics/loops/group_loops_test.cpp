@@ -41,8 +41,22 @@ TEST(Blocks, TakesAndPutsPartsOfAnAxis) {
   std::vector<float> put(12, 0);
   put_part(form, part, 0, taken.data(), put.data());
   EXPECT_THAT(put, ElementsAre(2, 3, 4, 5, 0, 0, 12, 13, 14, 15, 0, 0));
-  add_part(form, part, 1, taken.data(), put.data());
-  EXPECT_THAT(put, ElementsAre(2, 3, 6, 8, 4, 5, 12, 13, 26, 28, 14, 15));
+}
+
+TEST(Blocks, TakesPutsAndAddsBlocksOfAGrid) {
+  // 2 × 2 × 3 × 1, of which row 1 and columns 1 … 2.
+  const std::vector<float> whole{0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15};
+  const GridForm grid{2, 2, 3, 1};
+  const GridBlock block{1, 1, 1, 2};
+  EXPECT_EQ(block.elements(grid), 4U);
+  std::vector<float> taken(4);
+  take_block(grid, block, whole.data(), taken.data());
+  EXPECT_THAT(taken, ElementsAre(4, 5, 14, 15));
+  std::vector<float> put(12, 1);
+  put_block(grid, {0, 1, 1, 2}, taken.data(), put.data());
+  EXPECT_THAT(put, ElementsAre(1, 4, 5, 1, 1, 1, 1, 14, 15, 1, 1, 1));
+  add_block(grid, block, taken.data(), put.data());
+  EXPECT_THAT(put, ElementsAre(1, 4, 5, 1, 5, 6, 1, 14, 15, 1, 15, 16));
 }
 
 TEST(Channels, AddsABiasAndSumsItsGradient) {
@@ -131,14 +145,30 @@ TEST(EmbeddingParts, AddUpToTheTable) {
   const std::array<std::int32_t, 3> tokens{3, 0, 2};
   std::vector<float> first(6);
   std::vector<float> second(6);
-  look_up(std::span(table).first(4), {0, 2}, tokens, 2, first);
-  look_up(std::span(table).subspan(4), {1, 2}, tokens, 2, second);
+  look_up(std::span(table).first(4), {0, 2, 4}, tokens, 2, first);
+  look_up(std::span(table).subspan(4), {2, 2, 4}, tokens, 2, second);
   EXPECT_THAT(first, ElementsAre(0, 0, 1, 2, 0, 0));
   EXPECT_THAT(second, ElementsAre(7, 8, 0, 0, 5, 6));
   std::vector<float> gradient(4);
-  look_up_gradient(std::array<float, 6>{1, 2, 3, 4, 5, 6}, {1, 2}, tokens, 2, gradient, false);
+  look_up_gradient(std::array<float, 6>{1, 2, 3, 4, 5, 6}, {2, 2, 4}, tokens, 2, gradient, false);
   EXPECT_THAT(gradient, ElementsAre(5, 6, 1, 2));
-  EXPECT_THROW(look_up(std::span(table).first(4), {0, 2}, std::array{4}, 2, std::span(first).first(2)), Error);
+  EXPECT_THROW(look_up(std::span(table).first(4), {0, 2, 4}, std::array{4}, 2, std::span(first).first(2)), Error);
+}
+
+/// Rows 10 … 29 of 64, which are alone: row 35 is another device's.
+TEST(EmbeddingParts, OfATableThatIsSplitByHand) {
+  std::vector<float> table(20);
+  std::iota(table.begin(), table.end(), 10.0F);
+  std::vector<float> out(2);
+  look_up(table, {10, 20, 64, true}, std::array{10, 29}, 1, out);
+  EXPECT_THAT(out, ElementsAre(10, 29));
+  try {
+    look_up(table, {10, 20, 64, true}, std::array{29, 35}, 1, out);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), "tokens");
+    EXPECT_THAT(error.what(), testing::HasSubstr("token 35 at 1: tokens must be 10 to 29, the rows of the part"));
+  }
 }
 
 TEST(DropoutParts, HaveTheMaskOfTheWhole) {

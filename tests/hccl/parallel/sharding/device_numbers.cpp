@@ -81,7 +81,7 @@ class Devices {
       std::vector<Numbers>& own = parameters_.emplace_back();
       for (std::size_t i = 0; i < parameters.size(); ++i) {
         const TensorLayout& layout = sharded.parameters[i];
-        own.push_back(part_of({layout.shape, parameters[i].values}, layout.offsets(device), layout.slice_shape()));
+        own.push_back(part_of({layout.shape, parameters[i].values}, layout.offsets(device), layout.own_shape(device)));
       }
     }
     const TensorLayout& input = sharded.values.front().value();
@@ -158,8 +158,14 @@ class Devices {
       }
       case OperatorKind::neighbour_exchange: {
         const std::int64_t own = x.shape.size(op.axis);
-        return cut_out(join(of_group(op, device), op.axis), op.axis, place(op, device) * own - op.border.before,
-                       op.shape().size(op.axis));
+        std::vector<Numbers> rows = of_group(op, device);
+        const std::int64_t row = place(op, device) / op.columns;
+        if (op.columns > 1) rows = joined_rows(op, rows);
+        const Numbers whole = join(rows, op.axis);
+        const Numbers lines = cut_out(whole, op.axis, row * own - op.border.before, op.shape().size(op.axis));
+        if (op.columns == 1) return lines;
+        const std::int64_t first = std::int64_t{place(op, device) % op.columns} * x.shape.size(op.axis + 1);
+        return cut_out(lines, op.axis + 1, first - op.column_border.before, op.shape().size(op.axis + 1));
       }
       case OperatorKind::pad:
         return cut_out(x, op.axis, -std::int64_t{op.border.before}, op.shape().size(op.axis));
@@ -188,12 +194,23 @@ class Devices {
         return max_pool(op, device);
       case OperatorKind::average_pool:
         return average(op, device);
+      case OperatorKind::join_rows:
       case OperatorKind::flatten:
       case OperatorKind::reshape:
+      case OperatorKind::host_copy:
         return x;
       default:
         internal_error("{}: kind {} is not computed by the test", op.name, models::name_of(op.kind));
     }
+  }
+
+  /// The rows of a grid, each of the parts of its ranks.
+  static std::vector<Numbers> joined_rows(const Operator& op, const std::vector<Numbers>& parts) {
+    std::vector<Numbers> rows;
+    for (auto part = parts.begin(); part != parts.end(); part += op.columns) {
+      rows.push_back(join({part, part + op.columns}, op.axis + 1));
+    }
+    return rows;
   }
 
   template <typename Function>
@@ -239,11 +256,15 @@ class Devices {
 
   [[nodiscard]] Numbers look_up(const Operator& op, Rank device) const {
     const Numbers& table = weight(op, device);
-    const double rows = table.shape.size(0);
+    const std::vector<std::uint32_t>& parts = op.row_parts;
+    const bool split = !parts.empty() && op.group.ranks > 1;
+    const std::uint32_t own = place(op, device);
+    const double rows = split ? parts[own] : table.shape.size(0);
+    const double first = split ? std::accumulate(parts.begin(), parts.begin() + own, 0.0) : own * rows;
     const std::size_t width = table.shape.size(1);
     Numbers y = zeros(op.shape());
     for (std::size_t i = 0; i < y.values.size(); ++i) {
-      const double row = in(op, device).values[i / width] - place(op, device) * rows;
+      const double row = in(op, device).values[i / width] - first;
       if (row >= 0 && row < rows) y.values[i] = table.values[static_cast<std::size_t>(row) * width + i % width];
     }
     return y;

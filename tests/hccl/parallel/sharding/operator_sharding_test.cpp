@@ -96,7 +96,7 @@ TEST(OperatorSharding, RowsOfSequences) {
 TEST(OperatorSharding, SeveralAxesOfTheDevices) {
   const Graph graph = attention();
   OperatorStrategy strategy;
-  const AxisMap heads{{2}, {}, {0, 1}};  // devices 2 x 2 x 2; the last axis varies slowest among the heads
+  const TensorMap heads{{2}, {}, {0, 1}};  // devices 2 x 2 x 2; the last axis varies slowest among the heads
   strategy.layout = LayoutStrategy{{{2, 2, 2}}, {heads, heads, heads}};
   const OperatorSharding sharding = shard(graph, "core", strategy, 8);
   EXPECT_EQ(sharding.inputs.front().slice_shape(), (models::Shape{2, 8, 8}));

@@ -169,8 +169,11 @@ TEST(ShardGraph, BackwardCollectivesAreDuals) {
       const std::map<OperatorKind, OperatorKind> duals{{OperatorKind::all_gather, OperatorKind::reduce_scatter},
                                                        {OperatorKind::reduce_scatter, OperatorKind::all_gather}};
       EXPECT_EQ(back.kind, duals.contains(work.kind) ? duals.at(work.kind) : work.kind);
-      EXPECT_EQ(back.neighbours.to_next, work.neighbours.to_previous);
-      EXPECT_EQ(back.neighbours.to_previous, work.neighbours.to_next);
+      for (const int row : {-1, 0, 1}) {
+        for (const int column : {-1, 0, 1}) {
+          EXPECT_EQ(back.neighbours.to(row, column), work.neighbours.to(-row, -column)) << op.name;
+        }
+      }
     }
   }
 }
@@ -243,8 +246,8 @@ TEST(ShardGraph, PixelsOfNeighbours) {
   const auto kernel =
       std::ranges::find(program.kernels, "conv2.height.neighbour_exchange:gradient", &models::Kernel::name);
   ASSERT_NE(kernel, program.kernels.end());
-  EXPECT_EQ(kernel->communication.neighbours.to_previous, std::uint64_t{8 * 8 * 8 * 2});
-  EXPECT_EQ(kernel->communication.neighbours.to_next, std::uint64_t{8 * 8 * 8});
+  EXPECT_EQ(kernel->communication.neighbours.to(-1), std::uint64_t{8 * 8 * 8 * 2});
+  EXPECT_EQ(kernel->communication.neighbours.to(1), std::uint64_t{8 * 8 * 8});
   const auto refused = [](const OperatorStrategy& strategy, const std::string& name) {
     return test::refusal("strategy", [&] { (void)shard_graph(images_network(), {{name, strategy}}, 16); });
   };

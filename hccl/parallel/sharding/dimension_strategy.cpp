@@ -1,0 +1,39 @@
+#include "hccl/parallel/sharding/dimension_strategy.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <numeric>
+
+namespace hcclsim::hccl {
+
+OperatorStrategy strategy_of(const Signature& signature, const std::map<std::string_view, std::uint32_t>& cuts) {
+  const auto cuts_of = [&](const TensorAxes& tensor) {
+    Cuts own;
+    for (const std::size_t dimension : tensor.dimensions) {
+      const auto found = cuts.find(signature.dimensions[dimension].name);
+      own.push_back(found == cuts.end() ? 1 : found->second);
+    }
+    return own;
+  };
+  OperatorStrategy strategy;
+  for (const TensorAxes& tensor : signature.inputs) strategy.inputs.push_back(cuts_of(tensor));
+  auto place = signature.parameters_first ? strategy.inputs.begin() : strategy.inputs.end();
+  for (const TensorAxes& tensor : signature.parameters) {
+    place = std::next(strategy.inputs.insert(place, cuts_of(tensor)));
+  }
+  return strategy;
+}
+
+OperatorStrategy batch_parallel(const Signature& signature, Rank devices) {
+  const std::size_t batch = signature.find("batch");
+  for (const TensorAxes& tensor : signature.inputs) {
+    const auto axis = std::ranges::find(tensor.dimensions, batch);
+    if (axis == tensor.dimensions.end()) continue;
+    const std::uint32_t size = tensor.shape.size(static_cast<std::size_t>(axis - tensor.dimensions.begin()));
+    return strategy_of(signature, {{"batch", std::gcd(size, static_cast<std::uint32_t>(devices))}});
+  }
+  return strategy_of(signature, {});
+}
+
+}  // namespace hcclsim::hccl
