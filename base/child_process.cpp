@@ -1,7 +1,9 @@
 #include "base/child_process.hpp"
 
+#include <malloc.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,6 +96,14 @@ pid_t start_child(const std::array<int, 2>& pipe, const std::function<std::strin
   return child;
 }
 
+/// A text with its length before it.
+std::string framed(std::string_view text) {
+  const std::uint64_t bytes = text.size();
+  std::string frame(sizeof bytes, '\0');
+  std::memcpy(frame.data(), &bytes, sizeof bytes);
+  return frame.append(text);
+}
+
 /// Waits for a child that has nothing more to send, and returns how it ended.
 int status_of(pid_t child) {
   int status = 0;
@@ -122,12 +132,15 @@ void kill_child(pid_t child) {
 }
 
 /// Reads both pipes to their ends, whichever has data first, so that neither side can block the other.
-void drain(int result_pipe, int stderr_pipe, std::string& result, std::string& diagnostics) {
+/// Ends early once `complete` says so of what has come.
+void drain(
+    int result_pipe, int stderr_pipe, std::string& result, std::string& diagnostics,
+    const std::function<bool()>& complete = [] { return false; }) {
   std::array<pollfd, 2> files{{{result_pipe, POLLIN, 0}, {stderr_pipe, POLLIN, 0}}};
   const std::array<std::string*, 2> sinks{&result, &diagnostics};
   std::array<char, 65536> buffer{};
   int open = 2;
-  while (open > 0) {
+  while (open > 0 && !complete()) {
     if (::poll(files.data(), files.size(), -1) < 0) {
       if (errno == EINTR) continue;  // by a signal that the caller handles; nothing is known of the files
       break;
@@ -144,6 +157,62 @@ void drain(int result_pipe, int stderr_pipe, std::string& result, std::string& d
       }
     }
   }
+}
+
+/// Appends what is there to read, without waiting.
+void take_waiting(int pipe, std::string& text) {
+  std::array<char, 4096> buffer{};
+  pollfd file{pipe, POLLIN, 0};
+  while (::poll(&file, 1, 0) > 0 && (file.revents & POLLIN) != 0) {
+    const ssize_t count = ::read(pipe, buffer.data(), buffer.size());
+    if (count <= 0) return;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+}
+
+/// As write_all(), to a socket whose other side may be gone.
+void send_all(int socket, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+/// So many bytes, or fewer at the end of the file.
+std::string read_bytes(int file, std::size_t bytes) {
+  std::string text(bytes, '\0');
+  std::size_t size = 0;
+  while (size < bytes) {
+    const ssize_t count = ::read(file, text.data() + size, bytes - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  text.resize(size);
+  return text;
+}
+
+/// What this process frees stays for what it allocates next, in place of going back to the kernel.
+void keep_memory() {
+  constexpr int most_kept = 1 << 30;
+  constexpr int at_once = 1 << 22;
+  constexpr int mapped_from = 1 << 25;
+  ::mallopt(M_TRIM_THRESHOLD, most_kept);
+  ::mallopt(M_TOP_PAD, at_once);
+  ::mallopt(M_MMAP_THRESHOLD, mapped_from);
+}
+
+/// The next text that was sent as framed() makes it; none: the other side is gone.
+std::optional<std::string> read_framed(int file) {
+  const std::string length = read_bytes(file, sizeof(std::uint64_t));
+  std::uint64_t bytes = 0;
+  if (length.size() < sizeof bytes) return std::nullopt;
+  std::memcpy(&bytes, length.data(), sizeof bytes);
+  std::string text = read_bytes(file, bytes);
+  if (text.size() < bytes) return std::nullopt;
+  return text;
 }
 
 }  // namespace
@@ -191,12 +260,7 @@ std::string Child::result() {
 ChildStream::ChildStream(const std::function<void(const Send&)>& work) {
   const std::array<int, 2> pipe = make_pipe();
   pid_ = start_child(pipe, [&](int file) {
-    work([file](std::string_view text) {
-      const std::uint64_t bytes = text.size();
-      std::string frame(1, text_tag);
-      frame.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
-      write_all(file, frame.append(text));
-    });
+    work([file](std::string_view text) { write_all(file, text_tag + framed(text)); });
     return std::string();
   });
   pipe_ = pipe[0];
@@ -209,35 +273,70 @@ ChildStream::~ChildStream() {
 
 std::optional<std::string> ChildStream::next() {
   if (pid_ < 0) return std::nullopt;
-  const std::string tag = read(1);
+  const std::string tag = read_bytes(pipe_, 1);
   if (tag.starts_with(text_tag)) {
-    const std::string length = read(sizeof(std::uint64_t));
-    std::uint64_t bytes = 0;
-    if (length.size() == sizeof bytes) {
-      std::memcpy(&bytes, length.data(), sizeof bytes);
-      std::string text = read(bytes);
-      if (text.size() == bytes) return text;
-    }
+    if (std::optional<std::string> text = read_framed(pipe_)) return text;
   }
   std::string error;
-  for (std::string more = read(4096); tag.starts_with(error_tag) && !more.empty(); more = read(4096)) error += more;
+  for (std::string more = read_bytes(pipe_, 4096); tag.starts_with(error_tag) && !more.empty();
+       more = read_bytes(pipe_, 4096)) {
+    error += more;
+  }
   const int status = status_of(std::exchange(pid_, -1));
   if (!error.empty()) throw_sent_error(error);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || !tag.starts_with(result_tag)) throw_crash(status, {});
   return std::nullopt;
 }
 
-std::string ChildStream::read(std::size_t bytes) {
-  std::string text(bytes, '\0');
-  std::size_t size = 0;
-  while (size < bytes) {
-    const ssize_t count = ::read(pipe_, text.data() + size, bytes - size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    size += static_cast<std::size_t>(count);
+ChildService::ChildService(const Answer& answer) {
+  std::array<int, 2> sockets{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
+    internal_error("cannot make a socket: {}", std::strerror(errno));
   }
-  text.resize(size);
-  return text;
+  const std::array<int, 2> diagnostics = make_pipe();
+  pid_ = start_child(sockets, [&](int file) {
+    ::close(diagnostics[0]);
+    ::dup2(diagnostics[1], STDERR_FILENO);
+    ::close(diagnostics[1]);
+    keep_memory();
+    while (const std::optional<std::string> question = read_framed(file)) {
+      const std::string text = answer(*question);
+      std::fflush(nullptr);  // what belongs to the answer comes before it
+      write_all(file, text_tag + framed(text));
+    }
+    return std::string();
+  });
+  ::close(diagnostics[1]);
+  socket_ = sockets[0];
+  stderr_pipe_ = diagnostics[0];
+}
+
+ChildService::~ChildService() {
+  if (pid_ >= 0) kill_child(pid_);
+  ::close(socket_);
+  ::close(stderr_pipe_);
+}
+
+std::string ChildService::ask(std::string_view question) {
+  if (pid_ < 0) internal_error("nobody is left to answer");
+  send_all(socket_, framed(question));  // if the child is gone, there is no answer
+  std::string sent;
+  std::string diagnostics;
+  constexpr std::size_t header = 1 + sizeof(std::uint64_t);
+  std::uint64_t bytes = 0;
+  drain(socket_, stderr_pipe_, sent, diagnostics, [&] {
+    if (sent.size() < header || sent.front() != text_tag) return false;
+    std::memcpy(&bytes, sent.data() + 1, sizeof bytes);
+    return sent.size() - header == bytes;
+  });
+  if (!sent.starts_with(text_tag) || sent.size() < header || sent.size() - header != bytes) {
+    const int status = status_of(std::exchange(pid_, -1));
+    if (sent.starts_with(error_tag)) throw_sent_error(std::string_view(sent).substr(1));
+    throw_crash(status, std::move(diagnostics));
+  }
+  take_waiting(stderr_pipe_, diagnostics);
+  write_all(STDERR_FILENO, diagnostics);  // warnings
+  return sent.substr(header);
 }
 
 }  // namespace hcclsim

@@ -65,11 +65,31 @@ class ChildStream {
   [[nodiscard]] std::optional<std::string> next();
 
  private:
-  /// Bytes that the child sent; fewer than wanted at the end of the pipe.
-  [[nodiscard]] std::string read(std::size_t bytes);
-
   int pid_ = -1;
   int pipe_ = -1;
+};
+
+/// A child that answers questions, one after another. What it has loaded and allocated stays there between them, so an
+/// answer costs no new process; what a question breaks ends this child alone.
+class ChildService {
+ public:
+  using Answer = std::function<std::string(std::string_view question)>;
+
+  explicit ChildService(const Answer& answer);
+  ChildService(const ChildService&) = delete;
+  ChildService(ChildService&&) = delete;
+  ChildService& operator=(const ChildService&) = delete;
+  ChildService& operator=(ChildService&&) = delete;
+  /// Kills the child.
+  ~ChildService();
+
+  /// Waits for the answer. Throws what ended the child instead, as run_in_child does: there is nobody to ask any more.
+  [[nodiscard]] std::string ask(std::string_view question);
+
+ private:
+  int pid_ = -1;
+  int socket_ = -1;
+  int stderr_pipe_ = -1;
 };
 
 /// Runs `work` in a forked child and returns what it returned: nothing, or what the codec takes (base/codec.hpp). An

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "device/kernel_cost.hpp"
@@ -27,11 +29,29 @@ models::UpdateOptions update_options(const ProgramOptions& options) {
           .clear = options.accumulate};
 }
 
-/// Gives the kernels from number `first` on their times.
+/// All that the time of a product depends on.
+auto product_key(const models::Kernel& kernel) {
+  const auto of_work = [](const models::CubeWork& work) {
+    return std::tuple(work.m, work.n, work.k, work.groups, work.split_k, work.sums_out);
+  };
+  return std::tuple(of_work(kernel.cube), of_work(kernel.second_cube), kernel.dtype, kernel.vector_elements,
+                    kernel.read, kernel.written);
+}
+
+/// Gives the kernels from number `first` on their times. Layers repeat each other's products, whose times take longest
+/// to find.
 void add_times(models::Program& program, const Soc& soc, std::size_t first) {
+  std::map<decltype(product_key(program.kernels.front())), Seconds> products;
   for (std::size_t i = first; i < program.kernels.size(); ++i) {
     models::Kernel& kernel = program.kernels[i];
-    if (kernel.kind != models::KernelClass::communication) kernel.duration = kernel_time(kernel, soc);
+    if (kernel.kind == models::KernelClass::communication || kernel.duration > 0) continue;
+    if (kernel.kind != models::KernelClass::matmul) {
+      kernel.duration = kernel_time(kernel, soc);
+      continue;
+    }
+    const auto [product, is_new] = products.try_emplace(product_key(kernel));
+    if (is_new) product->second = kernel_time(kernel, soc);
+    kernel.duration = product->second;
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <unordered_map>
@@ -63,11 +64,26 @@ class Trace {
     tasks_ = tasks;
   }
 
+  /// Spans of these ranks, those of tasks inside collectives too, go to `take` as they end. Kept of them are those that
+  /// select() asks for, and what the host does.
+  void stream(const std::vector<Rank>& ranks, Rank world_size, std::function<void(const Span&)> take) {
+    streamed_.assign(world_size, false);
+    for (const Rank rank : ranks) streamed_.at(rank) = true;
+    take_ = std::move(take);
+  }
+  /// No more spans go anywhere but into the trace.
+  void end_stream() {
+    streamed_.clear();
+    take_ = nullptr;
+  }
+
   /// Spans of this training iteration and later ones are not kept, but for those of the host (end_host_at()).
   void end_before(std::int32_t iteration) { end_ = iteration; }
 
-  [[nodiscard]] bool selected(Rank rank) const { return rank < selected_.size() && selected_[rank]; }
-  [[nodiscard]] bool selected_tasks(Rank rank) const { return tasks_ && selected(rank); }
+  [[nodiscard]] bool selected(Rank rank) const { return is_in(selected_, rank) || is_in(streamed_, rank); }
+  [[nodiscard]] bool selected_tasks(Rank rank) const {
+    return (tasks_ && is_in(selected_, rank)) || is_in(streamed_, rank);
+  }
 
   /// Number of a name; equal names share one.
   std::uint32_t intern(const std::string& name) {
@@ -76,8 +92,14 @@ class Trace {
     return place->second;
   }
   void add(const Span& span) {
-    const bool keeps = span.kind == SpanKind::host ? span.start < end_of_host_ : span.id.iteration < end_;
-    if (keeps) spans_.push_back(span);
+    const bool is_host = span.kind == SpanKind::host;
+    if (is_host ? span.start >= end_of_host_ : span.id.iteration >= end_) return;
+    if (!is_host && is_in(streamed_, span.rank)) {
+      take_(span);
+      const bool is_task = span.kind != SpanKind::kernel && span.kind != SpanKind::collective;
+      if (!is_in(selected_, span.rank) || (is_task && !tasks_)) return;
+    }
+    spans_.push_back(span);
   }
   /// Drops what the host does from a date on, which may be for iterations to come.
   void end_host_at(Seconds date) {
@@ -89,7 +111,11 @@ class Trace {
   [[nodiscard]] const std::string& name(std::uint32_t index) const { return names_[index]; }
 
  private:
+  static bool is_in(const std::vector<bool>& ranks, Rank rank) { return rank < ranks.size() && ranks[rank]; }
+
   std::vector<bool> selected_;
+  std::vector<bool> streamed_;
+  std::function<void(const Span&)> take_;
   bool tasks_ = false;
   std::int32_t end_ = std::numeric_limits<std::int32_t>::max();  // iterations from this one on are not kept
   Seconds end_of_host_ = std::numeric_limits<Seconds>::infinity();

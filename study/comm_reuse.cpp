@@ -10,7 +10,7 @@ std::optional<hccl::CommReuse> comm_reuse_on(const LoadedPlatform& platform, con
   if (spec.compression.has_value()) {
     bad_input("unsupported", "--comm-reuse does not know the collectives of --compress yet; leave out one of them");
   }
-  hccl::CommReuse reuse{.limit = *spec.comm_reuse};
+  hccl::CommReuse reuse{.limit = *spec.comm_reuse, .groups = spec.group_parallel};
   if (platform.soc.streams > 0) reuse.streams.streams = platform.soc.streams;
   for (Rank rank = 0; rank < platform.cluster.size(); ++rank) {
     reuse.servers.push_back(platform.cluster.npu(rank).server);

@@ -75,10 +75,9 @@ Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
 std::vector<std::string_view> variables_of(const RunSpec& spec) {
   std::vector<std::string_view> variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
                                           "HCCL_INTER_HCCS_DISABLE"};
-  if (spec.launch == hccl::LaunchMode::op) {
-    variables.emplace_back("HCCL_OP_EXPANSION_MODE");
-    variables.insert(variables.end(), queue_pairs.begin(), queue_pairs.end());
-  }
+  if (spec.launch != hccl::LaunchMode::op) return variables;
+  variables.emplace_back("HCCL_OP_EXPANSION_MODE");
+  variables.insert(variables.end(), queue_pairs.begin(), queue_pairs.end());
   return variables;
 }
 
@@ -328,15 +327,15 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   models::Graph graph = models::make_model(options);
   layers = graph.layers;
   check_dataset_cuts(spec, graph, spec.parallel.devices(npus));
-  const bool forward_only = spec.parallel.forward_only;
-  if (forward_only) graph = models::inference_graph(std::move(graph));
+  if (spec.parallel.forward_only) graph = models::inference_graph(std::move(graph));
   const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
   transformer = std::ranges::any_of(graph.operators, attends);
   if (transformer && graph.input_kind == models::InputKind::tokens) {
     tokens_per_sample = graph.operators.front().shape().channels();
   }
   input = input_reading(spec, graph, batch, npus);
-  flops_per_sample = (forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / graph.batch();
+  flops_per_sample =
+      (spec.parallel.forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / graph.batch();
   return graph;
 }
 
@@ -364,6 +363,7 @@ void Experiment::load_stages(const RunSpec& spec) {
   LinkTimes links(cluster, network.devices);
   stages = make_stages(network, parallel, soc, how, config.communicator_bytes(), spec.framework == Framework::mindspore,
                        links, notes);
+  if (!spec.profiles.empty()) import_profile_of_stages(spec);
   add_waiting_gradients(*stages, spec.hcom_parallel);
   recomputed_flops = stages->recomputed;
   const bool dealt = spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt;
@@ -384,7 +384,7 @@ void Experiment::load_stages(const RunSpec& spec) {
     for (device::HbmAccount& account : stages->hbm) account.activations += training.result_bytes();
   }
   const std::uint32_t stage = spec.rank / stages->devices;
-  program = stages->programs[stage].program;
+  program = stages->programs[stage].program_of(spec.rank % stages->devices);
   note_gradient_sync(spec, *program, notes);
   gradient_sizes = program->gradient_sizes();
   for (const hccl::Reduction& reduction : stages->programs[stage].reductions) {
@@ -478,7 +478,7 @@ models::Program Experiment::load_program(const RunSpec& spec) {
     require_no_operators(spec, file);
     model = file;
   }
-  return imported_program(profiles, graph, soc, how, profile.emplace(), notes);
+  return imported_program(profiles, graph, soc, how, batch.micro_batches, profile.emplace(), notes);
 }
 
 void Experiment::add_split_notes(const RunSpec& spec, std::size_t segments) {

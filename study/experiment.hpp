@@ -76,6 +76,7 @@ struct Experiment : LoadedPlatform {
   [[nodiscard]] models::Program load_program(const RunSpec& spec);
   [[nodiscard]] models::Graph network_of_micro_batch(const RunSpec& spec);
   void load_stages(const RunSpec& spec);
+  void import_profile_of_stages(const RunSpec& spec);
   void deal_parameters(const RunSpec& spec, const models::Graph& graph);
   /// Of an NPU of each stage.
   void check_memory(const RunSpec& spec, std::span<const device::HbmAccount> accounts);

@@ -26,13 +26,13 @@ std::string platform_folder() {
     bad_input("platform", "HCCLSIM_PLATFORMS is '{}', which is not a folder", set);
   }
   const fs::path installed = fs::read_symlink("/proc/self/exe", ignored).parent_path() / "../share/hcclsim/platforms";
-  for (const fs::path& folder : {fs::path(HCCLSIM_PLATFORM_DIR), installed}) {
+  for (const fs::path& folder : {installed, fs::path(HCCLSIM_PLATFORM_DIR)}) {
     if (fs::is_directory(folder, ignored)) return folder.lexically_normal();
   }
   bad_input("platform",
             "the folder of the platform files is not found (tried {} and {}): set HCCLSIM_PLATFORMS to it, or give the "
             "path of a file",
-            HCCLSIM_PLATFORM_DIR, installed.lexically_normal().string());
+            installed.lexically_normal().string(), HCCLSIM_PLATFORM_DIR);
 }
 
 std::vector<std::string> shipped_platforms() {

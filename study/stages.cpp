@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "hccl/parallel/experts/expert_places.hpp"
 #include "hccl/parallel/fusion_ids.hpp"
 #include "hccl/parallel/fusion_index.hpp"
 #include "hccl/parallel/live_memory.hpp"
@@ -163,6 +165,21 @@ models::ShardingOptions sharding_of(const hccl::ShardedGraph& stage, const Paral
   return sharding;
 }
 
+/// Where devices get different numbers of rows for their experts, each has the times of its own.
+void add_programs_of_places(const hccl::ShardedGraph& part, const device::Soc& soc,
+                            const device::ProgramOptions& options, hccl::StageProgram& stage) {
+  std::vector<std::string> notes;  // those of the stage have been given
+  std::vector<std::shared_ptr<const models::Program>> of_places;
+  for (const Rank place : hccl::expert_places(part)) {
+    while (of_places.size() <= place) {
+      const auto next = static_cast<Rank>(of_places.size());
+      of_places.push_back(hccl::program_of_place(
+          *stage.program, make_program(hccl::graph_of_place(part.graph, next), soc, options, notes)));
+    }
+    stage.of_devices.push_back(of_places[place]);
+  }
+}
+
 }  // namespace
 
 void add_waiting_gradients(Stages& stages, bool overlap) {
@@ -265,6 +282,7 @@ Stages make_stages(const hccl::ShardedGraph& network, const ParallelSpec& spec, 
     }
     stages.programs.push_back(fuse_communication(std::move(program), fusion, as_gathered, part.mirrors));
     stages.programs.back().families = part.families;
+    if (hccl::experts_differ(part.graph)) add_programs_of_places(part, soc, options, stages.programs.back());
     if (as_gathered) fusion.reduce_scatter = fusion.allgather;
     stages.fusion = std::move(fusion);
     const hccl::StageProgram& stage = stages.programs.back();

@@ -95,10 +95,15 @@ int run_command(int argc, char** argv) {
     add_rank_table_command(app);
     add_models_command(app);
     add_collective_command(app);
+    add_exec_command(app);
     add_calibrate_command(app);
     add_validate_command(app);
     add_schedule_command(app);
+    add_replay_command(app);
     add_report_command(app, shell_words(argc, argv));
+    add_script_command(app);
+    add_doctor_command(app);
+    add_completion_commands(app);
     add_options_command(app);
     app.footer(std::string(app_examples) + exit_statuses);
     // What commands printed themselves must have arrived.

@@ -32,11 +32,19 @@ void add_calibrate_command(Command& app);
 void add_validate_command(Command& app);
 /// `collective`: measures a collective as HCCL's test tool hccl_test does, with its options and its table.
 void add_collective_command(Command& app);
+/// `exec`: programs written for HCCL on simulated NPUs.
+void add_exec_command(Command& app);
 // Make a command do what that of the name does, and write its report where `html` says when it is called; null: none.
 void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html);
 void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html);
 void set_up_job(Command& command, const std::shared_ptr<const HtmlReport>& html);
 void set_up_collective(Command& command, const std::shared_ptr<const HtmlReport>& html);
+/// `script`: what a training script sets, read and not executed, and then simulated as `run` does.
+void add_script_command(Command& app);
+/// `doctor`: what is installed and works.
+void add_doctor_command(Command& app);
+/// `completion`: the scripts of shells; `complete`, which they ask.
+void add_completion_commands(Command& app);
 /// `options`: all commands and options, for programs.
 void add_options_command(Command& app);
 /// `models list | show`: the networks, their layers, parameters, gradients in production order and kernels as launched.
@@ -45,6 +53,8 @@ void add_models_command(Command& app);
 void add_platform_command(Command& app);
 /// `ranktable check | generate`.
 void add_rank_table_command(Command& app);
+/// `replay`: carries out an execution trace, of Chakra or GOAL.
+void add_replay_command(Command& app);
 /// `report`: what another command finds, as one HTML file to look at, to print and to send. `report run` and its like
 /// take all that the command takes, print what it prints and write the file besides. `command_line`: the command as it
 /// was given, for a shell.

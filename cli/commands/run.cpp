@@ -13,8 +13,8 @@
 #include "base/output_file.hpp"
 #include "cli/commands/run_concurrent.hpp"
 #include "cli/commands/run_ps.hpp"
+#include "cli/commands/run_timelines.hpp"
 #include "cli/draw/svg_chart.hpp"
-#include "cli/draw/timeline.hpp"
 #include "cli/html/pages.hpp"
 #include "cli/options/concurrent_options.hpp"
 #include "cli/options/parse/command.hpp"
@@ -26,8 +26,10 @@
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/run_report.hpp"
+#include "cli/profiler/profile_folder.hpp"
 #include "cli/terminal/interruption.hpp"
 #include "cli/terminal/progress.hpp"
+#include "study/replay/write_plan.hpp"
 #include "study/run/numerics.hpp"
 #include "study/run/run.hpp"
 #include "study/run/strategies.hpp"
@@ -44,6 +46,8 @@ constexpr const char* footer =
     "  hcclsim run --platform atlas800t-a2-x2 --batch 256    two servers of eight 910B\n"
     "  hcclsim run --platform atlas800t-a2 --model gpt2-small --batch 2 --tp 4   operators shared by four NPUs each\n"
     "  hcclsim run --trace timeline.json                     for ui.perfetto.dev\n"
+    "  hcclsim run --trace-ranks all --trace a.perfetto-trace  the same of all ranks, in less space\n"
+    "  hcclsim run --profile-output profile                  files of MindStudio's profilers, of all ranks\n"
     "  hcclsim run --gradients profile.csv --format json     a measured profile instead of a model\n"
     "  hcclsim run --numerics --iterations 10                real gradients, loss and accuracy\n"
     "  hcclsim run --explain                                 why these algorithms, and what others cost\n"
@@ -53,34 +57,11 @@ constexpr const char* footer =
     "  hcclsim run --baseline stored.json --junit run.xml    against a run that was stored, for CI\n"
     "  hcclsim run --concurrent a.toml --concurrent b.toml   jobs side by side, each on its npus-list";
 
-/// The timeline files that --trace asks for: one, or one per rank in a folder.
-struct Timeline {
-  std::vector<Rank> ranks;
-  OutputFile file;
-};
-
 std::vector<Rank> traced_ranks(const RunOptions& options, Rank npus) {
-  if (!options.trace_all_ranks) {
-    return options.trace_ranks.empty() ? std::vector<Rank>{options.spec.rank} : options.trace_ranks;
-  }
-  std::vector<Rank> all(npus);
-  for (Rank rank = 0; rank < npus; ++rank) all[rank] = rank;
-  return all;
-}
-
-std::vector<Timeline> open_timelines(const RunOptions& options, Rank npus) {
-  std::vector<Timeline> timelines;
-  if (options.trace.empty()) return timelines;
-  const std::vector<Rank> ranks = traced_ranks(options, npus);
-  if (!options.trace.ends_with('/') && !fs::is_directory(options.trace)) {
-    timelines.push_back({ranks, OutputFile(options.trace)});
-    return timelines;
-  }
-  for (const Rank rank : ranks) {
-    const fs::path path = fs::path(options.trace) / fmt::format("timeline_rank_{}.json", rank);
-    timelines.push_back({{rank}, OutputFile(path.string(), OutputFile::Folders::are_made)});
-  }
-  return timelines;
+  const TimelineOptions& timeline = options.timeline;
+  const std::vector<Rank> ranks =
+      ranks_of_option("--trace-ranks", timeline.trace_ranks, timeline.trace_all_ranks, npus);
+  return ranks.empty() ? std::vector<Rank>{options.spec.rank} : ranks;
 }
 
 std::string write_report(const RunReport& report, OutputFormat format) {
@@ -183,26 +164,28 @@ std::string rest_of_report(const RunReport& report, OutputFormat format) {
   return text;
 }
 
-void check_traced(const RunOptions& options, Rank npus) {
-  for (const Rank rank : options.trace_ranks) {
-    if (rank < npus) continue;
-    bad_input("option", "--trace-ranks {}: the run has {} NPUs; accepted: 0 to {}", rank, npus, npus - 1);
-  }
-}
-
 /// A page shows some links in any case, and their loads in intervals: about as many as a screen can show.
 study::LinkWishes link_wishes(const RunOptions& options) {
   constexpr std::size_t usual = 16;
-  if (options.html.path.empty()) return {.most = options.links};
-  return {.most = options.links > 0 ? options.links : usual, .intervals = 400};
+  // Perfetto shows loads over time.
+  const bool over_time = options.timeline.format() == TimelineFormat::perfetto && !options.timeline.trace.empty();
+  constexpr std::size_t intervals = 400;
+  if (options.html.path.empty()) return {.most = options.links, .intervals = over_time ? intervals : 1};
+  return {.most = options.links > 0 ? options.links : usual, .intervals = intervals};
 }
 
 /// Simulates, prints and writes. Runs in a child. `session` is there with --numerics.
 void run_and_print(const RunOptions& options, const BaselineOptions& regression_options, study::Experiment& experiment,
                    Session* session) {
   const Rank npus = experiment.npus;
-  check_traced(options, npus);
-  std::vector<Timeline> timelines = open_timelines(options, npus);
+  Timelines timelines(options.timeline, traced_ranks(options, npus));
+  const ProfileOptions& profile = options.timeline.profile;
+  std::optional<ProfileFolder> profile_folder;
+  std::vector<Rank> profiled;
+  if (!profile.folder.empty()) {
+    profiled = ranks_of_option("--profile-ranks", profile.ranks, profile.all_ranks, npus);
+    profile_folder.emplace(profile);
+  }
   std::vector<OutputFile> step_trace;
   if (!options.step_trace.empty()) step_trace.emplace_back(options.step_trace);
   std::vector<OutputFile> gradients;
@@ -219,22 +202,27 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
                           .links = link_wishes(options),
                           .by_rank = options.format == OutputFormat::json || !html.empty() ||
                                      !regression_options.file.empty() || !regression_options.junit.empty(),
-                          .routing_seeds = options.format == OutputFormat::csv ? 0 : options.routing_seeds};
-  if (!timelines.empty()) wishes.traced = traced_ranks(options, npus);
+                          .routing_seeds = options.format == OutputFormat::csv ? 0 : options.routing_seeds,
+                          .trace_points = {options.fp_point, options.bp_point},
+                          .seeds_are_given = options.seeds_are_given};
+  wishes.traced = timelines.kept_ranks();
+  wishes.stream = timelines.stream();
+  const study::PlanTraceFiles traces{options.chakra_output, options.goal_output};
+  study::require_writable(traces, experiment.training);
   const std::vector<Rank> shown = html.empty() ? std::vector<Rank>() : ranks_of_page(options, npus);
   wishes.traced.insert(wishes.traced.end(), shown.begin(), shown.end());
+  wishes.tasks = !wishes.traced.empty() || profile.level == ProfileLevel::level1;
+  wishes.traced.insert(wishes.traced.end(), profiled.begin(), profiled.end());
   std::optional<study::TrainingClock> clock;
   if (session != nullptr) clock.emplace(experiment, options.spec.iterations, past_of(*options.spec.numerics));
   study::exchange_strategies(options.spec, experiment);
   RunReport report(simulate_run(experiment, std::move(wishes)), options);
-  report.timeline = options.trace;
+  report.timeline = options.timeline.trace;
   std::optional<Error> failure;
   if (session != nullptr) failure = compute(options, experiment, *clock, *session, report);
-  for (Timeline& timeline : timelines) {
-    write_timeline(
-        report.step.plan, report.step.trace, timeline.ranks, [&](std::string_view text) { timeline.file.write(text); },
-        options.spec.faults);
-  }
+  timelines.write(report, options.spec.faults);
+  if (profile_folder.has_value()) profile_folder->write(report.step, profiled, experiment.soc.generation);
+  study::write_plan(traces, report.step.plan, experiment);
   for (OutputFile& file : step_trace) file.write(step_trace_csv(report.view.iterations));
   for (OutputFile& file : gradients) file.write(gradients_csv(report));
   for (OutputFile& file : html) file.write(run_page(report, shown, options.html));
@@ -249,7 +237,8 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   if (report.numerics.has_value()) {
     numerics_files.plot(*report.numerics, fmt::format("Loss of {} on {} NPUs", report.program->title, npus));
   }
-  for (Timeline& timeline : timelines) timeline.file.commit();
+  timelines.commit();
+  if (profile_folder.has_value()) profile_folder->commit();
   for (OutputFile& file : step_trace) file.commit();
   for (OutputFile& file : gradients) file.commit();
   for (OutputFile& file : html) file.commit();

@@ -21,8 +21,9 @@ void write_jobs(const study::ConcurrentResult& result, const std::vector<std::ve
   std::vector<TimelineJob> jobs;
   for (std::size_t i = 0; i < result.jobs.size(); ++i) {
     const study::ConcurrentJobResult& job = result.jobs[i];
-    jobs.push_back(
-        {.plan = job.step.plan, .trace = job.step.trace, .ranks = shown[i], .name = job.name, .npus = job.npus});
+    TimelineJob& one = jobs.emplace_back(TimelineJob{
+        .plan = job.step.plan, .trace = job.step.trace, .ranks = shown[i], .name = job.name, .npus = job.npus});
+    if (i == 0) one.faults = result.faults;  // they are of all jobs
   }
   write_timeline(jobs, [&file](std::string_view text) { file.write(text); });
 }
@@ -49,12 +50,12 @@ void run_concurrent(const Command& command, const RunOptions& options, const Con
               "report run --concurrent: there is no page of concurrent jobs; use --trace or --format json");
   }
   const ConcurrentJobs jobs = concurrent_jobs(command, concurrent);
-  if (options.trace.ends_with('/') || std::filesystem::is_directory(options.trace)) {
-    bad_input("option", "--trace {} with --concurrent: jobs are in one timeline; give a file", options.trace);
+  if (options.timeline.trace.ends_with('/') || std::filesystem::is_directory(options.timeline.trace)) {
+    bad_input("option", "--trace {} with --concurrent: jobs are in one timeline; give a file", options.timeline.trace);
   }
   study::on_concurrent_platform(jobs.jobs, [&](const sim::Cluster& cluster) {
     std::optional<OutputFile> timeline;
-    if (!options.trace.empty()) timeline.emplace(options.trace);
+    if (!options.timeline.trace.empty()) timeline.emplace(options.timeline.trace);
     with_failure(options.format == OutputFormat::json, [&] {
       const study::ConcurrentResult result = simulate_concurrent(jobs.jobs, cluster, jobs.shown);
       if (timeline.has_value()) write_jobs(result, jobs.shown, *timeline);

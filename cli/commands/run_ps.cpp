@@ -51,7 +51,7 @@ void run_parameter_servers(const RunOptions& options) {
     std::optional<OutputFile> plot;
     if (!options.numerics.loss_plot.empty()) plot.emplace(options.numerics.loss_plot);
     std::optional<OutputFile> timeline;
-    if (!options.trace.empty()) timeline.emplace(options.trace);
+    if (!options.timeline.trace.empty()) timeline.emplace(options.timeline.trace);
     std::optional<OutputFile> page;
     if (!options.html.path.empty()) page.emplace(options.html.path);
     const study::PsResult result = simulate_ps(experiment, options.ps.spec, options.format != OutputFormat::csv);

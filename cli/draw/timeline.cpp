@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/json.hpp"
+#include "cli/draw/profiler_names.hpp"
 #include "cli/print/output.hpp"
 #include "sim/intervals.hpp"
 
@@ -46,52 +47,11 @@ constexpr std::string_view backward_colour = "rail_animation";
 
 std::string json_string(std::string_view text) { return Json(text).dump(); }
 
-bool is_task(const sim::Span& span) {
-  return span.kind != sim::SpanKind::kernel && span.kind != sim::SpanKind::collective &&
-         span.kind != sim::SpanKind::host;
-}
-
-/// msprof's name of a task inside a collective.
-std::string_view task_name(const sim::Span& span) {
-  switch (span.kind) {
-    case sim::SpanKind::notify_post:
-      return "Notify Record";
-    case sim::SpanKind::notify_wait:
-      return "Notify Wait";
-    case sim::SpanKind::reduce:
-      return "Reduce_Inline";
-    case sim::SpanKind::local_reduce:
-      return "Reduce_TBE";
-    default:
-      return span.transport == sim::Transport::rdma ? "RDMASend" : "Memcpy";
-  }
-}
-
-/// msprof's name of the link that a transfer takes.
-std::string_view link_type(const sim::Span& span) {
-  if (span.transport == sim::Transport::rdma) return "RDMA";
-  switch (span.link) {
-    case sim::LinkKind::pcie:
-      return "PCIE";
-    case sim::LinkKind::sio:
-      return "SIO";
-    case sim::LinkKind::ub:
-      return "HCCS_SW";
-    default:
-      return "HCCS";
-  }
-}
-
-/// HCCL's name of an operator: hcom_allReduce__<group>_<call of the iteration>_<iteration>, with three digits for the
-/// group, of which there is one.
-std::string operator_name(std::uint32_t call, std::int32_t iteration) {
-  constexpr std::string_view group_hash = "000";
-  return fmt::format("hcom_allReduce__{}_{}_{}", group_hash, call, iteration + 1);
-}
-
-/// Dates are whole nanoseconds, so that a span ends where the next one begins.
-double rounded(Seconds date) { return std::round(date * 1e9) / 1e9; }
 std::string timestamp(Seconds date) { return fmt::format("{:.3f}", date * microseconds_per_second); }
+/// Dates are whole nanoseconds, so that a span ends where the next one begins.
+std::string duration(Seconds start, Seconds end) {
+  return timestamp(static_cast<double>(nanoseconds(end) - nanoseconds(start)) / giga);
+}
 
 /// How many NPUs the platform has at least, if these jobs run on it.
 Rank npus_of(std::span<const TimelineJob> jobs) {
@@ -111,7 +71,8 @@ class Writer {
   /// What follows is of this job.
   void begin(const TimelineJob& job) {
     job_ = &job;
-    calls_.clear();
+    groups_.emplace(job.plan);
+    operators_.emplace(job.plan, *groups_);
   }
 
   [[nodiscard]] std::uint32_t pid(Rank rank, Process process) const {
@@ -150,14 +111,14 @@ class Writer {
   void span(std::string_view quoted_name, std::uint32_t process, std::uint32_t thread, Seconds start, Seconds end,
             std::string_view args) {
     event(R"("name":{},"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}})", quoted_name, process, thread,
-          timestamp(start), timestamp(rounded(end) - rounded(start)), args);
+          timestamp(start), duration(start, end), args);
   }
 
   /// … in one of the colours that viewers know by name.
   void coloured_span(std::string_view quoted_name, std::uint32_t process, std::uint32_t thread, Seconds start,
                      Seconds end, std::string_view colour, std::string_view args) {
     event(R"("name":{},"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"cname":"{}","args":{{{}}})", quoted_name, process,
-          thread, timestamp(start), timestamp(rounded(end) - rounded(start)), colour, args);
+          thread, timestamp(start), duration(start, end), colour, args);
   }
 
   /// One end of an arrow: "s" where a notify is posted, "f" where the wait that consumes it ends.
@@ -167,8 +128,8 @@ class Writer {
           phase, flow, process, thread, timestamp(date));
   }
 
-  /// Number of a collective among those of its rank and iteration, in the order in which they are asked for.
-  std::uint32_t next_call(const sim::Span& span) { return calls_[{span.rank, span.id.iteration}]++; }
+  /// HCCL's name of the operator of a collective's span.
+  std::string next_operator(const sim::Span& span) { return operators_->next(span); }
 
   void finish() {
     text_ += empty_ ? "[]\n" : "\n]\n";
@@ -193,7 +154,8 @@ class Writer {
   Rank npus_;
   std::string text_;
   bool empty_ = true;
-  std::map<std::pair<Rank, std::int32_t>, std::uint32_t> calls_;
+  std::optional<ProfiledGroups> groups_{};
+  std::optional<OperatorNames> operators_{};
 };
 
 /// A task inside a collective: who moved how much to whom, over what, how fast.
@@ -240,8 +202,8 @@ void write_span(Writer& writer, const sim::Span& span) {
     return;
   }
   if (span.kind == sim::SpanKind::collective) {
-    writer.span(json_string(operator_name(writer.next_call(span), span.id.iteration)),
-                writer.pid(span.rank, Process::communication), group_thread, span.start, span.end,
+    writer.span(json_string(writer.next_operator(span)), writer.pid(span.rank, Process::communication), group_thread,
+                span.start, span.end,
                 fmt::format("\"trace point\":{},\"alg_type\":{},\"count\":{},\"data_type\":\"{}\",\"size(Byte)\":{},"
                             "\"stream id\":{},\"iteration\":{}",
                             writer.name(span), writer.quoted_name(span.algorithm), span.bytes / size_of(span.type),
@@ -264,7 +226,8 @@ void write_host(Writer& writer, const hccl::Plan& plan, Rank rank, const std::ve
     if (lanes.empty()) writer.name_process(process, rank, host_process, host_sort_index);
     if (lanes.insert(span->stream).second) {
       const bool issues = span->stream >= role.streams.size();
-      writer.name_thread(process, span->stream, issues ? "launches" : plan.name(role, {span->id.task, span->id.part}));
+      const std::string_view issued = role.tasks.empty() ? "tasks" : "launches";  // without: of a trace
+      writer.name_thread(process, span->stream, issues ? issued : plan.name(role, {span->id.task, span->id.part}));
     }
     writer.span(writer.name(*span), process, span->stream, span->start, span->end,
                 fmt::format(R"("Task Type":"HOST","iteration":{})", span->id.iteration + 1));
@@ -352,36 +315,38 @@ void write_faults(Writer& writer, std::span<const sim::Fault> faults, const sim:
   }
 }
 
-void write_job(Writer& writer, const TimelineJob& job) {
-  std::map<Rank, std::vector<const sim::Span*>> spans_of;
-  for (const Rank rank : job.ranks) spans_of[rank];
-  for (const sim::Span& span : job.trace.spans()) {
-    const auto found = spans_of.find(span.rank);
-    if (found != spans_of.end()) found->second.push_back(&span);
-  }
+/// Posts whose waits are shown too.
+Flows flows_of(const std::vector<const sim::Span*>& spans) {
   Flows posts;
+  for (const sim::Span* span : spans) {
+    if (span->kind == sim::SpanKind::notify_post) posts.insert(span->flow);
+  }
   Flows flows;
-  for (const auto& [rank, spans] : spans_of) {
-    for (const sim::Span* span : spans) {
-      if (span->kind == sim::SpanKind::notify_post) posts.insert(span->flow);
-    }
+  for (const sim::Span* span : spans) {
+    if (span->kind == sim::SpanKind::notify_wait && posts.contains(span->flow)) flows.insert(span->flow);
   }
-  for (const auto& [rank, spans] : spans_of) {
-    for (const sim::Span* span : spans) {
-      if (span->kind == sim::SpanKind::notify_wait && posts.contains(span->flow)) flows.insert(span->flow);
-    }
+  return flows;
+}
+
+void write_rank(Writer& writer, const hccl::Plan& plan, Rank rank, const std::vector<const sim::Span*>& spans,
+                const Flows& flows) {
+  write_names(writer, rank, spans);
+  for (const sim::Span* span : spans) {
+    write_span(writer, *span);
+    write_flow(writer, *span, flows);
   }
+  write_overlap(writer, rank, spans);
+  write_cells(writer, rank, hccl::traced_cells(plan, spans));
+  write_host(writer, plan, rank, spans);
+}
+
+void write_job(Writer& writer, const TimelineJob& job) {
+  const std::map<Rank, std::vector<const sim::Span*>> spans_of = spans_by_rank(job.trace, job.ranks);
+  std::vector<const sim::Span*> all;
+  for (const auto& [rank, spans] : spans_of) all.insert(all.end(), spans.begin(), spans.end());
+  const Flows flows = flows_of(all);
   writer.begin(job);
-  for (const auto& [rank, spans] : spans_of) {
-    write_names(writer, rank, spans);
-    for (const sim::Span* span : spans) {
-      write_span(writer, *span);
-      write_flow(writer, *span, flows);
-    }
-    write_overlap(writer, rank, spans);
-    write_cells(writer, rank, hccl::traced_cells(job.plan, spans));
-    write_host(writer, job.plan, rank, spans);
-  }
+  for (const auto& [rank, spans] : spans_of) write_rank(writer, job.plan, rank, spans, flows);
   write_faults(writer, job.faults, job.trace);
 }
 
@@ -397,6 +362,15 @@ void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::
                     std::span<const sim::Fault> faults) {
   const TimelineJob job{.plan = plan, .trace = trace, .ranks = ranks, .faults = faults};
   write_timeline({&job, 1}, sink);
+}
+
+void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, Rank rank,
+                    const std::vector<const sim::Span*>& spans, const Sink& sink) {
+  const TimelineJob job{.plan = plan, .trace = trace};
+  Writer writer(sink, plan.ranks());
+  writer.begin(job);
+  write_rank(writer, plan, rank, spans, flows_of(spans));
+  writer.finish();
 }
 
 }  // namespace hcclsim::cli

@@ -41,4 +41,8 @@ void write_timeline(std::span<const TimelineJob> jobs, const Sink& sink);
 void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, const std::vector<Rank>& ranks, const Sink& sink,
                     std::span<const sim::Fault> faults = {});
 
+/// Writes the timeline of one rank, whose spans of the trace these are.
+void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, Rank rank,
+                    const std::vector<const sim::Span*>& spans, const Sink& sink);
+
 }  // namespace hcclsim::cli

@@ -38,6 +38,7 @@ Json link_data(const study::LinkReport& report) {
   for (std::size_t i = 0; i < report.links.size(); ++i) links[i]["load"] = loads(report.links[i].loads);
   return {{"interval_s", report.interval()},
           {"links_used", report.links_used},
+          {"links_without_host_copies", report.host_copies_left_out},
           {"kinds", std::move(kinds)},
           {"links", std::move(links)}};
 }

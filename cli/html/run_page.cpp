@@ -55,12 +55,12 @@ std::vector<Rank> ranks_of_page(const RunOptions& options, Rank npus) {
   constexpr Rank spread = 8;
   constexpr std::size_t most = 32;
   std::set<Rank> ranks{options.spec.rank};
-  if (options.trace_ranks.empty() || options.trace_all_ranks) {
+  if (options.timeline.trace_ranks.empty() || options.timeline.trace_all_ranks) {
     for (Rank i = 0; ranks.size() < std::min(spread, npus); ++i) {
       ranks.insert(static_cast<Rank>(std::uint64_t{i} * (npus - 1) / (std::min(spread, npus) - 1)));
     }
   } else {
-    ranks = std::set<Rank>(options.trace_ranks.begin(), options.trace_ranks.end());
+    ranks = std::set<Rank>(options.timeline.trace_ranks.begin(), options.timeline.trace_ranks.end());
   }
   std::vector<Rank> list(ranks.begin(), ranks.end());
   list.resize(std::min(list.size(), most));

@@ -108,6 +108,7 @@ study::MeasureSpec measure_spec(Command& command, CollectiveOptions& options) {
   spec.platform.hccl_settings = options.hccl_settings;
   spec.ranks = options.ranks;
   spec.links = options.links;
+  spec.seeds_are_given = origins.given("routing-seeds");
   return spec;
 }
 

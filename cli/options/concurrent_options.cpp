@@ -35,7 +35,9 @@ std::string_view why_of_no_job(const Option& option) {
   if (key == "rank-table") return "npus-list says which NPUs a concurrent job is on";
   if (key == "config") return "with --concurrent every job has its own file";
   if (is_key_of(key, of_one_run) || key == "tolerance") return "it is of a run that is alone";
-  if (option.role() == Role::writes_file && key != "trace") return "it is of a run that is alone";
+  const bool writes = option.role() == Role::writes_file || key == "profile-output";
+  if (writes && key != "trace") return "it is of a run that is alone";
+  if (key == "trace-format") return "the timeline of concurrent jobs is Chrome's JSON";
   return {};
 }
 
@@ -113,8 +115,8 @@ std::vector<std::string> names_of_jobs(const std::vector<std::string>& files) {
 
 std::vector<Rank> shown_ranks_of_job(const RunOptions& options, const std::string& name) {
   const auto npus = static_cast<Rank>(options.spec.platform.rank_table.npus_list.size());
-  std::vector<Rank> ranks = options.trace_ranks;
-  if (options.trace_all_ranks) {
+  std::vector<Rank> ranks = options.timeline.trace_ranks;
+  if (options.timeline.trace_all_ranks) {
     for (Rank rank = 0; rank < npus; ++rank) ranks.push_back(rank);
   }
   if (ranks.empty()) ranks.push_back(options.spec.rank);
@@ -161,7 +163,7 @@ ConcurrentJobs concurrent_jobs(const Command& command, const ConcurrentOptions& 
     RunOptions options = options_of_job(command, concurrent.files[i]);
     jobs.jobs.push_back({names[i], std::move(options.spec)});
     options.spec = jobs.jobs.back().run;
-    if (options.trace.empty() || options.spec.platform.rank_table.npus_list.empty()) {
+    if (options.timeline.trace.empty() || options.spec.platform.rank_table.npus_list.empty()) {
       jobs.shown.emplace_back();
     } else {
       jobs.shown.push_back(shown_ranks_of_job(options, names[i]));

@@ -111,7 +111,7 @@ std::vector<std::uint32_t> parse_stage_layers(const std::string& option, const s
 void require_options_of_stages(const OptionOrigins& origins, const study::RunSpec& spec) {
   const study::ParallelSpec& parallel = spec.parallel;
   constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "split-group",
-                                           "group", "gradients",     "profile",      "explain"};
+                                           "group", "gradients",     "explain"};
   const char* const spread = parallel.forward_only                  ? "--forward-only"
                              : parallel.shape.stages > 1            ? "--stages"
                              : parallel.operators.model > 1         ? "--model-parallel"
@@ -253,9 +253,8 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
     parallel.stage_layers = parse_stage_layers(origins.name("stage-layers"), options.stage_layers);
   }
   parallel.optimizer.accumulation_shard = parallel.accumulation_shard.value_or(false);
-  for (const char* const option : {"gradients", "profile"}) {
-    if (parallel.micro_batches.value_or(1) == 1 || !origins.given(option)) continue;
-    bad_input("option", "{} is of one micro-batch: it does not go with several", origins.name(option));
+  if (parallel.micro_batches.value_or(1) > 1 && origins.given("gradients")) {
+    bad_input("option", "{} is of one micro-batch: it does not go with several", origins.name("gradients"));
   }
   if (parallel.forward_only) finish_forward_only(origins, spec);
   // ZeRO keeps and sends gradients as the backward pass writes them.

@@ -27,44 +27,69 @@ namespace {
 /// JSON on one line, as the database keeps it.
 std::string compact(const std::string& json) { return Json::parse(json).dump(); }
 
+/// SimGrid holds one simulation per process; training starts threads, which a further simulation in a child has not.
+bool leaves_nothing_of(const RunOptions& run) {
+  return run.spec.network == sim::NetworkKind::fluid && !run.numerics.enabled && !run.ps.enabled;
+}
+
 /// Points of different routings share a loaded platform.
 void use_routing(const study::PlatformSpec& spec, sim::Cluster& cluster) {
   if (spec.routing.has_value()) cluster.use_routing(*spec.routing);
 }
 
-class RunPoint : public PointCommand {
+/// A command with its values: made of a name, a place in which its options put them, and what declares these.
+template <typename Values>
+class PointOf : public PointCommand {
+ protected:
+  PointOf(const std::string& name, void (*declare)(Command&, Values&), const std::string& argument = "")
+      : PointCommand(name, argument) {
+    declare(options(), values_);
+    unset_ = values_;
+  }
+  void clear_values() override { values_ = unset_; }
+  [[nodiscard]] Values& values() { return values_; }
+  [[nodiscard]] const Values& values() const { return values_; }
+
+ private:
+  Values values_;
+  Values unset_;  ///< as they were declared
+};
+
+class RunPoint : public PointOf<RunOptions> {
  public:
-  RunPoint() : PointCommand("run") { add_run_options(options(), values_); }
-  [[nodiscard]] const std::string& platform() const override { return values_.platform; }
+  RunPoint() : PointOf("run", add_run_options) {}
+  [[nodiscard]] const std::string& platform() const override { return values().platform; }
   [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
-    return values_.spec.platform.edits;
+    return values().spec.platform.edits;
   }
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& interruption) override {
-    finish_run_options(options(), values_);
-    values_.format = OutputFormat::json;
-    use_routing(values_.spec.platform, cluster);
-    if (values_.ps.enabled) return compute_with_servers(cluster);
-    study::Experiment experiment(values_.spec, cluster);
+    finish_run_options(options(), values());
+    values().format = OutputFormat::json;
+    use_routing(values().spec.platform, cluster);
+    if (values().ps.enabled) return compute_with_servers(cluster);
+    study::Experiment experiment(values().spec, cluster);
     std::optional<study::TrainingClock> clock;
-    if (values_.numerics.enabled) clock.emplace(experiment, values_.spec.iterations, past_of(*values_.spec.numerics));
-    RunReport report(simulate_run(experiment, {.compared = values_.advice,
-                                               .explained = values_.explain,
-                                               .links = {.most = values_.links},
+    if (values().numerics.enabled)
+      clock.emplace(experiment, values().spec.iterations, past_of(*values().spec.numerics));
+    RunReport report(simulate_run(experiment, {.compared = values().advice,
+                                               .explained = values().explain,
+                                               .links = {.most = values().links},
                                                .by_rank = true}),
-                     values_);
-    if (values_.numerics.enabled) train(experiment, *clock, interruption, report);
+                     values());
+    if (values().numerics.enabled) train(experiment, *clock, interruption, report);
     return {compact(json_report(report)),
             {{"step_time_s", report.step_time()},
              {"images_per_s", report.images_per_second()},
              {"exposed_communication_s", report.view.exposed},
              {"hbm_peak_bytes", static_cast<double>(report.hbm.peak())}}};
   }
+  [[nodiscard]] bool leaves_nothing() const override { return leaves_nothing_of(values()); }
 
  private:
   [[nodiscard]] study::Computed compute_with_servers(sim::Cluster& cluster) const {
-    study::PsExperiment experiment(values_.spec, values_.ps.spec, cluster);
-    const study::PsResult result = simulate_ps(experiment, values_.ps.spec, true);
+    study::PsExperiment experiment(values().spec, values().ps.spec, cluster);
+    const study::PsResult result = simulate_ps(experiment, values().ps.spec, true);
     if (!result.outcome.failure.empty()) {
       return {.result = compact(ps_json(result)), .failure = {"ps", result.outcome.failure}};
     }
@@ -76,76 +101,69 @@ class RunPoint : public PointCommand {
              RunReport& report) const {
     const auto interrupted = [&] { return interruption.signal() != 0; };
     const study::Training training =
-        study::compute_numerics(values_.spec, experiment, clock, {.stop = interrupted}, report);
+        study::compute_numerics(values().spec, experiment, clock, {.stop = interrupted}, report);
     if (training.failure.has_value()) throw Error(*training.failure);
     if (interrupted()) throw Error(ErrorCode::internal, study::interrupted_kind, "interrupted");
     study::require_exact(*report.numerics);
   }
-
-  RunOptions values_;
 };
 
 /// Two figures of a run: its memory, and the bound of its step (study::estimate_command) or the step itself, simulated
 /// (study::step_command).
-class StepPoint : public PointCommand {
+class StepPoint : public PointOf<RunOptions> {
  public:
-  explicit StepPoint(const std::string& name) : PointCommand(name) { add_run_options(options(), values_); }
-  [[nodiscard]] const std::string& platform() const override { return values_.platform; }
+  explicit StepPoint(const std::string& name) : PointOf(name, add_run_options) {}
+  [[nodiscard]] const std::string& platform() const override { return values().platform; }
   [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
-    return values_.spec.platform.edits;
+    return values().spec.platform.edits;
   }
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
-    finish_run_options(options(), values_);
-    use_routing(values_.spec.platform, cluster);
-    study::Experiment experiment(values_.spec, cluster);
+    finish_run_options(options(), values());
+    use_routing(values().spec.platform, cluster);
+    study::Experiment experiment(values().spec, cluster);
     const auto peak = static_cast<double>(study::hbm_peak(experiment));
     if (name() == study::step_command) {
       return {"{}", {{"step_time_s", study::simulated_step(experiment)}, {"hbm_peak_bytes", peak}}};
     }
     return {"{}", {{"time_s", study::step_bound(experiment)}, {"hbm_peak_bytes", peak}}};
   }
-
- private:
-  RunOptions values_;
+  [[nodiscard]] bool leaves_nothing() const override { return leaves_nothing_of(values()); }
 };
 
-class CollectivePoint : public PointCommand {
+class CollectivePoint : public PointOf<CollectiveOptions> {
  public:
-  CollectivePoint() : PointCommand("collective", "OP") { add_collective_options(options(), values_); }
-  [[nodiscard]] const std::string& platform() const override { return values_.platform; }
+  CollectivePoint() : PointOf("collective", add_collective_options, "OP") {}
+  [[nodiscard]] const std::string& platform() const override { return values().platform; }
   [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
-    return values_.spec.platform.edits;
+    return values().spec.platform.edits;
   }
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
-    study::MeasureSpec spec = measure_spec(options(), values_);
+    study::MeasureSpec spec = measure_spec(options(), values());
     spec.uncertainty = false;  // a sweep varies what is assumed itself
     spec.routing_seeds = 0;    // … and the routing
     use_routing(spec.platform, cluster);
     const Measurement measurement = measure_collective(spec, cluster);
-    if (!measurement.ok()) throw Error(ErrorCode::check_failed, "collective", values_.op + " gives wrong results");
+    if (!measurement.ok()) throw Error(ErrorCode::check_failed, "collective", values().op + " gives wrong results");
     const MeasurementRow& largest = measurement.rows.back();
-    return {compact(collective_json(measurement, spec, values_.op)),
+    return {compact(collective_json(measurement, spec, values().op)),
             {{"time_s", largest.time}, {"algbw_Bps", largest.speed.algbw}, {"busbw_Bps", largest.speed.busbw}}};
   }
-
- private:
-  CollectiveOptions values_;
 };
 
-class JobPoint : public PointCommand {
+class JobPoint : public PointOf<JobOptions> {
  public:
-  JobPoint() : PointCommand("job", "FILE") { add_job_options(options(), values_); }
-  [[nodiscard]] const std::string& platform() const override { return values_.run.platform; }
+  JobPoint() : PointOf("job", add_job_options, "FILE") {}
+  [[nodiscard]] const std::string& platform() const override { return values().run.platform; }
   [[nodiscard]] const std::vector<sim::PlatformEdit>& platform_edits() const override {
-    return values_.run.spec.platform.edits;
+    return values().run.spec.platform.edits;
   }
 
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
-    finish_job_options(options(), values_);
-    use_routing(values_.run.spec.platform, cluster);
-    const study::JobResult result = study::run_job(values_.spec, cluster);
+    finish_job_options(options(), values());
+    use_routing(values().run.spec.platform, cluster);
+    const study::JobResult result = study::run_job(values().spec, cluster);
     if (result.numerics.has_value() && result.numerics->failure.has_value()) throw Error(*result.numerics->failure);
     study::Computed computed{.result = compact(job_json(result))};
     const study::JobFigures figures = result.figures();
@@ -159,9 +177,6 @@ class JobPoint : public PointCommand {
     if (!result.succeeded()) computed.failure = {"job", job_sentence(result)};
     return computed;
   }
-
- private:
-  JobOptions values_;
 };
 
 }  // namespace
@@ -201,23 +216,35 @@ void PointCommand::set(const Json& inputs) {
   if (!edits.empty()) set("set", edits);
 }
 
+void PointCommand::clear() {
+  for (const std::unique_ptr<Option>& option : options_.options()) {
+    if (option->given()) option->replace(std::nullopt);
+  }
+  clear_values();
+}
+
 study::LoadGroup group_loader(const Interruption& interruption) {
   return [&interruption](const study::Point& first) -> study::ComputePoint {
     const std::unique_ptr<PointCommand> command = PointCommand::make(first.command);
     command->set(first.inputs);
     auto cluster = std::make_shared<sim::Cluster>(first.files.at("platform"), command->platform_edits());
     study::require_unchanged(first, "platform");
-    // Each point is computed in a process of its own, which begins with these: a platform and an unused command.
-    std::shared_ptr<PointCommand> unused = PointCommand::make(first.command);
-    return [cluster = std::move(cluster), unused = std::move(unused), &interruption](const study::Point& point) {
-      if (point.command != unused->name()) internal_error("'{}' in a group of '{}'", point.command, unused->name());
-      unused->set(point.inputs);
-      study::Computed computed = unused->compute(*cluster, interruption);
-      for (const auto& [input, path] : point.files) {
-        if (input != "platform") study::require_unchanged(point, input);  // that one is in memory
-      }
-      return computed;
-    };
+    const std::shared_ptr<PointCommand> reused = PointCommand::make(first.command);
+    return {.compute =
+                [cluster = std::move(cluster), reused, &interruption](const study::Point& point) {
+                  if (point.command != reused->name()) {
+                    internal_error("'{}' in a group of '{}'", point.command, reused->name());
+                  }
+                  reused->clear();
+                  reused->set(point.inputs);
+                  sim::Cluster own = cluster->of_another_job();
+                  study::Computed computed = reused->compute(own, interruption);
+                  for (const auto& [input, path] : point.files) {
+                    if (input != "platform") study::require_unchanged(point, input);  // that one is in memory
+                  }
+                  return computed;
+                },
+            .reusable = [reused] { return reused->leaves_nothing(); }};
   };
 }
 

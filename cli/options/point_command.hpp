@@ -41,12 +41,19 @@ class PointCommand {
   void set(const std::string& name, const std::string& value);
   /// All inputs of a point.
   void set(const Json& inputs);
+  /// As if nothing had been given: for another point.
+  void clear();
 
   [[nodiscard]] virtual const std::string& platform() const = 0;
   [[nodiscard]] virtual const std::vector<sim::PlatformEdit>& platform_edits() const = 0;
   /// What the command prints with --format json, and its figures. Throws an Error of study::interrupted_kind if
   /// training ended early on a signal.
   [[nodiscard]] virtual study::Computed compute(sim::Cluster& cluster, const Interruption& interruption) = 0;
+  /// After compute(): whether nothing is left of it in this process but the cluster that it got.
+  [[nodiscard]] virtual bool leaves_nothing() const { return false; }
+
+ protected:
+  virtual void clear_values() = 0;
 
  private:
   Command options_;

@@ -63,8 +63,12 @@ constexpr auto not_of_servers = std::to_array<const char*>({"stages",
                                                             "plain-beside",
                                                             "rank",
                                                             "trace-ranks",
+                                                            "trace-format",
+                                                            "profile-output",
                                                             "step-trace",
                                                             "gradients-out",
+                                                            "chakra-output",
+                                                            "goal-output",
                                                             "advice",
                                                             "explain",
                                                             "explain-memory",
@@ -73,7 +77,6 @@ constexpr auto not_of_servers = std::to_array<const char*>({"stages",
                                                             "checkpoint-every",
                                                             "exec",
                                                             "data-images-per-s",
-                                                            "fault",
                                                             "explain-uncertainty",
                                                             "routing-seeds",
                                                             "save",
@@ -92,8 +95,7 @@ constexpr const char* context_group = "MindSpore's set_auto_parallel_context";
 void refuse_others(const OptionOrigins& origins) {
   for (const char* const key : not_of_servers) {
     if (!origins.given(key)) continue;
-    bad_input("option", "{} does not go with --mode ps{}", origins.name(key),
-              std::string_view(key) == "fault" ? "; --ps-fail says which servers and workers fail" : "");
+    bad_input("option", "{} does not go with --mode ps", origins.name(key));
   }
   for (const auto& option : origins.command().options()) {
     if (option->group() == context_group && option->given()) {

@@ -41,7 +41,7 @@ constexpr std::uint64_t max_npus = 16384;
 
 void add_model_options(Command& command, RunOptions& options) {
   command.begin_group("What is trained");
-  command.add("--model", text(options.spec.model.name), "Network, see 'hcclsim models list'")
+  command.add("--model", text(options.spec.model.name), "Network, see 'hcclsim models list', or file *.onnx")
       .value_name("NAME")
       .with_default();
   command.add("--gradients", read_file(options.spec.gradients_file), "CSV of measured gradients instead of a model");
@@ -234,32 +234,28 @@ void add_simulation_options(Command& command, RunOptions& options) {
   add_faults(command, options.spec.faults);
 }
 
-/// Nothing of the word all.
-std::optional<std::vector<Rank>> parse_shown_ranks(const std::string& text) {
-  if (text == "all") return std::nullopt;
-  return parse_rank_list(text);
-}
-
 void add_output_options(Command& command, RunOptions& options) {
   command.begin_group("What is written");
   command.add("--rank", whole_number(options.spec.rank, 0, max_npus - 1), "Rank whose times are printed")
       .with_default();
-  command
-      .add("--trace", written_file(options.trace),
-           "Timeline for Perfetto or chrome://tracing; a folder: a file per rank")
-      .value_name("FILE|DIR");
-  command
-      .add("--trace-ranks",
-           parsed(parse_shown_ranks,
-                  [&options](std::optional<std::vector<Rank>> ranks) {
-                    options.trace_all_ranks = !ranks.has_value();
-                    if (ranks.has_value()) options.trace_ranks = *std::move(ranks);
-                  }),
-           "Ranks of the timeline, such as 0,2,4-7 or all (default: that of --rank)")
-      .value_name("LIST");
+  add_timeline_options(command, options.timeline);
   command.add("--step-trace", written_file(options.step_trace), "Iteration trace as CSV, in the columns of msprof");
+  command
+      .add("--fp-point", text(options.fp_point),
+           "Operator at whose first kernel FP Start of the iteration trace is, such as layer1.0.conv1 (default: the first)")
+      .value_name("OPERATOR");
+  command
+      .add("--bp-point", text(options.bp_point),
+           "Operator at whose last backward kernel its BP End is (default: the last kernel)")
+      .value_name("OPERATOR");
   command.add("--gradients-out", written_file(options.gradients_out),
               "Gradients and when they are ready, in the form that --gradients reads");
+  command
+      .add("--chakra-output", written_file(options.chakra_output),
+           "Execution traces of the steps in Chakra's form, trace.<rank>.et, for hcclsim replay and others")
+      .value_name("DIR");
+  command.add("--goal-output", written_file(options.goal_output),
+              "The same in GOAL's text form, collectives as the messages of their schedules");
   command
       .add("--format",
            one_of({"text", "json", "csv"},
@@ -278,6 +274,7 @@ void add_output_options(Command& command, RunOptions& options) {
       .add("--config", read_file(options.config),
            "TOML file of options, such as batch = 64; the command line counts first")
       .not_in_files();
+  add_launch_file_options(command, options.launch_file);
 }
 
 /// Options that cannot be given together.
@@ -329,9 +326,7 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
   if (origins.given("jitter-shape") && !origins.given("jitter")) {
     bad_input("option", "{} needs --jitter, whose distribution it is", origins.name("jitter-shape"));
   }
-  if (origins.given("trace-ranks") && !origins.given("trace") && options.html.path.empty()) {
-    bad_input("option", "{} needs --trace FILE, which says where the timeline goes", origins.name("trace-ranks"));
-  }
+  check_timeline_options(origins, options.timeline, !options.html.path.empty());
   check_uncertainty_options(origins, options.uncertainty);
   for (const char* option : {"advice", "explain"}) {
     if (options.format != OutputFormat::csv ||
@@ -345,8 +340,11 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
     bad_input("option", "{}: with {} the rows of --format csv are training steps; give --format json or text",
               origins.name("links"), origins.name("numerics"));
   }
-  const std::array<std::pair<const char*, const std::string*>, 3> files{
-      {{"trace", &options.trace}, {"step-trace", &options.step_trace}, {"gradients-out", &options.gradients_out}}};
+  const std::array<std::pair<const char*, const std::string*>, 4> files{
+      {{"trace", &options.timeline.trace},
+       {"step-trace", &options.step_trace},
+       {"gradients-out", &options.gradients_out},
+       {"profile-output", &options.timeline.profile.folder}}};
   for (const auto& [option, file] : files) {
     if (*file != "-") continue;
     bad_input("option", "{} -: standard output is taken by the report; give a file", origins.name(option));
@@ -397,6 +395,8 @@ void finish_run_options(Command& command, RunOptions& options) {
   if (origins.given("config")) {
     origins.apply(read_config_file(options.config));
   }
+  options.seeds_are_given = origins.given("routing-seeds");
+  finish_launch_file_options(origins, options.launch_file);
   refuse_overwriting(command);
   finish_ps_options(origins, options.ps, options.spec.npus);
   options.spec.precision = chosen_precision(options.precision);

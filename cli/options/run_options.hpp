@@ -10,11 +10,13 @@
 #include "cli/options/failure_options.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/host_options.hpp"
+#include "cli/options/launch_file_options.hpp"
 #include "cli/options/numerics_options.hpp"
 #include "cli/options/parallel_options.hpp"
 #include "cli/options/platform_options.hpp"
 #include "cli/options/precision_options.hpp"
 #include "cli/options/ps_options.hpp"
+#include "cli/options/timeline_options.hpp"
 #include "study/run/spec.hpp"
 
 /// The options of `hcclsim run` as checked values; what a framework sets by default is filled in. Everything that can
@@ -34,6 +36,7 @@ struct RunOptions {
   PsOptions ps{};
   HostOptions host{};
   FailureOptions failures{};
+  LaunchFileOptions launch_file{};
 
   // As they were given
   std::string platform = "atlas800-9000";
@@ -43,11 +46,13 @@ struct RunOptions {
   HcclOptions hccl_options{};     ///< what counts are the spec's settings
 
   // What is written
-  std::string trace{};              ///< file or folder of the timeline; empty: none
-  std::vector<Rank> trace_ranks{};  ///< ranks of the timeline, ascending; empty: the spec's rank alone
-  bool trace_all_ranks = false;
+  TimelineOptions timeline{};
   std::string step_trace{};     ///< file of the iteration trace; empty: none
+  std::string fp_point{};       ///< operators of its trace points; empty: the first and the last kernel
+  std::string bp_point{};
   std::string gradients_out{};  ///< file of the gradients' dates; empty: none
+  std::string chakra_output{};  ///< folder of execution traces; empty: none
+  std::string goal_output{};    ///< file of the same in GOAL; empty: none
   OutputFormat format = OutputFormat::text;
   std::string config{};             ///< file of options; empty: none
   HtmlReport html{};                ///< of `hcclsim report run`; without a path: none
@@ -55,6 +60,7 @@ struct RunOptions {
   bool explain = false;             ///< why each algorithm was chosen
   std::uint32_t links = 0;          ///< the busiest ones that are listed; 0: none
   std::uint32_t routing_seeds = 0;  ///< of routing ecmp that are compared
+  bool seeds_are_given = false;     ///< these are not the usual ones
   bool uncertainty = true;
   bool explain_memory = false;       ///< the tensors that are alive at the peak
   bool explain_uncertainty = false;  ///< what each assumption alone does to the step

@@ -19,9 +19,9 @@ namespace hcclsim::cli {
 namespace {
 
 /// Options of `run` that a plan has of its own where they are not given.
-constexpr std::array chosen{"model-parallel", "sequence-parallel", "vocabulary-parallel", "stages", "schedule",
-                            "chunks",         "recompute",         "optimizer-parallel",  "npus",   "micro-batch-size",
-                            "global-batch"};
+constexpr std::array chosen{
+    "model-parallel", "sequence-parallel", "vocabulary-parallel", "stages", "schedule",         "chunks",
+    "recompute",      "mp-comm-recompute", "optimizer-parallel",  "npus",   "micro-batch-size", "global-batch"};
 /// Options of `run` that would say otherwise how samples or layers are spread.
 constexpr std::array<std::string_view, 11> contradictory{"batch",        "micro-batches", "accumulate", "forward-only",
                                                          "stage-layers", "data-parallel", "strategy",   "gradients",
@@ -109,7 +109,8 @@ study::PlanSpace plan_space(const Command& command, const RunOptions& run, const
           .recompute = text_of(command, "--recompute"),
           .optimizer = text_of(command, "--optimizer-parallel"),
           .sequence = switch_of(command, "--sequence-parallel", parallel.operators.sequence),
-          .vocabulary = switch_of(command, "--vocabulary-parallel", parallel.operators.vocabulary)};
+          .vocabulary = switch_of(command, "--vocabulary-parallel", parallel.operators.vocabulary),
+          .repeat = switch_of(command, "--mp-comm-recompute", parallel.mp_comm_recompute)};
 }
 
 Json common_inputs(const Command& command) {

@@ -9,6 +9,7 @@
 
 #include "base/json.hpp"
 #include "cli/options/hccl_options.hpp"
+#include "cli/print/faults.hpp"
 #include "cli/print/output.hpp"
 #include "hccl/comm/communicator.hpp"
 
@@ -107,6 +108,14 @@ std::string contention_of(const study::ConcurrentResult& result) {
   return names.size() == result.jobs.size() ? "on" : fmt::format("on for {}", fmt::join(names, ", "));
 }
 
+/// Empty without faults.
+std::string faults_line(const study::ConcurrentResult& result) {
+  if (result.faults.empty()) return {};
+  std::vector<std::string> texts;
+  for (const sim::Fault& fault : result.faults) texts.push_back(fault.text);
+  return fmt::format("With these faults, alone and together: {}\n", fmt::join(texts, "; "));
+}
+
 }  // namespace
 
 std::string concurrent_remarks(const study::ConcurrentResult& result) {
@@ -124,6 +133,7 @@ std::string concurrent_remarks(const study::ConcurrentResult& result) {
     for (const std::string& setting : job.unmodelled) add(unmodelled, setting);
     for (const std::string& note : job.notes) add(notes, all_have(note) ? note : fmt::format("{}: {}", job.name, note));
   }
+  notes.insert(notes.end(), result.notes.begin(), result.notes.end());
   return remarks_text(unmodelled, notes);
 }
 
@@ -131,19 +141,21 @@ std::string concurrent_text(const study::ConcurrentResult& result) {
   return fmt::format(
       "{} jobs at the same time on {} ({}), network {}, contention {}\n"
       "Each repeats its step until all have done their own steps; times are those of its own steps, without the first\n"
-      "where it has several. Ranks are not folded.\n\n{}\n{}{}",
-      result.jobs.size(), result.platform, result.npu, result.network, contention_of(result),
+      "where it has several. Ranks are not folded.\n{}\n{}\n{}{}",
+      result.jobs.size(), result.platform, result.npu, result.network, contention_of(result), faults_line(result),
       concurrent_jobs_table(result), concurrent_links_table(result), concurrent_remarks(result));
 }
 
 std::string concurrent_json(const study::ConcurrentResult& result) {
   constexpr int format_version = 2;
-  const Json json{{"format_version", format_version},
-                  {"platform", result.platform},
-                  {"npu", result.npu},
-                  {"network", result.network},
-                  {"jobs", concurrent_jobs_json(result)},
-                  {"links", concurrent_links_json(result)}};
+  Json json{{"format_version", format_version},
+            {"platform", result.platform},
+            {"npu", result.npu},
+            {"network", result.network},
+            {"jobs", concurrent_jobs_json(result)},
+            {"links", concurrent_links_json(result)}};
+  if (!result.faults.empty()) json["faults"] = faults_json(result.faults);
+  if (!result.notes.empty()) json["notes"] = result.notes;
   return json.dump(2) + '\n';
 }
 

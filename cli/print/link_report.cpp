@@ -94,6 +94,7 @@ Json links_json(const study::LinkReport& report) {
 void add_links_json(Json& json, const study::LinkReport& report) {
   json["links"] = links_json(report);
   json["links_used"] = report.links_used;
+  if (report.host_copies_left_out) json["links_without_host_copies"] = true;
 }
 
 std::string link_csv_titles() {

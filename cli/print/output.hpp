@@ -12,6 +12,8 @@
 /// What all commands print with. Numbers are formatted by fmt, which does not look at the locale.
 namespace hcclsim::cli {
 
+[[nodiscard]] constexpr const char* on_off(bool is_on) { return is_on ? "on" : "off"; }
+
 /// Writes to standard output; throws Error(bad_input) of kind "output" if it is closed or the disk is full, "pipe" for
 /// a pipe that nobody reads any more: the command then ends quietly.
 void print(std::string_view text);

@@ -237,7 +237,7 @@ Json numerics_json(const study::PsNumerics& numerics) {
 
 std::string ps_text(const study::PsResult& result) {
   std::string text = fmt::format(
-      "{}, {} workers x {} ({}), {} parameter server{}, batch {} per worker, {}\n"
+      "{}, {} workers x {} ({}), {} parameter server{}, batch {} per worker, {}, contention off\n"
       "{} parameters on servers ({} MB in fp32)",
       result.title, result.workers, result.npu, result.platform, result.servers, result.servers == 1 ? "" : "s",
       result.batch, protocol_of(result), result.parameters, mega(static_cast<double>(result.bytes_on_servers)));
@@ -291,6 +291,7 @@ std::string ps_json(const study::PsResult& result) {
             {"platform", result.platform},
             {"npu", result.npu},
             {"network", result.network},
+            {"hbm_contention", "off"},
             {"batch", result.batch},
             {"workers", result.workers},
             {"servers", result.servers},

@@ -146,7 +146,8 @@ struct StepInput {
 struct StepOutput {
   /// Mean over the rows of the logits, not scaled, and what experts add to it that are used unevenly.
   double loss = 0;
-  std::uint32_t correct = 0;  ///< rows whose largest logit is that of the label
+  /// Rows whose largest logit is that of the label; of rows that several ranks have, each counts its share.
+  double correct = 0;
   bool overflow = false;      ///< rounding met a number beyond the largest finite one
 };
 

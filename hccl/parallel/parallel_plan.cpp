@@ -205,7 +205,13 @@ Plan parallel_plan(const std::vector<StageProgram>& stages, const ParallelOption
       }
       continue;
     }
-    RoleBuilder(stages[stage].program, std::move(role), make_schedule, plan).build();
+    std::map<const models::Program*, std::uint32_t> role_of;
+    for (Rank device = 0; device < replicas; ++device) {
+      const std::shared_ptr<const models::Program>& program = stages[stage].program_of(device);
+      const auto [known, is_new] = role_of.try_emplace(program.get());
+      if (is_new) known->second = RoleBuilder(program, role, make_schedule, plan).build();
+      plan.role_of[stage * replicas + device] = known->second;
+    }
   }
   return plan;
 }

@@ -11,7 +11,8 @@
 
 /// The Plan of a step whose ranks compute stages of a network, share parameters or operators, or add up gradients of
 /// several micro-batches. With D ranks per stage, rank r is device r mod D of stage r / D. The devices of a stage do
-/// the same, each on its part of the batch and of the operators. There is a role per stage.
+/// the same, each on its part of the batch and of the operators. There is a role per stage, or one for each program
+/// that its devices have.
 ///
 /// The families of a stage are groups of its devices. Communication operators name them, and so does each parameter:
 /// the ranks of a group have the same of it, and sum up its gradient. Of a network whose operators are whole there is
@@ -31,6 +32,13 @@ struct StageProgram {
   std::vector<Reduction> reductions;
   std::vector<WeightGather> gathers{};
   std::vector<DeviceGroups> families{};  ///< that the program, reductions and gathers name; none: all replicas
+  /// Of each device, where the kernels of some take other times (experts/expert_places.hpp), which makes roles of them;
+  /// empty: `program`, of which the others are copies.
+  std::vector<std::shared_ptr<const models::Program>> of_devices{};
+
+  [[nodiscard]] const std::shared_ptr<const models::Program>& program_of(Rank device) const {
+    return of_devices.empty() ? program : of_devices[device];
+  }
 };
 
 struct ParallelOptions {

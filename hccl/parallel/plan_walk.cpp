@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/functional/hash.hpp>
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.hpp"
 #include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/plan_classes.hpp"
+#include "hccl/parallel/step_kinds.hpp"
 #include "sim/intervals.hpp"
 
 namespace hcclsim::hccl {
@@ -452,25 +455,21 @@ class Walker {
   std::vector<std::uint32_t> offsets_;  // into followers_, of each node
   std::vector<std::uint32_t> followers_;
   std::vector<Meeting> meetings_;
-  std::map<std::pair<std::uint32_t, Key>, std::uint32_t> seen_;     // of a class, so far
-  std::map<std::pair<Key, std::uint32_t>, std::uint32_t> numbers_;  // of meetings
+  template <typename KeyOf>
+  using NumberBy = std::unordered_map<KeyOf, std::uint32_t, boost::hash<KeyOf>>;
+  NumberBy<std::pair<std::uint32_t, Key>> seen_;     // of a class, so far
+  NumberBy<std::pair<Key, std::uint32_t>> numbers_;  // of meetings
   std::vector<std::uint32_t> ready_;
 };
 
 /// All kinds of steps; the last one goes on for several. `writes` are those of each role.
 PlanWalk walk_kinds(const Plan& plan, std::uint32_t steps, const MeetingTime& time, const HostPace& host,
                     const Writes& writes) {
-  std::set<std::uint32_t> changes{0};  // steps that differ from the ones before them
-  for (const Role& role : plan.roles) {
-    for (const PlanTask& task : role.tasks) {
-      changes.insert(task.steps.begin);
-      if (task.steps.every > 1) changes.insert(task.steps.begin + 1);
-      if (task.steps.end != StepRange::no_end) changes.insert(task.steps.end);
-    }
-  }
+  const std::set<std::uint32_t> changes = kinds_of_steps(plan);
   PlanWalk last;
   for (const std::uint32_t step : changes) {
-    const Plan of_step = plan_of_step(plan, step);
+    const Plan own = changes.size() == 1 ? Plan() : plan_of_step(plan, step);
+    const Plan& of_step = changes.size() == 1 ? plan : own;
     Walker walker(of_step, time, host);
     last = walker.first_step();
     if (step == *changes.rbegin()) last.step = walker.mean_step(steps, writes);

@@ -232,11 +232,14 @@ void RoleBuilder::wait_for_gathers(std::uint32_t k, Tasks& after) {
 
 void RoleBuilder::start_reductions(std::uint32_t k) {
   const bool last = k == none || micro_batch_ + 1 == options_.micro_batches;
-  for (std::size_t number = 0; number < ready_.size() && k != none; ++number) {
-    if (!options_.reductions[number].each_micro_batch) continue;
-    const bool now =
-        options_.overlap ? ready_[number] == k : ready_[number] >= passes_[pass_].first && ready_[number] <= k;
-    if (now) start_reduction(number);
+  if (k != none) {
+    const std::uint32_t first = options_.overlap ? k : passes_[pass_].first;
+    const auto begin = std::ranges::lower_bound(ready_, first);
+    const auto end = std::ranges::upper_bound(begin, ready_.end(), k);
+    for (auto ready = begin; ready < end; ++ready) {
+      const auto number = static_cast<std::size_t>(ready - ready_.begin());
+      if (options_.reductions[number].each_micro_batch) start_reduction(number);
+    }
   }
   if (!last || (k != none && !options_.overlap)) return;
   for (; next_reduction_ < ready_.size() && (k == none || ready_[next_reduction_] <= k); ++next_reduction_) {

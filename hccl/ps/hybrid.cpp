@@ -12,7 +12,14 @@ struct HybridReduction::Parts {
   Parts(const HybridSetup& setup, sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster)
       : schedule(setup.schedule),
         loop(loop),
-        runtime({loop, network, cluster, setup.costs, setup.soc, trace}),
+        runtime({.loop = loop,
+                 .network = network,
+                 .cluster = cluster,
+                 .costs = setup.costs,
+                 .soc = setup.soc,
+                 .trace = trace,
+                 .exec_timeout = setup.exec_timeout,
+                 .faults = setup.faults.get()}),
         name(trace.intern("allreduce of unmarked gradients")),
         communicator(runtime.create_communicator({"workers", setup.npus})) {
     for (const Rank npu : setup.npus) streams.push_back(runtime.create_stream(npu));
@@ -32,6 +39,8 @@ HybridReduction::HybridReduction(const HybridSetup& setup, sim::EventLoop& loop,
     : parts_(std::make_unique<Parts>(setup, loop, network, cluster)) {}
 
 HybridReduction::~HybridReduction() = default;
+
+void HybridReduction::require_finished() const { parts_->runtime.require_finished(); }
 
 void HybridReduction::arrive(std::uint32_t worker, std::function<void()> done) {
   if (parts_->streams.size() == 1) {  // nobody to reduce with

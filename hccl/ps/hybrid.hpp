@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
 #include "sim/event_loop.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/network.hpp"
 
 /// Parameters that are not on servers are trained as without them: their gradients are reduced among the workers, in
@@ -21,10 +23,12 @@ namespace hcclsim::hccl {
 struct HybridSetup {
   const device::TaskCosts& costs;
   const device::Soc& soc;
-  std::shared_ptr<const Schedule> schedule;  ///< an allreduce of all these gradients; null with one worker
-  std::vector<Rank> npus;                    ///< of the workers
-  std::vector<std::uint32_t> gradients;      ///< production order
-  Seconds update = 0;                        ///< of these parameters, on a nominal NPU
+  std::shared_ptr<const Schedule> schedule;        ///< an allreduce of all these gradients; null with one worker
+  std::vector<Rank> npus;                          ///< of the workers
+  std::vector<std::uint32_t> gradients;            ///< production order
+  Seconds update = 0;                              ///< of these parameters, on a nominal NPU
+  std::shared_ptr<const sim::FaultPlan> faults{};  ///< those of the job
+  Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();
 };
 
 /// The allreduces of successive steps.
@@ -37,6 +41,8 @@ class HybridReduction {
 
   /// A worker's gradients are ready now; `done` is called when they are reduced on it.
   void arrive(std::uint32_t worker, std::function<void()> done);
+  /// When nothing is left to do: throws what Runtime::require_finished() does.
+  void require_finished() const;
 
  private:
   struct Parts;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.hpp"
@@ -9,6 +10,7 @@
 namespace hcclsim::hccl {
 
 void RunningJob::at(Seconds date, std::uint32_t node, std::uint32_t other, std::function<void()> then) {
+  if (std::isinf(date)) return;  // a fault holds it for good
   const auto valid = [this, node, other, life = lives_[node], other_life = lives_[other], epoch = epoch_] {
     return !ended_ && epoch == epoch_ && life == lives_[node] && other_life == lives_[other];
   };
@@ -69,7 +71,9 @@ std::uint32_t RunningJob::add_node(PsRole role, PsHost host, Seconds delay) {
   ++unregistered_;
   const auto late = options_.node_delays.find(to_string(name));
   if (late != options_.node_delays.end()) delay += late->second;
-  always_at(loop_.now() + delay + options_.costs.call, [this, node] {
+  Seconds begin = loop_.now() + delay;
+  if (faults_ != nullptr && !host.cpu) begin = std::max(begin, faults_->begins(host.number));
+  always_at(begin + options_.costs.call, [this, node] {
     if (wire_.alive(node)) registered(node);
   });
   return node;
@@ -148,6 +152,7 @@ void RunningJob::take_ranks() {
 void RunningJob::send_initial_weights() {
   for (std::uint32_t worker = 0; worker < workers_.size(); ++worker) {
     Worker& me = workers_[worker];
+    went_on(worker);
     me.initial.assign(pieces_.size(), true);
     for (std::uint32_t piece = 0; piece < pieces_.size(); ++piece) {
       if (options_.parameters[pieces_[piece].key].rows > 0 && options_.embeddings.init_in_server) {
@@ -170,7 +175,14 @@ void RunningJob::initial_weights_arrived(std::uint32_t worker, std::uint32_t pie
   me.initial[piece] = false;
   if (std::ranges::find(me.initial, true) != me.initial.end()) return;
   me.initial.clear();
+  went_on(worker);
   at(loop_.now() + options_.costs.call, me.node, [this, worker] { begin_step(worker); });
+}
+
+Seconds RunningJob::end_of_work(std::uint32_t node, Seconds start, Seconds work, bool kernel) const {
+  const PsHost host = wire_.host(node);
+  if (faults_ == nullptr || host.cpu) return start + work;
+  return kernel ? faults_->end_of_kernel(host.number, start, work) : faults_->end_of_task(host.number, start, work);
 }
 
 /// Addresses are made up, one for each server of the platform and a port for each node, and stay the same.

@@ -184,10 +184,10 @@ void RunningJob::exchange_rows(std::uint32_t worker, std::uint32_t key, const Em
     if (wanted[server].empty()) continue;
     ++*left;
     const Bytes bytes = wanted[server].size() * row;
-    at(loop_.now() + control(node, servers_[server].node), servers_[server].node, node,
-       [=, this, entry = entry_of_rows(PsLogEntry::Kind::fetch, worker, key, server, wanted[server])] {
-         send_rows(server, worker, bytes, entry, done);
-       });
+    tell(node, servers_[server].node,
+         [=, this, entry = entry_of_rows(PsLogEntry::Kind::fetch, worker, key, server, wanted[server])] {
+           send_rows(server, worker, bytes, entry, done);
+         });
   }
 }
 

@@ -28,16 +28,18 @@
 /// Workers and servers are numbered by their ranks, which follow the order of registration; the id of a node stays.
 namespace hcclsim::hccl {
 
-class RunningJob {
+class RunningJob : private sim::EventHandler {
  public:
   RunningJob(sim::Cluster& cluster, const models::Program& program, const PsOptions& options, sim::EventLoop& loop,
              sim::Network& network, const HybridSetup* hybrid);
   RunningJob(const RunningJob&) = delete;
   RunningJob& operator=(const RunningJob&) = delete;
+  ~RunningJob() override = default;
 
   /// Adds the first events; the loop then runs until nothing is left to do.
   void start();
-  /// After the loop has ended. Throws Error(simulated_failure, "deadlock") if the job stands still.
+  /// After the loop has ended. Throws Error(simulated_failure) if the job stands still: "timeout" if a fault has kept a
+  /// worker waiting for PsOptions::exec_timeout, else "deadlock".
   [[nodiscard]] PsOutcome finish();
 
  private:
@@ -53,6 +55,7 @@ class RunningJob {
     bool computed = false;  // the backward pass has ended
     bool reduced = true;    // gradients that are not on servers
     Seconds gated_since = 0;
+    Seconds progress = 0;  // the last date at which something came that it had waited for
     Seconds backward_end = 0;
     Seconds waited = 0;
     PsStep figures;
@@ -202,7 +205,12 @@ class RunningJob {
   void at(Seconds date, std::uint32_t node, std::function<void()> then) { at(date, node, node, std::move(then)); }
   /// The same for what is of no node; nothing but the end of the job undoes it.
   void always_at(Seconds date, std::function<void()> then);
-  [[nodiscard]] Seconds control(std::uint32_t from, std::uint32_t to) { return wire_.control_time(from, to); }
+  /// Calls `then` when a control message that is sent now has arrived, unless one of the nodes dies before.
+  void tell(std::uint32_t from, std::uint32_t to, std::function<void()> then) {
+    at(wire_.control_arrival(from, to), to, from, std::move(then));
+  }
+  /// When a node is done with work that begins at a date; `kernel`: of a nominal NPU.
+  [[nodiscard]] Seconds end_of_work(std::uint32_t node, Seconds start, Seconds work, bool kernel) const;
   void log(PsLogEntry entry);
   [[nodiscard]] PsNodeFigures figures_of(std::uint32_t node, const Server* server, const Worker* worker) const;
   void add_links(std::uint32_t node, PsNodeFigures& figures);
@@ -213,8 +221,29 @@ class RunningJob {
   [[nodiscard]] Server& server_of(std::uint32_t piece) { return servers_[pieces_[piece].server]; }
   [[nodiscard]] std::uint32_t worker_count() const { return static_cast<std::uint32_t>(workers_.size()); }
 
+  // diagnosis.cpp
+  /// Something has come that the worker had waited for; what it waits for now may be overdue later.
+  void went_on(std::uint32_t worker);
+  [[nodiscard]] bool waits(const Worker& worker) const;
+  /// The one that has waited longest.
+  [[nodiscard]] std::optional<std::uint32_t> first_waiting() const;
+  void on_event(std::uint64_t tag) override;
+  [[noreturn]] void report_timeout(std::uint32_t worker);
+  /// Throws the error of workers that a fault keeps from going on; returns if no fault does.
+  void report_faults();
+  /// Lines from what a worker waits for to the cause, and whether there is one.
+  [[nodiscard]] std::pair<std::string, bool> trail(std::uint32_t worker, Seconds date);
+  [[nodiscard]] std::string standing(std::uint32_t worker) const;
+  [[nodiscard]] std::string stop_of(std::uint32_t node, Seconds date) const;
+  [[nodiscard]] std::string stop_between(std::uint32_t node, std::uint32_t other, Seconds date);
+  [[nodiscard]] std::string stop_at_servers(std::uint32_t worker, Seconds date);
+  [[nodiscard]] std::string slowness_of(const Worker& worker, Seconds date) const;
+  [[nodiscard]] std::string cause_of_messages(Seconds date);
+  [[nodiscard]] std::optional<std::uint32_t> last_worker(std::uint32_t but) const;
+
   sim::Cluster& cluster_;
   const PsOptions& options_;
+  const sim::FaultPlan* faults_;  // null: there are none
   sim::EventLoop& loop_;
   PsWire wire_;
   std::unique_ptr<HybridReduction> hybrid_;

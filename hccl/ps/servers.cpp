@@ -37,7 +37,7 @@ void RunningJob::place_pieces() {
 
 void RunningJob::work(std::uint32_t server, Seconds time, std::function<void()> done) {
   Server& me = servers_[server];
-  me.free_at = std::max(me.free_at, loop_.now()) + time;
+  me.free_at = end_of_work(me.node, std::max(me.free_at, loop_.now()), time, false);
   me.busy += time;
   at(me.free_at, me.node, std::move(done));
 }
@@ -68,10 +68,9 @@ Seconds RunningJob::update_time(std::uint32_t piece, std::span<const PsContribut
 void RunningJob::ask(std::uint32_t worker, std::uint32_t piece, bool pull) {
   const std::uint32_t node = workers_[worker].node;
   const std::uint32_t server = server_of(piece).node;
-  const Seconds way = control(node, server);
-  const Seconds first = loop_.now() + way;
-  at(first, server, node, [=, this] {
-    states_[piece].asking.push_back({worker, first, 2 * way + options_.costs.poll, pull});
+  const Seconds way = wire_.control_time(node, server);
+  tell(node, server, [=, this] {
+    states_[piece].asking.push_back({worker, loop_.now(), 2 * way + options_.costs.poll, pull});
     answer_ready(piece);
   });
 }
@@ -97,7 +96,7 @@ void RunningJob::answer_ready(std::uint32_t piece) {
       if (one.pull) {
         serve_pull(one.worker, piece);
       } else {
-        at(loop_.now() + control(server, node), node, server, [=, this] { push(one.worker, piece); });
+        tell(server, node, [=, this] { push(one.worker, piece); });
       }
     });
   }
@@ -121,7 +120,7 @@ void RunningJob::serve_pull(std::uint32_t worker, std::uint32_t piece) {
   }
   const auto arrival = [=, this] { pulled(worker, piece, version); };
   if (options_.parameters[pieces_[piece].key].rows > 0) {
-    at(loop_.now() + control(server.node, node), node, server.node, arrival);  // rows come when they are looked up
+    tell(server.node, node, arrival);  // rows come when they are looked up
   } else {
     wire_.send(server.node, node, pieces_[piece].bytes(), PsTraffic::pull, arrival);
   }
@@ -154,7 +153,7 @@ void RunningJob::accumulated(std::uint32_t worker, std::uint32_t piece) {
       });
     }
   }
-  at(loop_.now() + control(server.node, node), node, server.node, [=, this] { acknowledged(worker, piece); });
+  tell(server.node, node, [=, this] { acknowledged(worker, piece); });
 }
 
 void RunningJob::apply(std::uint32_t piece, std::vector<PsContribution> contributions) {

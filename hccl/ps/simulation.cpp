@@ -43,7 +43,11 @@ void check(const sim::Cluster& cluster, const PsOptions& options) {
 
 RunningJob::RunningJob(sim::Cluster& cluster, const models::Program& program, const PsOptions& options,
                        sim::EventLoop& loop, sim::Network& network, const HybridSetup* hybrid)
-    : cluster_(cluster), options_(options), loop_(loop), wire_(loop, network, cluster, options.costs.call) {
+    : cluster_(cluster),
+      options_(options),
+      faults_(options.faults.get()),
+      loop_(loop),
+      wire_(loop, network, cluster, options.costs.call, faults_) {
   if (hybrid != nullptr) {
     hybrid_ = std::make_unique<HybridReduction>(*hybrid, loop, network, cluster);
     hybrid_gradients_ = hybrid->gradients;
@@ -86,6 +90,7 @@ void RunningJob::add_links(std::uint32_t node, PsNodeFigures& figures) {
 
 PsOutcome RunningJob::finish() {
   if (!ended_) {
+    if (faults_ != nullptr) report_faults();
     std::string who;
     for (const Worker& worker : workers_) {
       if (!worker.finished) who += (who.empty() ? "" : ", ") + id_of(worker.node);
@@ -132,13 +137,14 @@ PsOutcome simulate_parameter_server(sim::Cluster& cluster, const models::Program
                                     sim::NetworkKind network, const HybridSetup* hybrid) {
   check(cluster, options);
   sim::EventLoop loop;
-  const std::unique_ptr<sim::Network> wires = sim::make_network(network, cluster, loop);
+  const std::unique_ptr<sim::Network> wires = sim::make_network(network, cluster, loop, options.faults.get());
   RunningJob job(cluster, program, options, loop, *wires, hybrid);
   job.start();
   loop.run();
   PsOutcome outcome = job.finish();
   outcome.transfers = wires->completed();
-  if (wires->completed() != wires->started()) {
+  // What a fault held when the job ended is still under way.
+  if (wires->completed() != wires->started() && options.faults == nullptr) {
     simulated_failure("network", "{} of {} transfers did not complete", wires->started() - wires->completed(),
                       wires->started());
   }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "hccl/ps/wire.hpp"
 #include "models/program.hpp"
 #include "sim/cluster.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/network.hpp"
 
 /// Training with parameter servers, simulated: workers compute, push gradients and pull weights over the links of the
@@ -49,6 +52,11 @@ struct PsOptions {
   PsRecovery recovery;
   PsEmbeddings embeddings;
   device::Skew skew;  ///< of all workers that there will be
+  /// Of the cluster's links and the NPUs of all nodes; null: none. A node on an NPU that stands still does nothing and
+  /// sends nothing but heartbeats, which are of its host: a lost NPU is no lost node.
+  std::shared_ptr<const sim::FaultPlan> faults{};
+  /// With faults, a worker that waits for others for so long ends the job.
+  Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();
   bool keep_log = false;
 };
 
@@ -131,7 +139,8 @@ struct PsOutcome {
 };
 
 /// One simulation; with network `simgrid` one per process. Throws Error(bad_input) for hosts or commands that do not
-/// exist; a job that the cluster ends is an outcome with a failure.
+/// exist, and Error(simulated_failure) with kind "timeout" or "deadlock" for a job that a fault keeps from going on;
+/// one that the cluster ends is an outcome with a failure.
 [[nodiscard]] PsOutcome simulate_parameter_server(sim::Cluster& cluster, const models::Program& program,
                                                   const PsOptions& options, sim::NetworkKind network,
                                                   const HybridSetup* hybrid = nullptr);

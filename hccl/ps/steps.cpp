@@ -39,6 +39,7 @@ void RunningJob::begin_step(std::uint32_t worker) {
   }
   if (barrier_wanted_ && (options_.asynchronous || me.step >= stop_step_)) {
     me.at_barrier = true;
+    went_on(worker);
     look_at_barrier();
     return;
   }
@@ -46,11 +47,13 @@ void RunningJob::begin_step(std::uint32_t worker) {
   if (too_far_ahead(me)) {
     if (!me.gated) me.gated_since = loop_.now();
     me.gated = true;
+    went_on(worker);
     return;
   }
   if (me.gated) me.waited += loop_.now() - me.gated_since;
   me.gated = false;
   me.running = true;
+  went_on(worker);
   me.computed = false;
   me.reduced = hybrid_ == nullptr;
   me.doing.assign(pieces_.size(), Doing::nothing);
@@ -75,7 +78,7 @@ void RunningJob::compute(std::uint32_t worker) {
   Seconds end = loop_.now();
   for (std::uint32_t kernel = 0; kernel < durations_.size(); ++kernel) {
     const double jitter = options_.skew.jitters() ? options_.skew.jitter(number_of(me), me.step, kernel) : 1;
-    end += durations_[kernel] / speed * jitter;
+    end = end_of_work(me.node, end, durations_[kernel] / speed * jitter, true);
     ends.push_back(end);
   }
   for (std::uint32_t key = 0; key < kernel_of_key_.size(); ++key) {
@@ -83,13 +86,15 @@ void RunningJob::compute(std::uint32_t worker) {
     at(ends[kernel_of_key_[key]], me.node, [this, worker, key] { gradient_ready(worker, key); });
   }
   me.backward_end = end;
+  went_on(worker);
   at(end, me.node, [this, worker] { backward_ended(worker); });
   if (hybrid_ == nullptr) return;
   at(ends[hybrid_kernel_], me.node, [this, worker] {
     hybrid_->arrive(number_of(workers_[worker]), [this, worker] {
       Worker& reduced = workers_[worker];
       // The update follows in the compute stream, behind the backward pass.
-      at(std::max(loop_.now(), reduced.backward_end) + hybrid_update_ / options_.skew.speed(number_of(reduced)),
+      at(end_of_work(reduced.node, std::max(loop_.now(), reduced.backward_end),
+                     hybrid_update_ / options_.skew.speed(number_of(reduced)), true),
          reduced.node, [this, worker] {
            workers_[worker].reduced = true;
            end_step_if_done(worker);
@@ -106,6 +111,7 @@ void RunningJob::gradient_ready(std::uint32_t worker, std::uint32_t key) {
 
 void RunningJob::backward_ended(std::uint32_t worker) {
   workers_[worker].computed = true;
+  went_on(worker);
   workers_[worker].figures.computed = loop_.now();
   end_step_if_done(worker);
 }
@@ -129,19 +135,20 @@ void RunningJob::push(std::uint32_t worker, std::uint32_t piece) {
 void RunningJob::acknowledged(std::uint32_t worker, std::uint32_t piece) {
   Worker& me = workers_[worker];
   me.doing[piece] = Doing::pulling;
+  went_on(worker);
   const Server& server = server_of(piece);
   if (!usable(server)) return;
   if (!options_.asynchronous) {
     ask(worker, piece, true);
     return;
   }
-  at(loop_.now() + control(me.node, server.node), server.node, me.node,
-     [this, worker, piece] { serve_pull(worker, piece); });
+  tell(me.node, server.node, [this, worker, piece] { serve_pull(worker, piece); });
 }
 
 void RunningJob::pulled(std::uint32_t worker, std::uint32_t piece, std::uint64_t version) {
   Worker& me = workers_[worker];
   me.doing[piece] = Doing::done;
+  went_on(worker);
   me.version[piece] = version;
   --me.pieces_left;
   log({.kind = PsLogEntry::Kind::pull,

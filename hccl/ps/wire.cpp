@@ -1,6 +1,7 @@
 #include "hccl/ps/wire.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -14,12 +15,14 @@ std::string_view name_of(PsTraffic traffic) {
 
 Bytes total(const PsBytes& bytes) { return std::accumulate(bytes.begin(), bytes.end(), Bytes{0}); }
 
-PsWire::PsWire(sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster, Seconds call_time)
+PsWire::PsWire(sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster, Seconds call_time,
+               const sim::FaultPlan* faults)
     : loop_(loop),
       network_(network),
       cluster_(cluster),
       cpus_(cluster),
       call_time_(call_time),
+      faults_(faults),
       link_bytes_(cluster.links().size(), 0) {}
 
 std::uint32_t PsWire::add_node(PsHost host) {
@@ -39,7 +42,32 @@ const sim::Route* PsWire::route(std::uint32_t from, std::uint32_t to) {
 
 Seconds PsWire::control_time(std::uint32_t from, std::uint32_t to) {
   const sim::Route* const way = route(from, to);
-  return call_time_ + (way == nullptr ? 0 : way->latency);
+  if (way == nullptr) return call_time_;
+  return call_time_ + (faults_ == nullptr ? way->latency : faults_->latency(*way, loop_.now()));
+}
+
+Seconds PsWire::resumes(std::uint32_t node, Seconds date) const {
+  const PsHost host = nodes_[node].host;
+  return host.cpu ? date : faults_->resumes(host.number, date);
+}
+
+Seconds PsWire::control_arrival(std::uint32_t from, std::uint32_t to) {
+  if (faults_ == nullptr) return loop_.now() + control_time(from, to);
+  const Seconds leaves = resumes(from, loop_.now()) + call_time_;
+  const sim::Route* const way = route(from, to);
+  if (way == nullptr || std::isinf(leaves)) return leaves;
+  const Seconds passes = faults_->passes(*way, leaves);
+  return std::isinf(passes) ? passes : resumes(to, passes + faults_->latency(*way, passes));
+}
+
+std::vector<PsWire::UnderWay> PsWire::under_way() const {
+  std::vector<UnderWay> all;
+  for (const auto& [pair, channel] : channels_) {
+    if (channel.empty() || !counts(channel.front())) continue;
+    const Message& message = channel.front();
+    all.push_back({pair.first, pair.second, message.bytes, message.traffic, message.begin});
+  }
+  return all;
 }
 
 bool PsWire::counts(const Message& message) const {
@@ -51,14 +79,15 @@ void PsWire::send(std::uint32_t from, std::uint32_t to, Bytes bytes, PsTraffic t
   if (!nodes_[from].alive || !nodes_[to].alive) return;
   const Pair pair{from, to};
   std::deque<Message>& channel = channels_[pair];
-  channel.push_back({from, to, bytes, traffic, nodes_[from].life, nodes_[to].life, epoch_, std::move(arrival)});
+  channel.push_back({from, to, bytes, traffic, nodes_[from].life, nodes_[to].life, epoch_, std::move(arrival), 0});
   if (channel.size() == 1) start(pair);
 }
 
 void PsWire::start(Pair pair) {
   const auto [known, is_new] = tags_.try_emplace(pair, pairs_.size());
   if (is_new) pairs_.push_back(pair);
-  const Message& message = channels_[pair].front();
+  Message& message = channels_[pair].front();
+  message.begin = loop_.now();
   const sim::EventOrder order{pair.second, pair.first};
   const sim::Route* const way = route(pair.first, pair.second);
   const Seconds date = loop_.now() + call_time_;

@@ -15,6 +15,7 @@
 #include "sim/cluster.hpp"
 #include "sim/cpu_hosts.hpp"
 #include "sim/event_loop.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network/network.hpp"
 
 /// Messages between workers and servers over the links of the platform. Messages from one node to another one follow
@@ -49,7 +50,9 @@ class PsWire final : private sim::EventHandler {
  public:
   using Arrival = std::function<void()>;
 
-  PsWire(sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster, Seconds call_time);
+  /// `faults` are those of the network; null: none.
+  PsWire(sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster, Seconds call_time,
+         const sim::FaultPlan* faults);
   PsWire(const PsWire&) = delete;
   PsWire& operator=(const PsWire&) = delete;
   ~PsWire() override = default;
@@ -60,8 +63,10 @@ class PsWire final : private sim::EventHandler {
   /// Sends bytes from one node to another; `arrival` is called when the last one is there, unless one of the ends died
   /// or forget_all() was called before.
   void send(std::uint32_t from, std::uint32_t to, Bytes bytes, PsTraffic traffic, Arrival arrival);
-  /// What a control message from one node to another takes.
+  /// What a control message from one node to another takes if nothing holds it.
   [[nodiscard]] Seconds control_time(std::uint32_t from, std::uint32_t to);
+  /// When one that is sent now arrives, which a fault may hold: at the nodes, or on the way; perhaps never.
+  [[nodiscard]] Seconds control_arrival(std::uint32_t from, std::uint32_t to);
 
   /// The node dies: nothing of what was sent to it or by it arrives any more.
   void kill(std::uint32_t node);
@@ -80,6 +85,17 @@ class PsWire final : private sim::EventHandler {
   [[nodiscard]] const NodeBytes& bytes(std::uint32_t node) const { return nodes_[node].bytes; }
   /// Bytes that each link has carried, as they load its capacity; index: LinkId.
   [[nodiscard]] const std::vector<double>& link_bytes() const { return link_bytes_; }
+  /// The way of messages; null: both ends are on one CPU.
+  [[nodiscard]] const sim::Route* route(std::uint32_t from, std::uint32_t to);
+  struct UnderWay {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    Bytes bytes = 0;
+    PsTraffic traffic = PsTraffic::push;
+    Seconds since = 0;
+  };
+  /// Messages that have begun and not arrived, in the order of their nodes.
+  [[nodiscard]] std::vector<UnderWay> under_way() const;
   /// The links by which messages reach and leave a node's host: last and first links of the routes that were used.
   [[nodiscard]] std::vector<sim::LinkId> links_into(std::uint32_t node);
   [[nodiscard]] std::vector<sim::LinkId> links_out_of(std::uint32_t node);
@@ -100,20 +116,22 @@ class PsWire final : private sim::EventHandler {
     std::uint32_t to_life = 0;
     std::uint32_t epoch = 0;
     Arrival arrival;
+    Seconds begin = 0;
   };
   using Pair = std::pair<std::uint32_t, std::uint32_t>;
 
   void on_event(std::uint64_t tag) override;
   void start(Pair pair);
   [[nodiscard]] bool counts(const Message& message) const;
-  /// Null: both ends are on one CPU.
-  [[nodiscard]] const sim::Route* route(std::uint32_t from, std::uint32_t to);
+  /// When a node that has something to do from a date on does it.
+  [[nodiscard]] Seconds resumes(std::uint32_t node, Seconds date) const;
 
   sim::EventLoop& loop_;
   sim::Network& network_;
   sim::Cluster& cluster_;
   sim::CpuHosts cpus_;
   Seconds call_time_;
+  const sim::FaultPlan* faults_;  // null: there are none
   std::uint32_t epoch_ = 0;
   std::vector<Node> nodes_;
   std::map<Pair, std::deque<Message>> channels_;  // the first one is under way

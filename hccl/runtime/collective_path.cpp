@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "hccl/runtime/collective_run.hpp"
 #include "hccl/runtime/shared_npus.hpp"
@@ -77,6 +78,26 @@ bool CollectiveRun::limits_more(const Queue& queue, sim::LinkId link, sim::LinkI
   const Seconds load_of_named = load_during(queue, named);
   const bool as_much = load >= load_of_named * (1 - rounding);
   return load > load_of_named * (1 + rounding) || (as_much && link < named);
+}
+
+bool CollectiveRun::limits_as_much(sim::LinkId link, sim::LinkId other) const {
+  constexpr double rounding = 1e-9;
+  const auto fails = [this](sim::LinkId id) { return machine_.faults != nullptr && machine_.faults->touches(id); };
+  const auto is_private = [this](sim::LinkId id) {
+    return machine_.private_links != nullptr && machine_.private_links->holds(id);
+  };
+  if (fails(link) || fails(other) || is_private(link) != is_private(other)) return false;
+  if (is_private(link)) return machine_.cluster.capacity(link) == machine_.cluster.capacity(other);
+  return std::abs(loads_.time(link) - loads_.time(other)) <= rounding * loads_.time(other);
+}
+
+void CollectiveRun::name_first_links(PathTime& path) const {
+  loads_.for_each([&](sim::LinkId link, double bytes) {
+    if (bytes == 0) return;
+    const auto kind = static_cast<std::size_t>(machine_.cluster.links()[link].kind);
+    sim::LinkId& named = path.links.at(kind);
+    if (path.on_links.at(kind) > 0 && link < named && limits_as_much(link, named)) named = link;
+  });
 }
 
 }  // namespace hcclsim::hccl

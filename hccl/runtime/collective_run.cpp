@@ -439,6 +439,7 @@ CollectiveStats CollectiveRun::stats() const {
                         last_end_};
   loads_.for_each([&](sim::LinkId, double bytes) { stats.on_links += bytes * static_cast<double>(copies()); });
   stats.path = path_;
+  name_first_links(stats.path);
   stats.transfers = transfers_ * copies();
   stats.groups = seats_.groups;
   return stats;

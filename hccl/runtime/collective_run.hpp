@@ -218,6 +218,11 @@ class CollectiveRun final : public sim::EventHandler {
   [[nodiscard]] sim::LinkId busiest_of(const Queue& queue) const;
   /// Whether a link limits the path of the queue more than the one that is named so far.
   [[nodiscard]] bool limits_more(const Queue& queue, sim::LinkId link, sim::LinkId named) const;
+  /// Whether two links limit alike, so that either may be named.
+  [[nodiscard]] bool limits_as_much(sim::LinkId link, sim::LinkId other) const;
+  /// Names the first link of the platform file of those that limit as much as the ones of the path: the same whichever
+  /// of several equal paths was followed, and whichever ranks stand for others.
+  void name_first_links(PathTime& path) const;
   void log_flow(const Member& member, const Queue& queue) const;
   [[nodiscard]] bool reduce_or_copy(Rank place, std::uint32_t number);
   [[nodiscard]] bool copy(Rank place, std::uint32_t number);

@@ -56,6 +56,29 @@ std::optional<Runtime::Obstacle> Runtime::first_wait() const {
   return first;
 }
 
+bool Runtime::stands_still() const {
+  if (machine_.faults == nullptr) return false;
+  const Seconds now = machine_.loop.now();
+  const auto never_passes = [&](const sim::Route& route) {
+    return std::isinf(machine_.faults->passes(route, now)) || std::isinf(machine_.faults->resumes(route.source, now)) ||
+           std::isinf(machine_.faults->resumes(route.destination, now));
+  };
+  const auto never_ends = [&](const Waiting& waiting) {
+    if (waiting.what == Waiting::For::npu) return true;
+    if (waiting.what == Waiting::For::transfer) return waiting.route != nullptr && never_passes(*waiting.route);
+    return waiting.what == Waiting::For::notify && waiting.sent && std::isinf(waiting.arrives);
+  };
+  return std::ranges::any_of(streams_, [&](const Stream& stream) {
+    if (stream.tasks.empty()) return false;
+    if (stream.lost) return true;
+    if (!stream.blocked) return false;
+    const Task& task = stream.tasks.front();
+    if (task.kind == Kind::copy) return never_passes(*machine_.cpus->way_to(stream.rank));
+    return task.kind == Kind::collective &&
+           std::ranges::any_of(run_under_way(task).waiting(calls_[task.index].place), never_ends);
+  });
+}
+
 std::optional<std::uint32_t> Runtime::stream_to_call(Rank npu, const Task& task) const {
   const Call& wanted = calls_[task.index];
   std::optional<std::uint32_t> unfinished;
@@ -158,7 +181,7 @@ Runtime::Origin Runtime::origin_of_notify(const Obstacle& obstacle, Seconds date
   if (arrival.has_value()) return {.next = this->obstacle(run.caller(found->second))};
   const std::optional<std::uint32_t> calling = stream_to_call(waiting.peer, task);
   if (calling.has_value()) return {.next = this->obstacle(*calling)};
-  return {};
+  return {.cause = cause_of_lateness(waiting.peer, date)};
 }
 
 std::string Runtime::line(const Obstacle& obstacle, Seconds date) const {
@@ -244,7 +267,8 @@ void Runtime::report_faults() const {
   }
   const auto [text, by_fault] = trail(*from, sim::FaultPlan::never);
   if (!by_fault) return;
-  simulated_failure("deadlock", "the simulation stopped before all streams had finished{}{}",
+  simulated_failure("deadlock", "{}{}the simulation stopped before all streams had finished{}{}", machine_.job,
+                    machine_.job.empty() ? "" : ": ",
                     first.has_value() ? ": nothing ends a wait without HCCL_EXEC_TIMEOUT" : "", text);
 }
 

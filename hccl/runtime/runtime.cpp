@@ -79,12 +79,12 @@ void Runtime::host_work_alone(StreamId stream, Seconds duration, std::uint32_t n
 }
 
 void Runtime::copy_from_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id) {
-  const std::uint32_t index = place_in(copies_, free_copies_, HostTransfer{bytes, false});
+  const std::uint32_t index = place_in(copies_, free_copies_, Copy{bytes});
   enqueue(stream, {.kind = Kind::copy, .index = index, .name = name, .id = id});
 }
 
 void Runtime::copy_to_host(StreamId stream, Bytes bytes, std::uint32_t name, const sim::TaskId& id) {
-  const std::uint32_t index = place_in(copies_, free_copies_, HostTransfer{bytes, true});
+  const std::uint32_t index = place_in(copies_, free_copies_, Copy{.bytes = bytes, .to_host = true});
   enqueue(stream, {.kind = Kind::copy, .index = index, .name = name, .id = id});
 }
 
@@ -170,6 +170,15 @@ void Runtime::receive(StreamId stream, Rank source, std::uint32_t tag, std::shar
 
 void Runtime::host_function(StreamId stream, std::function<void()> function) {
   enqueue(stream, {.kind = Kind::host, .index = place_in(functions_, free_functions_, std::move(function))});
+}
+
+void Runtime::hold(StreamId stream, std::function<void()> function) {
+  enqueue(stream, {.kind = Kind::hold, .index = place_in(functions_, free_functions_, std::move(function))});
+}
+
+void Runtime::release(StreamId stream) {
+  wake(stream.index, machine_.loop.now());
+  drain();
 }
 
 void Runtime::run() {
@@ -274,14 +283,15 @@ bool Runtime::perform(std::uint32_t index, const Task& task) {
       return true;
     }
     case Kind::host:
+    case Kind::hold:
       stream.blocked = true;
-      machine_.loop.at(stream.date, event_order(stream.rank, stream.number), [this, index, function = task.index] {
-        const std::function<void()> call = std::exchange(functions_[function], nullptr);
-        free_functions_.push_back(function);
-        call();
-        wake(index, machine_.loop.now());
-        drain();
-      });
+      machine_.loop.at(stream.date, event_order(stream.rank, stream.number),
+                       [this, index, function = task.index, holds = task.kind == Kind::hold] {
+                         const std::function<void()> call = std::exchange(functions_[function], nullptr);
+                         free_functions_.push_back(function);
+                         call();
+                         if (!holds) release({index});
+                       });
       return false;
     case Kind::collective:
       stream.blocked = true;

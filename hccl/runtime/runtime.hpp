@@ -114,6 +114,9 @@ class Runtime final : private sim::EventHandler {
                std::uint32_t name, const sim::TaskId& id = {}, const Pace& pace = {});
   /// Calls the function when everything before it in the stream has ended; the stream waits for it to return.
   void host_function(StreamId stream, std::function<void()> function);
+  /// The same, but the stream waits from then on until release() is called, once, which may be within the function.
+  void hold(StreamId stream, std::function<void()> function);
+  void release(StreamId stream);
 
   [[nodiscard]] const Machine& machine() const { return machine_; }
 
@@ -127,6 +130,8 @@ class Runtime final : private sim::EventHandler {
   /// finish, or Error(simulated_failure, "timeout") if a fault keeps them from it and an NPU has waited for a notify
   /// for Machine::exec_timeout. A wait that ends too late throws that at its date.
   void require_finished() const;
+  /// Whether a fault holds something that has begun for good: whatever happens beside it, the streams will not finish.
+  [[nodiscard]] bool stands_still() const;
 
   /// Statistics of the collectives that have ended, in the order of their ends.
   [[nodiscard]] const std::vector<CollectiveStats>& collectives() const { return finished_; }
@@ -145,7 +150,12 @@ class Runtime final : private sim::EventHandler {
     record,
     wait,
     collective,
-    host
+    host,
+    hold
+  };
+  struct Copy {
+    Bytes bytes = 0;
+    bool to_host = false;
   };
   struct Task {
     Kind kind = Kind::kernel;
@@ -273,11 +283,7 @@ class Runtime final : private sim::EventHandler {
   std::deque<CommunicatorState> communicators_;  // deque: runs refer to their communicator
   std::vector<Call> calls_;
   std::vector<KernelRun> blocks_;
-  struct HostTransfer {
-    Bytes bytes = 0;
-    bool to_host = false;
-  };
-  std::vector<HostTransfer> copies_;
+  std::vector<Copy> copies_;
   std::vector<std::function<void()>> functions_;
   std::map<std::tuple<Rank, Rank, std::uint32_t>, CommunicatorId> channels_;
   std::vector<std::uint32_t> free_calls_;

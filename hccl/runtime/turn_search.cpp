@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "hccl/check/symmetry/half_turn.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "sim/faults/fault_plan.hpp"
@@ -151,7 +152,8 @@ std::uint32_t TurnSearch::add_shape(const std::vector<const Schedule*>& schedule
   Shape shape{.ranks = ranks, .period = 1, .transfers = {}};
   const std::set<const Schedule*> different(schedules.begin(), schedules.end());
   for (const Schedule* schedule : different) {
-    shape.period = std::lcm(shape.period, period_in_time(*schedule).value_or(ranks));
+    const Rank otherwise = half_turns_in_time(*schedule) ? ranks / 2 : ranks;
+    shape.period = std::lcm(shape.period, period_in_time(*schedule).value_or(otherwise));
   }
   std::set<std::pair<Rank, Rank>> ends;
   std::vector<const Schedule*> seen;
@@ -235,8 +237,11 @@ std::vector<TurnSearch::Ranks> TurnSearch::regions() const {
 bool TurnSearch::turn_region(const Ranks& region) {
   const std::vector<Ranks> by_kind = split_by_kind(region, coupling_.kinds);
   const Rank count = by_kind.empty() ? 1 : static_cast<Rank>(by_kind.front().size());
-  for (Rank step = 1; step < count; ++step) {
-    if (count % step == 0 && try_step(region, by_kind, step)) return true;
+  for (Rank orbit = count; orbit > 1; --orbit) {
+    if (count % orbit != 0) continue;
+    for (Rank block = count; block >= orbit; block -= orbit) {
+      if (count % block == 0 && try_step(region, by_kind, block, block / orbit)) return true;
+    }
   }
   return false;
 }
@@ -249,11 +254,14 @@ bool TurnSearch::keep_region(const Ranks& region) {
   return false;
 }
 
-bool TurnSearch::try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Rank step) {
+bool TurnSearch::try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Rank block, Rank step) {
   for (const Ranks& ranks : by_kind) {
-    for (std::size_t i = 0; i < ranks.size(); ++i) turn_[ranks[i]] = ranks[(i + step) % ranks.size()];
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      const std::size_t place = i % block;
+      turn_[ranks[i]] = ranks[i - place + (place + step) % block];
+    }
   }
-  links_.begin_region(static_cast<Rank>(by_kind.front().size() / step));
+  links_.begin_region(block / step);
   if (carries_groups(region) && carries_messages(region) && carries_routes(region)) return true;
   links_.forget_region();
   return false;

@@ -4,7 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "hccl/search/cost_graph.hpp"
+#include "hccl/search/costs/cost_graph.hpp"
 
 /// The best choice there is, as a judge of the searches. Operators are decided in forward order; what is behind does
 /// not depend on what is before but for the candidates of operators with an edge over the border. So of all choices

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hccl/search/cost_graph.hpp"
+#include "hccl/search/costs/cost_graph.hpp"
 #include "hccl/search/strategies.hpp"
 
 /// MindSpore's propagation: strategies that a user gives to a few operators spread to all others. From every operator

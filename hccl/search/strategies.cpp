@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "hccl/parallel/layout/redistribution.hpp"
-#include "hccl/search/candidates.hpp"
+#include "hccl/search/costs/candidates.hpp"
 
 namespace hcclsim::hccl {
 namespace {

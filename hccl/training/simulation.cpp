@@ -50,7 +50,7 @@ std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions
                                 : "no ranks do the same at the same dates on this platform with these faults";
   if (options.network != sim::NetworkKind::fluid) {
     reason = "it is for the network fluid (--network fluid)";
-  } else if (options.trace_tasks) {
+  } else if (options.trace_tasks || options.stream != nullptr) {
     reason = "what is asked for shows tasks of every rank";
   } else if (options.skew.jitters()) {
     reason = "kernels have jitter, of which every rank has its own";
@@ -98,11 +98,6 @@ Simulation::Running::Running(const SimulatedPlan& one, const Prepared& prepared,
                one.on_end, prepared.orbits_or_null(), one.options.rank) {}
 
 Simulation::Simulation(std::span<const SimulatedPlan> plans) {
-  for (const SimulatedPlan& one : plans) {
-    // Links are of all jobs, and NPUs have other ranks in each.
-    if (plans.size() == 1 || one.options.faults == nullptr) continue;
-    bad_input("unsupported", "{}: faults are of a run by itself; leave out --fault, or the other jobs", one.job);
-  }
   for (const SimulatedPlan& one : plans) prepared_.emplace_back(one, plans.size() == 1);
   for (auto one = prepared_.begin(); one != prepared_.end(); ++one) {
     for (auto other = prepared_.begin(); other != one; ++other) one->private_links.meet(other->private_links);
@@ -137,6 +132,10 @@ void Simulation::share_npus(std::span<const SimulatedPlan> plans) {
     first += one.cluster.size();
   }
   network_ = std::move(network);
+}
+
+bool Simulation::any_stands_still() const {
+  return std::ranges::any_of(running_, [](const Running& one) { return one.runtime.stands_still(); });
 }
 
 void Simulation::run() {

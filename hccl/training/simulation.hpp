@@ -25,7 +25,8 @@
 #include "sim/trace.hpp"
 
 /// Plans on simulated NPUs: one, or those of several jobs at the same time. Jobs have a clock and a network in common,
-/// and nothing else: each has its own runtime, so that neither their ranks nor their communicators meet.
+/// and nothing else: each has its own runtime, so that neither their ranks nor their communicators meet. Faults of one
+/// job are there for all of them (FaultPlan::of_jobs).
 namespace hcclsim::hccl {
 
 /// A Plan and what it is carried out with, which must outlive the simulation.
@@ -47,14 +48,15 @@ class Simulation {
  public:
   /// The network is that of the first one's options. Only a Plan that is alone is folded: what another job touches has
   /// no equals, and it may touch anything. For the same reason a link that two jobs use is private to neither. Throws
-  /// Error(bad_input, "fold") where folding is required and cannot be, Error(bad_input, "unsupported") for faults of
-  /// several jobs.
+  /// Error(bad_input, "fold") where folding is required and cannot be.
   explicit Simulation(std::span<const SimulatedPlan> plans);
 
   /// Throws Error(simulated_failure) if a job cannot finish.
   void run();
 
   [[nodiscard]] Runtime& runtime(std::size_t job = 0) { return running_[job].runtime; }
+  /// Whether a fault keeps a job from ever going on.
+  [[nodiscard]] bool any_stands_still() const;
   /// Null: no rank stands for another.
   [[nodiscard]] const RankOrbits* orbits() const { return prepared_.front().orbits_or_null(); }
 

@@ -23,54 +23,6 @@ void visit_spans(const Plan& plan, const sim::Trace& trace, Rank rank, const Vis
   }
 }
 
-/// HBM of the Plan's tensors over the spans of an iteration.
-class Memory {
- public:
-  explicit Memory(const Role& role)
-      : role_(role), begun_(role.program->kernels.size(), 0), ended_(role.program->kernels.size(), 0) {
-    for (const models::LiveTensor& tensor : role.program->tensors) {
-      begun_[tensor.first_kernel] += tensor.bytes;
-      ended_[tensor.last_kernel] += tensor.bytes;
-    }
-  }
-
-  void add(const sim::Span& span) {
-    const PlanTask& task = role_.tasks[span.id.task];
-    const auto* block = std::get_if<KernelBlock>(&task.work);
-    const std::uint32_t at = block == nullptr ? task.kernel : block->first + span.id.part;
-    if (at == Purpose::none) return;
-    changes_.push_back({span.start, begun_[at], 0, span.kind == sim::SpanKind::kernel || begun_[at] > 0});
-    changes_.push_back({span.end, 0, ended_[at], false});
-  }
-
-  /// Dates since `zero`.
-  [[nodiscard]] std::vector<MemoryPoint> points(Seconds zero) && {
-    std::stable_sort(changes_.begin(), changes_.end(),
-                     [](const Change& a, const Change& b) { return a.date < b.date; });
-    std::vector<MemoryPoint> points;
-    Bytes live = 0;
-    for (const Change& change : changes_) {
-      live = live + change.begun - change.ended;
-      const bool differs = points.empty() || points.back().bytes != live;
-      if (change.shown && differs) points.push_back({change.date - zero, live});
-    }
-    return points;
-  }
-
- private:
-  struct Change {
-    Seconds date;
-    Bytes begun;
-    Bytes ended;
-    bool shown;
-  };
-
-  const Role& role_;
-  std::vector<Bytes> begun_;  // with each kernel
-  std::vector<Bytes> ended_;
-  std::vector<Change> changes_;
-};
-
 }  // namespace
 
 SpanPurpose purpose_of(const Plan& plan, const sim::Span& span) {
@@ -173,7 +125,7 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
   std::vector<sim::Interval> check_kernels;
   std::vector<Seconds> kernel_ends(role.program->kernels.size(), fp_start);
   std::optional<std::uint32_t> flag;
-  Memory memory(role);
+  TensorMemory memory(role);
   const MessageStarts messages(plan, trace);
   visit_spans(plan, trace, rank, [&](const sim::Span& span, const SpanPurpose& purpose) {
     if (span.id.iteration != last) return;

@@ -7,6 +7,7 @@
 
 #include "base/units.hpp"
 #include "hccl/parallel/plan.hpp"
+#include "hccl/training/memory_points.hpp"
 #include "sim/intervals.hpp"
 #include "sim/trace.hpp"
 
@@ -65,12 +66,6 @@ struct GradientCheckTimes {
   Seconds kernels_end = 0;  ///< of the last check, or of the kernel that makes the clip's factor
   std::string algorithm;    ///< of the allreduce of the overflow flag; empty: there is no flag
   sim::Interval flag{};
-};
-
-/// Bytes of the Plan's tensors from a date on.
-struct MemoryPoint {
-  Seconds date = 0;
-  Bytes bytes = 0;
 };
 
 /// Figures of one rank. Dates but those of `iterations` are seconds since fp_start of the last iteration.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,6 +47,12 @@ struct InputOptions {
   std::vector<double> samples_per_second;  ///< that the data workers of each rank prepare
 };
 
+/// Takes spans as they end, so that a trace of any length is never held as a whole.
+struct SpanStream {
+  std::vector<Rank> ranks;  ///< all of their spans, those inside collectives too; but for what hosts do
+  std::function<void(const Plan& plan, const sim::Trace& trace, const sim::Span& span)> take;
+};
+
 struct TrainingOptions {
   Rank npus = 1;                       ///< the first NPUs of the cluster take part
   std::vector<Segment> segments{};     ///< cover the program's gradients; of `rank` if there are groups
@@ -78,10 +85,11 @@ struct TrainingOptions {
   std::optional<InputOptions> input{};            ///< none: batches are there when they are needed
   std::optional<CheckpointWrites> checkpoints{};  ///< none: they take no time
   std::uint32_t iterations = 3;
-  Rank rank = 0;               ///< whose figures are reported
-  std::vector<Rank> traced{};  ///< ranks in the trace, besides `rank`
-  bool trace_tasks = false;    ///< the trace holds the tasks inside collectives too
-  bool record_flows = false;   ///< the result has the transfers of the last iteration, and what reaches into it
+  Rank rank = 0;                               ///< whose figures are reported
+  std::vector<Rank> traced{};                  ///< ranks in the trace, besides `rank`
+  bool trace_tasks = false;                    ///< the trace holds the tasks inside collectives too
+  std::shared_ptr<const SpanStream> stream{};  ///< null: none; the trace has what hosts of its ranks do
+  bool record_flows = false;  ///< the result has the transfers of the last iteration, and what reaches into it
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   Fold fold = Fold::off;
   bool hbm_contention = false;  ///< NPUs are shared (runtime/shared_npus.hpp); the network is `fluid`
@@ -157,8 +165,9 @@ struct ConcurrentStep {
       carried;  ///< by LinkId: bytes of the last of its own iterations, as they load the links' capacity
 };
 
-/// The jobs at the same time on the network of the first one's options; no ranks are folded. Every job must be able to
-/// finish when it is alone, or the others repeat their steps for ever.
+/// The jobs at the same time on the network of the first one's options; no ranks are folded. Faults are those of
+/// FaultPlan::of_jobs. Every job must be able to finish when it is alone, or the others repeat their steps for ever;
+/// one that stands still for good because of a fault ends all with its error.
 [[nodiscard]] std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs);
 
 /// What ranks send each other once before the first step.

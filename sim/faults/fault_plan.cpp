@@ -77,29 +77,69 @@ std::string_view words_of(FaultKind kind) {
   return kind == FaultKind::lost ? "is lost" : kind == FaultKind::paused ? "is paused" : "has not begun";
 }
 
+/// `ranks`, ascending, take part.
+std::vector<Rank> npus_of(const Cluster& cluster, const Fault& fault, std::span<const Rank> ranks) {
+  if (std::optional<std::vector<Rank>> given = ranks_in(fault, ranks)) return *std::move(given);
+  std::vector<Rank> found;
+  std::vector<std::string> names;
+  for (const Rank rank : ranks) {
+    names.push_back(cluster.npu(rank).name);
+    if (fits(fault.pattern, names.back())) found.push_back(rank);
+  }
+  if (found.empty()) refuse_pattern(fault, "NPU that takes part", cluster.path(), names);
+  return found;
+}
+
 }  // namespace
 
+FaultPlan::FaultPlan(const Cluster& cluster) : cluster_(&cluster), at_link_(cluster.links().size(), none) {}
+
 FaultPlan::FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ranks, std::span<const Rank> among)
-    : cluster_(cluster), faults_(std::move(faults)), at_link_(cluster.links().size(), none), at_npu_(ranks, none) {
+    : FaultPlan(cluster) {
   std::vector<Rank> taking_part(among.begin(), among.end());
   if (among.empty()) {
     taking_part.resize(ranks);
     std::iota(taking_part.begin(), taking_part.end(), Rank{0});
   }
   std::ranges::sort(taking_part);
-  // Elements to which the same faults happen share what comes of them.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> with;
-  const auto touch = [&](std::uint32_t& course, std::uint32_t fault) {
-    const auto [next, is_new] = with.try_emplace({course, fault}, static_cast<std::uint32_t>(courses_.size()));
-    if (is_new) {
-      std::vector<std::uint32_t> all = course == none ? std::vector<std::uint32_t>() : courses_[course].faults;
-      all.push_back(fault);
-      courses_.push_back({.faults = std::move(all)});
-    }
-    course = next->second;
-  };
-  for (std::uint32_t number = 0; number < faults_.size(); ++number) {
-    const Fault& fault = faults_[number];
+  add(cluster, faults, taking_part);
+  make_courses();
+}
+
+std::vector<std::shared_ptr<const FaultPlan>> FaultPlan::of_jobs(std::span<const JobFaults> jobs) {
+  std::vector<std::shared_ptr<const FaultPlan>> plans(jobs.size());
+  if (std::ranges::all_of(jobs, [](const JobFaults& job) { return job.faults.empty(); })) return plans;
+  FaultPlan all(jobs.front().cluster);
+  for (const JobFaults& job : jobs) {
+    std::vector<Rank> ranks(job.ranks);
+    std::iota(ranks.begin(), ranks.end(), Rank{0});
+    all.add(job.cluster, job.faults, ranks);
+  }
+  all.make_courses();
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    all.cluster_ = &jobs[i].cluster;
+    plans[i] = std::make_shared<const FaultPlan>(all);
+  }
+  return plans;
+}
+
+/// Elements to which the same faults happen share what comes of them.
+void FaultPlan::touch(std::uint32_t& course, std::uint32_t fault) {
+  const auto [next, is_new] = courses_with_.try_emplace({course, fault}, static_cast<std::uint32_t>(courses_.size()));
+  if (is_new) {
+    std::vector<std::uint32_t> all = course == none ? std::vector<std::uint32_t>() : courses_[course].faults;
+    all.push_back(fault);
+    courses_.push_back({.faults = std::move(all)});
+  }
+  course = next->second;
+}
+
+void FaultPlan::add(const Cluster& cluster, std::span<const Fault> faults, std::span<const Rank> among) {
+  for (const Fault& fault : faults) {
+    // Links are of all jobs: what is given for several of them happens once.
+    if (fault.of_links() && std::ranges::find(faults_, fault.text, &Fault::text) != faults_.end()) continue;
+    const auto number = static_cast<std::uint32_t>(faults_.size());
+    faults_.push_back(fault);
     if (fault.of_links()) {
       if (cluster.routing().kind == RoutingKind::ideal) {
         bad_input(
@@ -110,12 +150,19 @@ FaultPlan::FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ran
       }
       for (const LinkId link : links_of(fault)) touch(at_link_[link], number);
     } else {
-      for (const Rank rank : npus_of(fault, taking_part)) touch(at_npu_[rank], number);
+      for (const Rank rank : npus_of(cluster, fault, among)) {
+        const HostId host = cluster.npu(rank).host;
+        if (host >= at_host_.size()) at_host_.resize(host + 1, none);
+        touch(at_host_[host], number);
+      }
     }
     if (fault.kind == FaultKind::latency || fault.kind == FaultKind::speed) continue;
     dates_of_transfers_.push_back(fault.from);
     if (fault.to < never) dates_of_transfers_.push_back(fault.to);
   }
+}
+
+void FaultPlan::make_courses() {
   std::ranges::sort(dates_of_transfers_);
   const auto same = std::unique(dates_of_transfers_.begin(), dates_of_transfers_.end());
   dates_of_transfers_.erase(same, dates_of_transfers_.end());
@@ -127,7 +174,7 @@ FaultPlan::FaultPlan(const Cluster& cluster, std::vector<Fault> faults, Rank ran
 
 std::vector<LinkId> FaultPlan::links_of(const Fault& fault) const {
   std::vector<LinkId> found;
-  const std::span<const Link> links = cluster_.links();
+  const std::span<const Link> links = cluster_->links();
   for (LinkId link = 0; link < links.size(); ++link) {
     const std::string& name = links[link].name;
     if (!fits(fault.pattern, name) && !fits(fault.pattern, name_in_file(name))) continue;
@@ -145,19 +192,7 @@ std::vector<LinkId> FaultPlan::links_of(const Fault& fault) const {
     const std::string_view name = name_in_file(link.name);
     if (names.empty() || names.back() != name) names.emplace_back(name);
   }
-  refuse_pattern(fault, "link", cluster_.path(), names);
-}
-
-std::vector<Rank> FaultPlan::npus_of(const Fault& fault, std::span<const Rank> ranks) const {
-  if (std::optional<std::vector<Rank>> given = ranks_in(fault, ranks)) return *std::move(given);
-  std::vector<Rank> found;
-  std::vector<std::string> names;
-  for (const Rank rank : ranks) {
-    names.push_back(cluster_.npu(rank).name);
-    if (fits(fault.pattern, names.back())) found.push_back(rank);
-  }
-  if (found.empty()) refuse_pattern(fault, "NPU that takes part", cluster_.path(), names);
-  return found;
+  refuse_pattern(fault, "link", cluster_->path(), names);
 }
 
 /// Empty if none of the faults is of a kind that `counts`.
@@ -244,20 +279,20 @@ double FaultPlan::largest_factor(LinkId link) const {
 
 bool FaultPlan::changes(const Route& route) const {
   const auto changing = [this](LinkId link) { return touches(link) && !course_of(link)->bandwidth.empty(); };
-  const auto stopping = [this](Rank rank) { return touches_npu(rank) && !course_of_npu(rank)->stop.empty(); };
-  return std::ranges::any_of(route.links, changing) || stopping(route.source) || stopping(route.destination);
+  const auto stopping = [this](HostId host) { return touches_host(host) && !course_of_host(host)->stop.empty(); };
+  return std::ranges::any_of(route.links, changing) || stopping(route.from) || stopping(route.to);
 }
 
 bool FaultPlan::stops(const Route& route, Seconds date) const {
-  return is_stopped(route.source, date) || is_stopped(route.destination, date) || is_cut(route, date);
+  return is_stopped(route.from, date) || is_stopped(route.to, date) || is_cut(route, date);
 }
 
 bool FaultPlan::is_cut(const Route& route, Seconds date) const {
   return std::ranges::any_of(route.links, [&](LinkId link) { return bandwidth_factor(link, date) == 0; });
 }
 
-bool FaultPlan::is_stopped(Rank rank, Seconds date) const {
-  const Course* course = course_of_npu(rank);
+bool FaultPlan::is_stopped(HostId host, Seconds date) const {
+  const Course* course = course_of_host(host);
   return course != nullptr && at(course->stop, date) != nullptr;
 }
 
@@ -267,7 +302,7 @@ Seconds FaultPlan::latency(const Route& route, Seconds date) const {
     const Course* course = course_of(link);
     const Fault* fault = course == nullptr ? nullptr : at(course->latency, date);
     if (fault == nullptr) continue;
-    const Seconds before = cluster_.links()[link].latency;
+    const Seconds before = cluster_->links()[link].latency;
     latency += (fault->relative ? fault->value * before : fault->value) - before;
   }
   return std::max(latency, 0.0);
@@ -325,13 +360,12 @@ std::string FaultPlan::cause(const Route& route, Seconds date) const {
     const Fault* fault = course == nullptr ? nullptr : at(course->bandwidth, date);
     if (fault == nullptr) continue;
     const double factor = bandwidth_factor(link, date);
-    const std::string& name = cluster_.links()[link].name;
+    const std::string& name = cluster_->links()[link].name;
     if (factor == 0) return fmt::format("link {} is cut ({})", name, fault->text);
     slower = fmt::format("link {} has {:.4g} % of its bandwidth ({})", name, factor * 100, fault->text);
   }
-  for (const Rank end : {route.source, route.destination}) {
-    if (is_stopped(end, date)) return cause(end, date);
-  }
+  if (is_stopped(route.from, date)) return cause(route.source, date);
+  if (is_stopped(route.to, date)) return cause(route.destination, date);
   return slower;
 }
 
@@ -368,7 +402,7 @@ std::string FaultPlan::cause_before(const Route& route, Seconds date) const {
     which = link;
   }
   if (last != nullptr) {
-    const std::string& name = cluster_.links()[which].name;
+    const std::string& name = cluster_->links()[which].name;
     const double factor = this->factor(which, *last);
     return factor == 0 ? fmt::format("link {} was cut until {:.9g} s ({})", name, last->to, last->text)
                        : fmt::format("link {} had {:.4g} % of its bandwidth until {:.9g} s ({})", name, factor * 100,
@@ -391,8 +425,8 @@ const FaultPlan::Course* FaultPlan::course_of(LinkId link) const {
   return touches(link) ? &courses_[at_link_[link]] : nullptr;
 }
 
-const FaultPlan::Course* FaultPlan::course_of_npu(Rank rank) const {
-  return touches_npu(rank) ? &courses_[at_npu_[rank]] : nullptr;
+const FaultPlan::Course* FaultPlan::course_of_host(HostId host) const {
+  return touches_host(host) ? &courses_[at_host_[host]] : nullptr;
 }
 
 }  // namespace hcclsim::sim

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -14,8 +16,15 @@
 /// Faults on the links and NPUs of a loaded cluster. All of them are known beforehand, so whoever runs ahead of the
 /// simulated clock can ask what will be at any date. Of faults of one kind that overlap on a link or NPU the one that
 /// begins last counts, of those that begin together the one that is given last; an NPU stands still as long as any
-/// fault holds it.
+/// fault holds it. Several jobs on one platform have all their faults in common, and each its own numbers of the NPUs.
 namespace hcclsim::sim {
+
+/// The faults that are given for one of several jobs.
+struct JobFaults {
+  const Cluster& cluster;  ///< with the job's numbers of the NPUs
+  std::vector<Fault> faults;
+  Rank ranks = 0;  ///< of the job, the first ones of the cluster
+};
 
 class FaultPlan {
  public:
@@ -31,11 +40,16 @@ class FaultPlan {
                                                            Rank ranks, std::span<const Rank> among = {}) {
     return faults.empty() ? nullptr : std::make_shared<const FaultPlan>(cluster, faults, ranks, among);
   }
+  /// The faults of all these jobs together, as each of them sees them: its plan has its numbers of the NPUs. Ranks in a
+  /// fault are those of the job that it is given for. Nulls if there are no faults. Throws as above.
+  [[nodiscard]] static std::vector<std::shared_ptr<const FaultPlan>> of_jobs(std::span<const JobFaults> jobs);
 
   [[nodiscard]] std::span<const Fault> faults() const { return faults_; }
   /// Whether something happens to the link, or to the NPU, at any date.
   [[nodiscard]] bool touches(LinkId link) const { return at_link_[link] != none; }
-  [[nodiscard]] bool touches_npu(Rank rank) const { return rank < at_npu_.size() && at_npu_[rank] != none; }
+  [[nodiscard]] bool touches_npu(Rank rank) const {
+    return rank < cluster_->size() && touches_host(cluster_->npu(rank).host);
+  }
   /// The last date at which something begins or ends.
   [[nodiscard]] Seconds last_change() const;
 
@@ -68,6 +82,8 @@ class FaultPlan {
   [[nodiscard]] Seconds begins(Rank rank) const;
   /// When an NPU that is free from `date` on begins something.
   [[nodiscard]] Seconds resumes(Rank rank, Seconds date) const { return end_of_task(rank, date, 0); }
+  /// Whether it stands still at a date.
+  [[nodiscard]] bool stopped(Rank rank, Seconds date) const { return is_stopped(cluster_->npu(rank).host, date); }
 
   // For people
   /// What stops, or slows down, transfers over the route, or the NPU, at a date: "link hccs-0-1_UP is cut (…)"; empty
@@ -96,9 +112,15 @@ class FaultPlan {
     Timeline stop{};
   };
 
+  explicit FaultPlan(const Cluster& cluster);
+  /// Faults of NPUs that are `among` these, ascending.
+  void add(const Cluster& cluster, std::span<const Fault> faults, std::span<const Rank> among);
+  /// To be called when all are added.
+  void make_courses();
+
   [[nodiscard]] std::vector<LinkId> links_of(const Fault& fault) const;
-  /// `ranks`, ascending, take part.
-  [[nodiscard]] std::vector<Rank> npus_of(const Fault& fault, std::span<const Rank> ranks) const;
+  [[nodiscard]] bool touches_host(HostId host) const { return host < at_host_.size() && at_host_[host] != none; }
+  void touch(std::uint32_t& course, std::uint32_t fault);
   template <typename Counts>
   [[nodiscard]] Timeline timeline(const std::vector<std::uint32_t>& among, const Counts& counts) const;
   void make_timelines(Course& course) const;
@@ -109,20 +131,22 @@ class FaultPlan {
   [[nodiscard]] static Seconds next_change(const Timeline& timeline, Seconds date);
   /// Null: nothing happens to it.
   [[nodiscard]] const Course* course_of(LinkId link) const;
-  [[nodiscard]] const Course* course_of_npu(Rank rank) const;
+  [[nodiscard]] const Course* course_of_npu(Rank rank) const { return course_of_host(cluster_->npu(rank).host); }
+  [[nodiscard]] const Course* course_of_host(HostId host) const;
   [[nodiscard]] double factor(LinkId link, const Fault& fault) const {
-    return fault.relative ? fault.value : fault.value / cluster_.links()[link].bandwidth;
+    return fault.relative ? fault.value : fault.value / cluster_->links()[link].bandwidth;
   }
   [[nodiscard]] bool is_cut(const Route& route, Seconds date) const;
-  [[nodiscard]] bool is_stopped(Rank rank, Seconds date) const;
+  [[nodiscard]] bool is_stopped(HostId host, Seconds date) const;
   /// A kernel's work is slowed down by the NPU's speed.
   [[nodiscard]] Seconds end_of_work(Rank rank, Seconds start, Seconds work, bool kernel) const;
 
-  const Cluster& cluster_;
+  const Cluster* cluster_;
   std::vector<Fault> faults_;
   std::vector<std::uint32_t> at_link_;  // of each link: its course, or none
-  std::vector<std::uint32_t> at_npu_;   // of each rank that takes part
+  std::vector<std::uint32_t> at_host_;  // of each host of an NPU
   std::vector<Course> courses_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> courses_with_;  // course, one more fault -> course
   std::vector<LinkId> changing_links_;
   std::vector<Seconds> dates_of_transfers_;
 };

@@ -1,6 +1,7 @@
 #include "sim/network/max_min.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hcclsim::sim {
 
@@ -28,7 +29,7 @@ FlowId MaxMin::add(std::span<const LinkId> links, std::span<const MemoryUse> mem
   FlowId id = 0;
   if (free_[hops].empty()) {
     id = static_cast<FlowId>(flows_.size());
-    flows_.push_back({0, bound, static_cast<std::uint32_t>(hops_.size()), hops});
+    flows_.push_back({0, bound, bound, static_cast<std::uint32_t>(hops_.size()), hops});
     hops_.resize(hops_.size() + hops);
     if (!memories_.empty()) weights_.resize(hops_.size(), 1);
   } else {
@@ -60,7 +61,7 @@ void MaxMin::start(FlowId id) {
     ++link.flows;
     if (is_memory(hop.link)) note_memory(hop.link);
   }
-  started_.push_back(id);
+  note_flow(id);
 }
 
 void MaxMin::remove(FlowId id) {
@@ -75,6 +76,8 @@ void MaxMin::remove(FlowId id) {
       note_memory(hop.link);
     } else if (link.flows > 0) {
       note_change(hop.link);
+    } else {
+      link.tight = false;
     }
   }
   free_[flow.hops].push_back(id);
@@ -84,14 +87,14 @@ void MaxMin::set_capacity(LinkId id, BytesPerSecond capacity) {
   SharedLink& link = links_[id];
   if (link.capacity == capacity) return;
   link.capacity = capacity;
-  if (link.flows > 0) note_change(id);
+  for (std::uint32_t at = link.first; at != none; at = hops_[at].next) note_flow(hops_[at].flow);
 }
 
 void MaxMin::renew(FlowId id, std::span<const LinkId> links, bool held) {
   const double bound = held ? 0 : bound_of(links);
   if (flows_[id].bound == bound) return;
   flows_[id].bound = bound;
-  started_.push_back(id);
+  note_flow(id);
 }
 
 double MaxMin::bound_of(std::span<const LinkId> links) const {
@@ -100,6 +103,16 @@ double MaxMin::bound_of(std::span<const LinkId> links) const {
     if (fat_[link]) bound = std::min(bound, links_[link].capacity);
   }
   return bound;
+}
+
+/// Of a flow that has started, or whose largest rate may be another one now.
+void MaxMin::note_flow(FlowId id) {
+  Flow& flow = flows_[id];
+  flow.most = largest_rate(flow);
+  started_.push_back(id);
+  for (const Hop& hop : hops_of(flow)) {
+    if (!is_memory(hop.link)) note_change(hop.link);
+  }
 }
 
 void MaxMin::note_change(LinkId id) {
@@ -125,11 +138,19 @@ double MaxMin::largest_rate(const Flow& flow) const {
   return rate;
 }
 
+/// Whether the flows of a link, each as fast as all else lets it be, are more than it carries.
+bool MaxMin::is_tight(const SharedLink& link) const {
+  if (link.flows < 2) return false;
+  double sum = 0;
+  for (std::uint32_t at = link.first; at != none; at = hops_[at].next) sum += flows_[hops_[at].flow].most;
+  return sum > link.capacity;
+}
+
 /// Whether another flow may be in the way, or a memory.
 bool MaxMin::hindered(const Flow& flow) const {
   for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
     const LinkId link = hops_[at].link;
-    if (is_memory(link) ? joins(link) : links_[link].flows > 1) return true;
+    if (joins(link)) return true;
   }
   return false;
 }
@@ -155,7 +176,7 @@ bool MaxMin::is_leaf(LinkId id) {
   double passing = 0;  // the fastest of these flows
   for (std::uint32_t at = links_[id].first; at != none; at = hops_[at].next) {
     const Flow& flow = flows_[hops_[at].flow];
-    fillings_.push_back({largest_rate(flow), weight(at), hops_[at].flow});
+    fillings_.push_back({flow.most, weight(at), hops_[at].flow});
     if (!stays_within(flow)) passing = std::max(passing, fillings_.back().most);
   }
   return passing <= level(links_[id].capacity);
@@ -184,27 +205,34 @@ void MaxMin::set_rate(FlowId id, double rate) {
   changed_.push_back(id);
   if (memories_.empty() || stays_within(flow)) return;
   for (const Hop& hop : hops_of(flow)) {
-    if (!joins(hop.link)) note_memory(hop.link);
+    if (is_memory(hop.link) && !joins(hop.link)) note_memory(hop.link);
   }
 }
 
 std::span<const FlowId> MaxMin::solve() {
   changed_.clear();
+  ++solution_;
   for (const LinkId id : changed_memories_) memory(id).joint = !is_leaf(id);
+  for (const LinkId id : changed_links_) {
+    SharedLink& link = links_[id];
+    const bool tight = is_tight(link);
+    link.changed = tight || link.tight;
+    link.tight = tight;
+  }
   for (const FlowId id : started_) {
     const Flow& flow = flows_[id];
-    if (!hindered(flow)) {
-      flows_[id].by_memory = false;
-      if (!stays_within(flow)) set_rate(id, largest_rate(flow));
-      continue;
-    }
-    for (const Hop& hop : hops_of(flow)) {
-      if (!is_memory(hop.link)) note_change(hop.link);
-    }
+    if (hindered(flow)) continue;
+    flows_[id].by_memory = false;
+    if (!stays_within(flow)) set_rate(id, flow.most);
   }
   started_.clear();
   for (const LinkId id : changed_links_) {
-    if (links_[id].changed) solve_component(id);  // else it was solved with the component of an earlier one
+    if (!links_[id].changed) continue;  // it limits nobody, or was solved with an earlier one
+    if (links_[id].tight) {
+      solve_component(id);
+    } else {
+      release(id);
+    }
   }
   changed_links_.clear();
   // Those of a memory that was no leaf are to be solved once more without it.
@@ -221,6 +249,24 @@ std::span<const FlowId> MaxMin::solve() {
   return changed_;
 }
 
+/// Solves what the flows of a link that was tight now depend on.
+void MaxMin::release(LinkId id) {
+  links_[id].changed = false;
+  for (std::uint32_t at = links_[id].first; at != none; at = hops_[at].next) {
+    const FlowId number = hops_[at].flow;
+    Flow& flow = flows_[number];
+    if (flow.solved == solution_) continue;
+    const auto hops = hops_of(flow);
+    const auto hop = std::find_if(hops.begin(), hops.end(), [&](const Hop& on) { return joins(on.link); });
+    if (hop != hops.end()) {
+      solve_component(hop->link);
+    } else {
+      flow.by_memory = false;
+      set_rate(number, flow.most);
+    }
+  }
+}
+
 void MaxMin::solve_component(LinkId first) {
   gather_component(first);
   fill_component();
@@ -234,12 +280,13 @@ void MaxMin::visit(LinkId id) {
   component_links_.push_back(id);
 }
 
-/// Finds the component of a link: all links and flows that a chain of links, but for leaves, connects with it; all its
-/// flows are open.
+/// Finds the component of a link: all links and flows that a chain of tight links and memories that are no leaves
+/// connects with it; all its flows are open.
 void MaxMin::gather_component(LinkId first) {
   component_links_.clear();
   component_flows_.clear();
   bounded_.clear();
+  least_bound_ = unbounded;
   visit(first);
   std::size_t next = 0;
   while (next < component_links_.size()) {  // visit() adds to it
@@ -254,8 +301,10 @@ void MaxMin::gather_component(LinkId first) {
       Flow& flow = flows_[id];
       if (flow.visited) continue;
       flow.visited = flow.open = true;
+      flow.solved = solution_;
       component_flows_.push_back(id);
-      if (flow.bound < unbounded) bounded_.push_back(id);
+      if (flow.most < unbounded) bounded_.push_back(id);
+      least_bound_ = std::min(least_bound_, flow.most);
       for (const Hop& hop : hops_of(flow)) {
         if (joins(hop.link)) visit(hop.link);
       }
@@ -280,28 +329,36 @@ void MaxMin::fill_component() {
     return a.rate != b.rate ? a.rate > b.rate : a.link > b.link;
   };
   std::make_heap(shares_.begin(), shares_.end(), after);
-  std::sort(bounded_.begin(), bounded_.end(), [&](FlowId a, FlowId b) {
-    return flows_[a].bound != flows_[b].bound ? flows_[a].bound < flows_[b].bound : a < b;
-  });
-  auto bounded = bounded_.begin();
-  while (!shares_.empty()) {
-    const auto [rate, id] = shares_.front();
+  // Bounds seldom are what limits a flow; they are put in order once one does.
+  const auto bound_after = [&](FlowId a, FlowId b) {
+    return flows_[a].most != flows_[b].most ? flows_[a].most > flows_[b].most : a > b;
+  };
+  bool ordered = false;
+  open_flows_ = component_flows_.size();
+  while (open_flows_ > 0) {
+    const auto [rate, id] = shares_.empty() ? Share{unbounded, 0} : shares_.front();
     const SharedLink& link = links_[id];
-    while (bounded != bounded_.end() && !flows_[*bounded].open) ++bounded;
-    if (link.open > 0 && open_share(id) > rate) {
+    if (!shares_.empty() && link.open > 0 && open_share(id) > rate) {
       // Flows that other links have fixed since left more to the open ones: the link moves to its new place in the
       // queue.
       std::pop_heap(shares_.begin(), shares_.end(), after);
       shares_.back().rate = open_share(id);
       std::push_heap(shares_.begin(), shares_.end(), after);
-    } else if (link.open > 0 && bounded != bounded_.end() && flows_[*bounded].bound <= rate) {
-      fix(*bounded, flows_[*bounded].bound, false);
-    } else {
-      std::pop_heap(shares_.begin(), shares_.end(), after);
-      shares_.pop_back();
-      for (std::uint32_t at = link.first; at != none; at = hops_[at].next) {
-        if (flows_[hops_[at].flow].open) fix(hops_[at].flow, rate, is_memory(id));
-      }
+      continue;
+    }
+    if (least_bound_ <= rate && (shares_.empty() || link.open > 0)) {
+      if (!std::exchange(ordered, true)) std::make_heap(bounded_.begin(), bounded_.end(), bound_after);
+      const FlowId flow = bounded_.front();
+      if (flows_[flow].open) fix(flow, flows_[flow].most, false);
+      std::pop_heap(bounded_.begin(), bounded_.end(), bound_after);
+      bounded_.pop_back();
+      least_bound_ = bounded_.empty() ? unbounded : flows_[bounded_.front()].most;
+      continue;
+    }
+    std::pop_heap(shares_.begin(), shares_.end(), after);
+    shares_.pop_back();
+    for (std::uint32_t at = link.first; link.open > 0; at = hops_[at].next) {
+      if (flows_[hops_[at].flow].open) fix(hops_[at].flow, rate, is_memory(id));
     }
   }
   for (const LinkId id : component_links_) links_[id].visited = links_[id].changed = false;
@@ -312,6 +369,7 @@ void MaxMin::fix(FlowId id, double rate, bool by_memory) {
   Flow& flow = flows_[id];
   flow.by_memory = by_memory;
   flow.open = false;
+  --open_flows_;
   set_rate(id, rate);
   for (std::uint32_t at = flow.first_hop; at < flow.first_hop + flow.hops; ++at) {
     SharedLink& link = links_[hops_[at].link];

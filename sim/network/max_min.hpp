@@ -10,9 +10,10 @@
 
 /// Max-min fair rates of flows over links, kept up to date as flows come and go. Rates are raised together until a link
 /// is full; its flows keep their share, and the others go on. A change can alter only flows that are connected with it
-/// by a chain of shared links, so solve() works on these components alone. A flow that has its links to itself, the
-/// common case of a collective on fast links, costs one look at each of them. A FATPIPE link connects no flows: it
-/// bounds the rate of each.
+/// by a chain of *tight* links, so solve() works on these components alone. A link is tight if its flows were more than
+/// it carries, each as fast as its bound and the capacities of its other links let it be; one that is not limits
+/// nobody, whatever there is besides. A flow without tight links, the common case of a collective on fast links, costs
+/// one look at each of them. A FATPIPE link connects no flows: it bounds the rate of each.
 ///
 /// Memories of NPUs are further links, if they are asked for. A flow may load a memory with several times its rate: the
 /// rates that are raised together are those of the flows. Most memories are *leaves*: what they would allow every flow
@@ -80,6 +81,7 @@ class MaxMin {
     double left = 0;
     std::uint32_t open = 0;
     bool visited = false;
+    bool tight = false;
     bool changed = false;  // it is in changed_links_
   };
 
@@ -99,8 +101,10 @@ class MaxMin {
   struct Flow {
     double rate = 0;
     double bound = unbounded;  // its own, and by FATPIPE links
+    double most = unbounded;   // largest_rate()
     std::uint32_t first_hop = 0;
     std::uint32_t hops = 0;
+    std::uint64_t solved = 0;  // the solution in which it last was in a component
     bool visited = false;
     bool open = false;
     bool by_memory = false;
@@ -118,18 +122,23 @@ class MaxMin {
   [[nodiscard]] double weight(std::uint32_t hop) const { return weights_.empty() ? 1 : weights_[hop]; }
   [[nodiscard]] bool is_memory(LinkId id) const { return id >= first_memory_; }
   [[nodiscard]] Memory& memory(LinkId id) { return memories_[id - first_memory_]; }
-  [[nodiscard]] bool joins(LinkId id) const { return !is_memory(id) || memories_[id - first_memory_].joint; }
+  [[nodiscard]] bool joins(LinkId id) const {
+    return is_memory(id) ? memories_[id - first_memory_].joint : links_[id].tight;
+  }
   [[nodiscard]] bool stays_within(const Flow& flow) const {
     return flow.hops == 1 && is_memory(hops_[flow.first_hop].link);
   }
   [[nodiscard]] double largest_rate(const Flow& flow) const;
+  [[nodiscard]] bool is_tight(const SharedLink& link) const;
   [[nodiscard]] bool hindered(const Flow& flow) const;
   [[nodiscard]] double level(double left);
   [[nodiscard]] bool is_leaf(LinkId id);
   void share_rest(LinkId id);
   [[nodiscard]] double open_share(LinkId id) const;
+  void note_flow(FlowId id);
   void note_change(LinkId id);
   void note_memory(LinkId id);
+  void release(LinkId id);
   void solve_component(LinkId id);
   void set_rate(FlowId id, double rate);
   void visit(LinkId id);
@@ -147,6 +156,7 @@ class MaxMin {
   std::vector<Memory> memories_;           // by number
   std::vector<std::vector<FlowId>> free_;  // by number of hops: ids whose hops can be used again
   std::vector<FlowId> started_;            // since the last solve
+  std::uint64_t solution_ = 0;             // number of the present one
   std::vector<LinkId> changed_links_;
   std::vector<LinkId> changed_memories_;
   std::vector<FlowId> changed_;
@@ -155,6 +165,8 @@ class MaxMin {
   std::vector<LinkId> component_links_;
   std::vector<FlowId> component_flows_;
   std::vector<FlowId> bounded_;
+  double least_bound_ = unbounded;
+  std::size_t open_flows_ = 0;
   std::vector<Share> shares_;
 };
 

@@ -102,16 +102,16 @@ sim::LinkKind kind_of(const std::string& name) {
 using Totals = std::map<std::pair<sim::LinkKind, Bytes>, MeasuredTransfer>;
 
 void add_distribution(const Json& sizes, sim::LinkKind kind, const std::string& file, Totals& totals) {
-  constexpr double mebibyte = 0x1p20;
+  constexpr double megabyte = 1e6;  // sizes are multiples of 32 bytes in it, not in MiB
   for (const auto& [size_text, entry] : sizes.items()) {
     const auto size = parse_number<double>(size_text);
     const bool is_pair = entry.is_array() && entry.size() == 2 && entry[0].is_number() && entry[1].is_number();
-    if (!size.has_value() || !(*size > 0) || *size > mebibyte || !is_pair || !(entry[0].get<double>() > 0) ||
+    if (!size.has_value() || !(*size > 0) || *size > megabyte || !is_pair || !(entry[0].get<double>() > 0) ||
         !(entry[1].get<double>() > 0)) {
       bad_input("log", "{}: Size Distribution of {}: '{}': {} must be a size in MB and [number, milliseconds]", file,
                 name_of(kind), size_text, entry.dump());
     }
-    const auto bytes = static_cast<Bytes>(std::llround(*size * mebibyte));
+    const auto bytes = static_cast<Bytes>(std::llround(*size * megabyte));
     MeasuredTransfer& total = totals.try_emplace({kind, bytes}, MeasuredTransfer{kind, bytes}).first->second;
     total.count += entry[0].get<double>();
     total.time += entry[1].get<double>() * 1e-3;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <tuple>
 
@@ -12,8 +13,10 @@
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/training/step_view.hpp"
+#include "sim/faults/fault_plan.hpp"
 #include "sim/network_kind.hpp"
 #include "study/experiment.hpp"
+#include "study/fault_notes.hpp"
 #include "study/link_sources.hpp"
 #include "study/run/parallel_result.hpp"
 
@@ -61,21 +64,28 @@ void require_one_platform(const ConcurrentJob& first, const ConcurrentJob& other
   }
 }
 
+/// A job that has its steps alone.
+struct AloneFigures {
+  StepFigures step;
+  Seconds end = 0;  ///< of its last iteration
+};
+
 StepFigures step_figures(const hccl::TimedStep& step, Rank rank) {
   return {step.step_times[rank], hccl::StepView::of(step.plan, step.trace, rank).exposed};
 }
 
 /// Every job alone, each in a child. They have all ended before jobs run together: one that cannot finish is known
 /// then.
-std::vector<StepFigures> simulate_alone(std::deque<LoadedJob>& jobs) {
-  std::deque<ChildOf<StepFigures>> children;
+std::vector<AloneFigures> simulate_alone(std::deque<LoadedJob>& jobs) {
+  std::deque<ChildOf<AloneFigures>> children;
   for (LoadedJob& job : jobs) {
     children.emplace_back([&job] {
       const hccl::TrainingOptions& options = job.experiment.training;
-      return step_figures(job.experiment.simulate(options), options.rank);
+      const hccl::TimedStep step = job.experiment.simulate(options);
+      return AloneFigures{step_figures(step, options.rank), std::ranges::max(step.pipeline_ends.back())};
     });
   }
-  std::vector<StepFigures> steps;
+  std::vector<AloneFigures> steps;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     steps.push_back(naming_job(jobs[i].name + ", alone", [&] { return children[i].result(); }));
   }
@@ -84,22 +94,36 @@ std::vector<StepFigures> simulate_alone(std::deque<LoadedJob>& jobs) {
 
 /// Throws if a job would repeat its step for too long until the last one has done its own, by the steps of all alone.
 void require_few_steps(const std::vector<ConcurrentJob>& jobs, std::deque<LoadedJob>& loaded,
-                       const std::vector<StepFigures>& alone) {
+                       const std::vector<AloneFigures>& alone) {
   constexpr double most = 10'000;
-  std::vector<Seconds> ends;
+  const auto last = static_cast<std::size_t>(std::ranges::max_element(alone, {}, &AloneFigures::end) - alone.begin());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    ends.push_back(jobs[i].run.skew.start + loaded[i].experiment.training.iterations * alone[i].time);
-  }
-  const auto last = static_cast<std::size_t>(std::ranges::max_element(ends) - ends.begin());
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const double steps = (ends[last] - jobs[i].run.skew.start) / alone[i].time;
+    const double steps = (alone[last].end - jobs[i].run.skew.start) / alone[i].step.time;
     const double more = steps - loaded[i].experiment.training.iterations;
     if (more <= most) continue;
     bad_input("option",
               "{} would repeat its step of {:.3g} ms about {:.0f} times until {}, which starts at {:g} s, has done its "
               "own; up to {:.0f} times are simulated: let them start closer together",
-              jobs[i].name, 1e3 * alone[i].time, more, jobs[last].name, jobs[last].run.skew.start, most);
+              jobs[i].name, 1e3 * alone[i].step.time, more, jobs[last].name, jobs[last].run.skew.start, most);
   }
+}
+
+/// Links fail for all jobs, and an NPU that stands still may hold what others send over its links.
+void share_faults(const std::vector<ConcurrentJob>& jobs, std::deque<LoadedJob>& loaded) {
+  std::vector<sim::JobFaults> given;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    given.push_back({loaded[i].cluster, jobs[i].run.faults, loaded[i].experiment.npus});
+  }
+  const std::vector<std::shared_ptr<const sim::FaultPlan>> plans = sim::FaultPlan::of_jobs(given);
+  for (std::size_t i = 0; i < jobs.size(); ++i) loaded[i].experiment.training.faults = plans[i];
+}
+
+void add_faults(const sim::FaultPlan* faults, ConcurrentResult& result) {
+  if (faults == nullptr) return;
+  result.faults.assign(faults->faults().begin(), faults->faults().end());
+  std::vector<Seconds> ends;
+  for (const ConcurrentJobResult& job : result.jobs) ends.push_back(std::ranges::max(job.step.pipeline_ends.back()));
+  note_faults_to_come(result.faults, ends, result.notes);
 }
 
 std::vector<MeetingLink> meeting_links(const sim::Cluster& cluster, const std::vector<hccl::ConcurrentStep>& steps,
@@ -152,9 +176,6 @@ void require_concurrent(const std::vector<ConcurrentJob>& jobs) {
                 "does the same as another",
                 job.name);
     }
-    if (!job.run.faults.empty()) {
-      bad_input("unsupported", "{}: faults are of a run by itself; leave out --fault, or the other jobs", job.name);
-    }
     const std::vector<Rank>& npus = job.run.platform.rank_table.npus_list;
     if (npus.empty()) {
       bad_input("option", "{}: a concurrent job needs npus-list, the NPUs that it is on, such as npus-list = \"0-7\"",
@@ -175,7 +196,8 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
   std::deque<LoadedJob> loaded;
   for (const ConcurrentJob& job : jobs) loaded.emplace_back(job, cluster);
   for (LoadedJob& job : loaded) job.experiment.training.fold = hccl::Fold::off;
-  const std::vector<StepFigures> alone = simulate_alone(loaded);
+  share_faults(jobs, loaded);
+  const std::vector<AloneFigures> alone = simulate_alone(loaded);
   require_few_steps(jobs, loaded, alone);
 
   std::vector<hccl::TrainingJob> together;
@@ -193,6 +215,8 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
                           loaded.front().experiment.soc.name,
                           std::string(name_of(jobs.front().run.network)),
                           {},
+                          {},
+                          {},
                           {}};
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     Experiment& experiment = loaded[i].experiment;
@@ -205,7 +229,7 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
     one.start = jobs[i].run.skew.start;
     one.iterations = experiment.training.iterations;
     one.steps = steps[i].steps;
-    one.alone = alone[i];
+    one.alone = alone[i].step;
     one.step = std::move(steps[i].step);
     one.together = step_figures(one.step, rank);
     one.hbm_contention = experiment.training.hbm_contention;
@@ -213,6 +237,7 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
     one.notes = experiment.notes;
   }
   note_short_jobs(result.jobs);
+  add_faults(loaded.front().experiment.training.faults.get(), result);
   result.links = meeting_links(cluster, steps, result.jobs);
   return result;
 }

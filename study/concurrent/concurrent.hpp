@@ -8,12 +8,14 @@
 #include "base/units.hpp"
 #include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
+#include "sim/faults/fault.hpp"
 #include "study/on_platform.hpp"
 #include "study/run/spec.hpp"
 
 /// Several training runs at the same time on one platform, each on NPUs of its own, and what the links that they share
 /// cost each of them. Every job repeats its step until all jobs have done their iterations; its figures are those of
-/// its own iterations. For comparison each is simulated alone: the same iterations from the same date on the same NPUs.
+/// its own iterations. For comparison each is simulated alone: the same iterations from the same date on the same NPUs,
+/// with the same faults. These are of the platform: what is given for one job happens to all.
 namespace hcclsim::study {
 
 struct ConcurrentJob {
@@ -67,6 +69,8 @@ struct ConcurrentResult {
   std::string network;   ///< "simgrid" or "fluid"
   std::vector<ConcurrentJobResult> jobs;
   std::vector<MeetingLink> links;  ///< where jobs meet, the most loaded first
+  std::vector<sim::Fault> faults;  ///< of all jobs; those of NPUs name ranks of the job that they are given for
+  std::vector<std::string> notes;  ///< sentences on all of them
 };
 
 /// Throws Error(bad_input) for jobs that are not on one platform and network, have no list of NPUs, want the same NPU,
@@ -74,7 +78,8 @@ struct ConcurrentResult {
 void require_concurrent(const std::vector<ConcurrentJob>& jobs);
 
 /// `traced`: ranks of each job whose tasks inside collectives are in the traces; none of any job: no tasks are. To be
-/// called once per process. Throws what is wrong with a job with its name before it.
+/// called once per process. Throws what is wrong with a job with its name before it; also the timeout or deadlock of a
+/// job that a fault ends, alone or beside the others.
 [[nodiscard]] ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, const sim::Cluster& cluster,
                                                    const std::vector<std::vector<Rank>>& traced = {});
 

@@ -367,8 +367,11 @@ struct Applier {
       } else if (key == "enable_alltoall" && !spec.parallel.operators.cuts()) {
         notes.emplace_back("enable_alltoall has no effect: operators that are batch parallel redistribute nothing");
       } else if (key == "communi_parallel_mode") {
+        spec.group_parallel = hccl::parse_group_parallel(context.text(key));
         notes.push_back(
-            fmt::format("communi_parallel_mode {} has no effect: all groups communicate at once", context.text(key)));
+            fmt::format("communi_parallel_mode {} is of the streams that --comm-reuse counts; in time all groups "
+                        "communicate at once",
+                        context.text(key)));
       } else if (key == "optimizer_weight_shard_aggregated_save") {
         notes.push_back(fmt::format("{} has no effect: it is of checkpoints, not of a step", key));
       } else if (key == "force_fp32_communication" && !graph_parallel()) {

@@ -1,5 +1,7 @@
 #include "study/fabric/routing_spread.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -49,6 +51,13 @@ Seconds RoutingSpread::worst() const { return *std::max_element(times.begin(), t
 std::uint64_t RoutingSpread::worst_seed() const {
   const auto worst = std::max_element(times.begin(), times.end());
   return first_seed + static_cast<std::uint64_t>(worst - times.begin());
+}
+
+void note_seeds(const sim::Cluster& cluster, std::vector<std::string>& notes) {
+  if (cluster.routing().kind == sim::RoutingKind::ecmp) return;
+  notes.push_back(fmt::format(
+      "--routing-seeds has no effect: routing {} has no hash; --routing ecmp has, on fabrics of several ways",
+      text_of(cluster.routing())));
 }
 
 RoutingTimes::RoutingTimes(sim::Cluster& cluster, std::uint32_t seeds, Simulate simulate)

@@ -25,6 +25,9 @@ struct RoutingSpread {
   [[nodiscard]] std::uint64_t worst_seed() const;
 };
 
+/// Says that seeds which were asked for do nothing, if the cluster's routing has no hash.
+void note_seeds(const sim::Cluster& cluster, std::vector<std::string>& notes);
+
 class RoutingTimes {
  public:
   /// Times of some points under the routing of the cluster, with free choice of how they are simulated.

@@ -397,6 +397,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
   if (cluster.routing().kind == sim::RoutingKind::ecmp && spec.routing_seeds > 0 && !spec.faults.empty()) {
     measurement.on.notes.emplace_back("with faults, ways that other seeds of the hash choose are not simulated");
   }
+  if (spec.seeds_are_given) note_seeds(cluster, measurement.on.notes);
   std::vector<Uncertainty> ranges;
   const bool ranged = spec.uncertainty && spec.faults.empty();  // faults have dates, and the ends of ranges others
   if (ranged) {

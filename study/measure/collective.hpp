@@ -40,6 +40,7 @@ struct MeasureSpec {
   bool uncertainty = false;            ///< the range of every time over what is assumed
   bool explained_uncertainty = false;  ///< … and what each assumption alone does
   std::uint32_t routing_seeds = 0;     ///< under routing ecmp, every time with so many seeds, and with ideal routing
+  bool seeds_are_given = false;        ///< under another routing, a note says that they do nothing
   sim::NetworkKind network = sim::NetworkKind::fluid;
   std::vector<sim::Fault> faults{};  ///< their dates are those since the first call of each size is issued
   std::size_t links = 0;             ///< that are reported, of one call of the largest size; 0: none

@@ -21,6 +21,30 @@ std::vector<Value> or_else(const std::vector<Value>& given, std::vector<Value> o
   return given.empty() ? std::move(otherwise) : given;
 }
 
+std::vector<std::uint32_t> divisors_of(std::uint32_t whole) {
+  std::vector<std::uint32_t> divisors;
+  for (std::uint32_t divisor = 1; divisor <= whole; ++divisor) {
+    if (whole % divisor == 0) divisors.push_back(divisor);
+  }
+  return divisors;
+}
+
+/// Of stages that have so many layers or more: nothing, half of them, all.
+std::vector<std::string> amounts_of_recomputing(std::uint32_t layers) {
+  if (layers < 2) return {"none", "full"};
+  return {"none", fmt::format("layers:{}", layers / 2), "full"};
+}
+
+/// The layers of each stage as a list; empty where they are all the same, as `run` has it by itself.
+std::string uneven_layers(std::uint32_t layers, std::uint32_t stages) {
+  std::string list;
+  if (layers == 0 || layers % stages == 0) return list;
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    list += fmt::format("{}{}", stage > 0 ? "," : "", layers / stages + (stage < layers % stages ? 1 : 0));
+  }
+  return list;
+}
+
 bool divides(std::uint64_t divisor, std::uint64_t whole) { return divisor > 0 && whole % divisor == 0; }
 
 /// How NPUs and samples are spread.
@@ -53,10 +77,11 @@ class Enumeration {
 
   void add_spread(const Spread& spread) {
     if (!divides(spread.data, space_.global_batch)) return;
-    for (const std::uint32_t chunks :
-         or_else(space_.chunks, powers_up_to(std::max(network_.layers / spread.stages, 1U)))) {
-      if (chunks > 1 && (spread.stages == 1 || chunks * spread.stages > network_.layers)) continue;
-      for (const std::string& recompute : or_else(space_.recompute, {"none", "full"})) {
+    const std::uint32_t layers = network_.layers / spread.stages;  // of the stages with fewest
+    for (const std::uint32_t chunks : or_else(space_.chunks, divisors_of(std::max(layers, 1U)))) {
+      const bool even = divides(spread.stages * chunks, network_.layers);
+      if (chunks > 1 && (spread.stages == 1 || !even)) continue;
+      for (const std::string& recompute : or_else(space_.recompute, amounts_of_recomputing(layers))) {
         for (const std::string& optimizer : or_else(space_.optimizer, {"off", "zero1", "zero2", "zero3"})) {
           if (optimizer != "off" && spread.data == 1) continue;
           add_operator_choices(spread, chunks, recompute, optimizer);
@@ -75,14 +100,21 @@ class Enumeration {
       if (!allowed(space_.sequence, sequence, network_.rows)) continue;
       for (const bool vocabulary : {false, true}) {
         if (!allowed(space_.vocabulary, vocabulary, network_.vocabulary)) continue;
-        add_sizes(spread,
-                  {{"chunks", chunks > 1 ? fmt::to_string(chunks) : ""},
-                   {"schedule", chunks > 1 ? "1f1b-interleave" : ""},
-                   {"recompute", recompute == "none" ? "" : recompute},
-                   {"optimizer-parallel", optimizer == "off" ? "" : optimizer},
-                   {"sequence-parallel", sequence ? "on" : ""},
-                   {"vocabulary-parallel", vocabulary ? "on" : ""}},
-                  chunks);
+        for (const bool repeat : {true, false}) {
+          if (space_.repeat.value_or(repeat) != repeat) continue;
+          const bool has_choice = spread.model > 1 && (recompute == "full" || recompute.starts_with("layers:"));
+          if (!has_choice && repeat != space_.repeat.value_or(true)) continue;
+          add_sizes(spread,
+                    {{"stage-layers", uneven_layers(network_.layers, spread.stages)},
+                     {"chunks", chunks > 1 ? fmt::to_string(chunks) : ""},
+                     {"schedule", chunks > 1 ? "1f1b-interleave" : ""},
+                     {"recompute", recompute == "none" ? "" : recompute},
+                     {"mp-comm-recompute", has_choice && !repeat ? "off" : ""},
+                     {"optimizer-parallel", optimizer == "off" ? "" : optimizer},
+                     {"sequence-parallel", sequence ? "on" : ""},
+                     {"vocabulary-parallel", vocabulary ? "on" : ""}},
+                    chunks);
+        }
       }
     }
   }

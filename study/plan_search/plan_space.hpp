@@ -36,10 +36,11 @@ struct PlanSpace {
   std::vector<std::uint32_t> stages{};
   std::vector<std::uint32_t> micro_batch{};  ///< samples
   std::vector<std::uint32_t> chunks{};       ///< of a stage; more than one: the schedule is interleaved
-  std::vector<std::string> recompute{};
-  std::vector<std::string> optimizer{};  ///< kinds of optimizer parallelism
-  std::optional<bool> sequence{};        ///< sequence parallelism; none: both ways
-  std::optional<bool> vocabulary{};      ///< likewise
+  std::vector<std::string> recompute{};      ///< none, half of the layers and full where it is empty
+  std::vector<std::string> optimizer{};      ///< kinds of optimizer parallelism
+  std::optional<bool> sequence{};            ///< sequence parallelism; none: both ways
+  std::optional<bool> vocabulary{};          ///< likewise
+  std::optional<bool> repeat{};              ///< recomputed layers repeat collectives of cut operators; likewise
 };
 
 /// Options of `run` and their values.
@@ -47,8 +48,9 @@ using PlanOptions = std::vector<std::pair<std::string, std::string>>;
 
 /// All plans of the space that the sizes of the network allow, none twice; those that differ in nothing but the size of
 /// micro-batches follow each other. NPUs = data × model × stages; the samples of a replica are whole micro-batches, of
-/// which a pipeline has at least as many as stages, and an interleaved one a multiple of them. Powers of two are tried
-/// where no list says otherwise. Throws Error(bad_input, "option") if there are none.
+/// which a pipeline has at least as many as stages, and an interleaved one a multiple of them. Where no list says
+/// otherwise, powers of two are tried, and as chunks all numbers that the layers of a stage can be cut into. Stages
+/// that do not divide the layers have one more or less of them. Throws Error(bad_input, "option") if there are none.
 [[nodiscard]] std::vector<PlanOptions> plans_of(const PlanSpace& space, const PlannedNetwork& network);
 
 }  // namespace hcclsim::study

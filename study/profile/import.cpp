@@ -13,6 +13,7 @@
 #include "base/input_file.hpp"
 #include "base/text.hpp"
 #include "study/profile/iterations.hpp"
+#include "study/profile/profile_set.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -84,6 +85,13 @@ void read_profile(const std::string& file, const std::string& model, Profiles& p
               file, printable(fmt::format("{}", fmt::join(csv.header(), ", "))));
   }
   profiles.files.push_back(added);
+}
+
+void read_profile_folder(const std::string& folder, const std::string& model, Profiles& profiles) {
+  const ProfileSet set = find_profile_set(folder);
+  const RankProfile& first = set.ranks.front();
+  read_profile(first.kernels, model, profiles);
+  if (!first.step_trace_time.empty()) read_profile(first.step_trace_time, model, profiles);
 }
 
 bool has_trace_nodes(const Profiles& profiles) {
@@ -193,11 +201,19 @@ std::string_view kind_of(const std::string& file, const Profiles& profiles) {
       ->kind;
 }
 
+SimulationBasis basis_of(const KernelMatch& match) {
+  return {.forward = match.forward.text(),
+          .backward = match.backward.text(),
+          .forward_backward = (match.forward + match.backward).text(),
+          .update = match.update.text(),
+          .step = (match.forward + match.backward + match.update).text()};
+}
+
 /// Makes the Program of a profile, and collects what the files say.
 class Import {
  public:
-  Import(const Profiles& profiles, const models::Graph& graph, ImportedProfile& imported)
-      : profiles_(profiles), graph_(graph), imported_(imported) {
+  Import(const Profiles& profiles, const models::Graph& graph, std::uint32_t micro_batches, ImportedProfile& imported)
+      : profiles_(profiles), graph_(graph), micro_batches_(micro_batches), imported_(imported) {
     imported_.files = profiles.files;
     for (const StepTrace& trace : profiles.step_traces) {
       add_notes(trace.notes);
@@ -221,15 +237,12 @@ class Import {
     }
     const models::Program modelled = program;
     if (!profiles_.kernels.empty()) {
-      imported_.kernels = replace_kernels(profiles_.kernels.front(), graph_, program);
+      imported_.kernels = micro_batches_ > 1
+                              ? replace_durations(profiles_.kernels.front(), graph_, program, micro_batches_)
+                              : replace_kernels(profiles_.kernels.front(), graph_, program);
       add_notes(imported_.kernels->notes);
       add_source(profiles_.kernels.front().file, imported_.kernels->iterations, imported_.kernels->phases);
-      const KernelMatch& match = *imported_.kernels;
-      imported_.basis = {.forward = match.forward.text(),
-                         .backward = match.backward.text(),
-                         .forward_backward = (match.forward + match.backward).text(),
-                         .update = match.update.text(),
-                         .step = (match.forward + match.backward + match.update).text()};
+      imported_.basis = basis_of(*imported_.kernels);
     }
     compare_kernels(modelled, 1);
     add_step_trace_times();
@@ -323,6 +336,7 @@ class Import {
 
   const Profiles& profiles_;
   const models::Graph& graph_;
+  std::uint32_t micro_batches_;
   ImportedProfile& imported_;
 };
 
@@ -336,7 +350,13 @@ std::string Profiles::gradients_file() const {
 
 Profiles read_profiles(std::span<const std::string> files, const std::string& model) {
   Profiles profiles;
-  for (const std::string& file : files) read_profile(file, model, profiles);
+  for (const std::string& file : files) {
+    if (is_profile_folder(file)) {
+      read_profile_folder(file, model, profiles);
+    } else {
+      read_profile(file, model, profiles);
+    }
+  }
   check_sources(profiles);
   if (!model.empty() && !profiles.record.has_value() && !profiles.summary.has_value()) {
     bad_input("profile",
@@ -351,9 +371,15 @@ Profiles read_profiles(std::span<const std::string> files, const std::string& mo
 }
 
 models::Program imported_program(const Profiles& profiles, const models::Graph& graph, const device::Soc& soc,
-                                 const device::ProgramOptions& options, ImportedProfile& imported,
-                                 std::vector<std::string>& notes) {
-  Import importer(profiles, graph, imported);
+                                 const device::ProgramOptions& options, std::uint32_t micro_batches,
+                                 ImportedProfile& imported, std::vector<std::string>& notes) {
+  if (micro_batches > 1 && (profiles.kernels.empty() || !profiles.step_traces.empty() || profiles.summary.has_value() ||
+                            !profiles.gradients_file().empty())) {
+    bad_input("profile",
+              "{}: it is of one micro-batch: of {} of them only kernels can be measured (op_summary, kernel_details)",
+              profiles.files.front().file, micro_batches);
+  }
+  Import importer(profiles, graph, micro_batches, imported);
   std::vector<std::string> of_model;
   models::Program modelled = make_program(graph, soc, options, of_model);
   const auto finished = [&](models::Program program) {
@@ -369,6 +395,37 @@ models::Program imported_program(const Profiles& profiles, const models::Graph& 
       : profiles.record.has_value()  ? dated(*profiles.record, first_date(*profiles.record, profiles, modelled, notes))
                                      : dated(*profiles.summary, profiles.kernels.front());
   return finished(importer.of_gradients(gradients, make_program(gradients, soc, options, notes), modelled));
+}
+
+void import_stages(const std::string& folder, std::span<const ImportedStage> stages, Rank ranks,
+                   std::uint32_t micro_batches, Rank printed, ImportedProfile& imported) {
+  const ProfileSet set = find_profile_set(folder);
+  for (Rank stage = 0; stage < stages.size(); ++stage) {
+    const Rank first = stage * ranks;
+    const RankProfile* of_stage = set.first_of(first, first + ranks);
+    if (of_stage == nullptr) {
+      bad_input("profile", "{}: no profile of stage {}, whose ranks are {} to {}; there are those of {}", folder, stage,
+                first, first + ranks - 1, set.ranks_text());
+    }
+    const KernelProfile kernels = parse_kernel_profile(read_text_file(of_stage->kernels, "profile"), of_stage->kernels);
+    imported.files.push_back({of_stage->kernels, "kernel_details"});
+    imported.notes.insert(imported.notes.end(), kernels.notes.begin(), kernels.notes.end());
+    KernelMatch match = replace_durations(kernels, stages[stage].graph, stages[stage].program, micro_batches);
+    imported.notes.insert(imported.notes.end(), match.notes.begin(), match.notes.end());
+    if (stage != printed / ranks) continue;
+    imported.basis = basis_of(match);
+    imported.kernels = std::move(match);
+  }
+  const RankProfile* of_printed = set.first_of(printed, printed + 1);
+  if (of_printed == nullptr || of_printed->step_trace_time.empty()) return;
+  const StepTraceTime times =
+      parse_step_trace_time(read_text_file(of_printed->step_trace_time, "profile"), of_printed->step_trace_time);
+  imported.files.push_back({times.file, "step_trace_time"});
+  imported.notes.insert(imported.notes.end(), times.notes.begin(), times.notes.end());
+  // Its communication counts from when a stream comes to it; what is simulated, from when all ends are there.
+  const Phases phases{.step = times.phases.step, .computing = times.phases.computing};
+  imported.sources.push_back({times.file, "step_trace_time", times.steps, phases});
+  imported.measured = phases;
 }
 
 }  // namespace hcclsim::study

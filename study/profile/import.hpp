@@ -32,6 +32,9 @@
 ///
 /// Of several files with kernels, with step traces or with step_trace_times the first counts; the others are compared
 /// with it.
+///
+/// A folder is the profile of a cluster (profile_set.hpp), of which data parallelism takes the files of its first rank,
+/// and a step in stages, or of ranks that share parameters or operators, those of a rank of every stage.
 namespace hcclsim::study {
 
 struct ProfileFile {
@@ -53,9 +56,10 @@ struct Profiles {
   [[nodiscard]] std::string gradients_file() const;
 };
 
-/// Reads files of any kind; of those that hold several models that of the hash, name or graph `model`. Throws
-/// Error(bad_input, "profile") as the readers of the kinds do, for files of no known kind, which it lists, a file given
-/// twice, two files that say when gradients are ready, and a `model` where no file holds models.
+/// Reads files of any kind, and folders of a cluster's profile; of those that hold several models that of the hash,
+/// name or graph `model`. Throws Error(bad_input, "profile") as the readers of the kinds do, for files of no known
+/// kind, which it lists, a file given twice, two files that say when gradients are ready, and a `model` where no file
+/// holds models.
 [[nodiscard]] Profiles read_profiles(std::span<const std::string> files, const std::string& model = "");
 
 /// What the simulated phases are made of: measurements, the cost model or both, in words.
@@ -80,10 +84,22 @@ struct ImportedProfile {
   std::vector<std::string> notes{};  ///< what of the files was left out, where they contradict each other
 };
 
-/// The step as measured; what the user should know about it is added to `notes`. Throws Error(bad_input, "profile")
-/// where a profile does not fit the model or the options.
+/// The step as measured; what the user should know about it is added to `notes`. Of several micro-batches only kernels
+/// can be measured. Throws Error(bad_input, "profile") where a profile does not fit the model or the options.
 [[nodiscard]] models::Program imported_program(const Profiles& profiles, const models::Graph& graph,
                                                const device::Soc& soc, const device::ProgramOptions& options,
-                                               ImportedProfile& imported, std::vector<std::string>& notes);
+                                               std::uint32_t micro_batches, ImportedProfile& imported,
+                                               std::vector<std::string>& notes);
+
+/// A stage, whose program takes measured durations.
+struct ImportedStage {
+  const models::Graph& graph;  ///< that a device computes
+  models::Program& program;
+};
+
+/// Gives stages of `ranks` ranks each the durations that ranks of theirs have in the profile of this folder; reports on
+/// the stage of the rank `printed`. Throws Error(bad_input, "profile") if the profile has no rank of a stage.
+void import_stages(const std::string& folder, std::span<const ImportedStage> stages, Rank ranks,
+                   std::uint32_t micro_batches, Rank printed, ImportedProfile& imported);
 
 }  // namespace hcclsim::study

@@ -312,6 +312,33 @@ void add_coverage(const models::Program& program, const std::set<const Kernel*>&
   }
 }
 
+/// Throws if no kernel of the passes was found; says if fewer than half of them were.
+void require_match(const KernelProfile& profile, const models::Graph& graph, const models::Program& program,
+                   KernelMatch& match) {
+  const KernelMatch::Coverage computing = match.forward + match.backward;
+  if (computing.measured == 0) {
+    bad_input("profile",
+              "{}: no kernel has a name of the forward or backward pass of {}; the first is '{}' ({}), the model's "
+              "'{}': is --model the network that was "
+              "profiled? docs/formats.md says how names are matched",
+              profile.file, graph.title, profile.kernels.front().name, profile.kernels.front().type,
+              program.micro_batch().front().name);
+  }
+  if (2 * computing.measured < computing.all) {
+    match.notes.push_back(
+        fmt::format("{}: only {} of the {} kernels of the forward and backward pass of {} were found, the others keep "
+                    "the cost model's time: is --model the network that was profiled?",
+                    profile.file, computing.measured, computing.all, graph.title));
+  }
+}
+
+/// How often a step launches a kernel.
+std::uint32_t launches_of(const Kernel& kernel, std::uint32_t micro_batches) {
+  const bool once = kernel.launched != models::Launched::always || kernel.phase == models::Phase::check ||
+                    kernel.phase == models::Phase::update || kernel.phase == models::Phase::compression;
+  return once ? 1 : micro_batches;
+}
+
 }  // namespace
 
 KernelMatch::Coverage KernelMatch::Coverage::operator+(const Coverage& later) const {
@@ -366,21 +393,59 @@ KernelMatch match_kernels(const KernelProfile& profile, const models::Graph& gra
 
 KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& graph, models::Program& program) {
   KernelMatch match = match_kernels(profile, graph, program);
-  const KernelMatch::Coverage computing = match.forward + match.backward;
-  if (computing.measured == 0) {
-    bad_input("profile",
-              "{}: no kernel has a name of the forward or backward pass of {}; the first is '{}' ({}), the model's "
-              "'{}': is --model the network that was "
-              "profiled? docs/formats.md says how names are matched",
-              profile.file, graph.title, profile.kernels.front().name, profile.kernels.front().type,
-              program.micro_batch().front().name);
+  require_match(profile, graph, program, match);
+  return match;
+}
+
+KernelMatch replace_durations(const KernelProfile& profile, const models::Graph& graph, models::Program& program,
+                              std::uint32_t micro_batches) {
+  KernelMatch match{.iterations = profile.iterations, .iterations_by = profile.iterations_by};
+  const std::vector<std::string> standing = names_by_launch_order(profile, graph, program, match.notes);
+  const KernelNames names(graph, program);
+  std::map<std::string_view, std::vector<Kernel*>> own;  // kernels by their names, of which some are alike
+  for (Kernel& kernel : program.kernels) own[kernel.name].push_back(&kernel);
+  struct Measured {
+    std::vector<Kernel*> kernels;
+    bool is_own = false;
+    Seconds time = 0;
+    std::size_t count = 0;
+  };
+  std::map<std::pair<std::string_view, std::string_view>, Measured> by_name;
+  for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
+    const MeasuredKernel& kernel = profile.kernels[i];
+    if (kernel.communication) continue;
+    const std::string& name = standing[i].empty() ? kernel.name : standing[i];
+    const auto [place, is_new] = by_name.try_emplace({name, kernel.type});
+    Measured& measured = place->second;
+    if (is_new) {
+      const auto exact = own.find(name);
+      measured.is_own = exact != own.end();
+      measured.kernels = measured.is_own ? exact->second : names.find(name, kernel.type);
+    }
+    measured.time += kernel.duration;
+    ++measured.count;
   }
-  if (2 * computing.measured < computing.all) {
-    match.notes.push_back(
-        fmt::format("{}: only {} of the {} kernels of the forward and backward pass of {} were found, the others keep "
-                    "the cost model's time: is --model the network that was profiled?",
-                    profile.file, computing.measured, computing.all, graph.title));
+  std::vector<Group> groups;
+  std::set<const Kernel*> replaced;
+  const auto iterations = static_cast<double>(profile.iterations);
+  for (const auto& [key, measured] : by_name) {
+    if (measured.kernels.empty()) {
+      match.unmatched.push_back({std::string(key.first), std::string(key.second), measured.time / iterations});
+      match.unmatched_time += measured.time / iterations;
+      match.not_simulated_time += measured.time / iterations;
+      continue;
+    }
+    const double launches = measured.is_own
+                                ? static_cast<double>(measured.count) / static_cast<double>(measured.kernels.size())
+                                : iterations * launches_of(*measured.kernels.front(), micro_batches);
+    groups.push_back({measured.kernels, measured.time / launches});
+    replaced.insert(measured.kernels.begin(), measured.kernels.end());
   }
+  set_durations(groups);
+  add_coverage(program, replaced, match);
+  std::stable_sort(match.unmatched.begin(), match.unmatched.end(),
+                   [](const auto& a, const auto& b) { return a.time > b.time; });
+  require_match(profile, graph, program, match);
   return match;
 }
 

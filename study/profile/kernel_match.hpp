@@ -69,4 +69,10 @@ struct KernelMatch {
 [[nodiscard]] KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& graph,
                                           models::Program& program);
 
+/// Replaces durations by measured ones without any waiting, which in a step of several micro-batches, stages or ranks
+/// that share operators is that for communication: a kernel takes the mean of its measured durations, or its part of
+/// what several measured kernels take per launch. Throws as replace_kernels() does.
+[[nodiscard]] KernelMatch replace_durations(const KernelProfile& profile, const models::Graph& graph,
+                                            models::Program& program, std::uint32_t micro_batches);
+
 }  // namespace hcclsim::study

@@ -12,6 +12,7 @@
 #include "hccl/comm/communicator.hpp"
 #include "models/lowering/optimizer.hpp"
 #include "models/zoo/zoo.hpp"
+#include "study/fault_notes.hpp"
 #include "study/hbm_advice.hpp"
 #include "study/ps/numerics.hpp"
 
@@ -169,9 +170,10 @@ void check(const PsSpec& spec, const PsExperiment& made) {
   }
 }
 
-/// What its account is of, allreduce of all gradients, is not what runs.
-RunSpec without_hbm_check(RunSpec run) {
+/// Allreduce of all gradients is not what runs: its account is not checked, and faults are of the job with servers.
+RunSpec run_beside(RunSpec run) {
   run.hbm_check = device::HbmCheck::off;
+  run.faults.clear();
   return run;
 }
 
@@ -204,6 +206,24 @@ void check_memory(PsExperiment& made) {
   if (!warning.empty()) made.experiment.notes.push_back(std::move(warning));
 }
 
+/// Of links, and of the NPUs that run nodes or may do so later.
+void add_faults(PsExperiment& made) {
+  const hccl::PsOptions& options = made.options;
+  std::vector<Rank> npus;
+  for (const auto* const hosts : {&options.workers, &options.servers, &options.spare_workers, &options.spare_servers}) {
+    for (const hccl::PsHost& host : *hosts) {
+      if (!host.cpu) npus.push_back(host.number);
+    }
+  }
+  const sim::Cluster& cluster = made.experiment.cluster;
+  made.options.faults = sim::FaultPlan::of(cluster, made.run.faults, cluster.size(), npus);
+  made.options.exec_timeout = made.experiment.config.exec_timeout;
+  for (const sim::Fault& fault : made.run.faults) made.experiment.notes.push_back("with the fault " + fault.text);
+  if (made.run.faults.empty()) return;
+  made.experiment.notes.emplace_back(
+      "dates of faults are those since the job starts; the allreduce beside it has no faults");
+}
+
 void add_hybrid(PsExperiment& made) {
   if (made.others.empty()) return;
   Experiment& experiment = made.experiment;
@@ -221,13 +241,20 @@ void add_hybrid(PsExperiment& made) {
         experiment.training.allreduce_request(elements, experiment.program->gradient_type());
     schedule = make_collective(request, hccl::topology_of({"workers", npus}, experiment.cluster), experiment.soc);
   }
-  made.hybrid.emplace(hccl::HybridSetup{experiment.costs, experiment.soc, schedule, npus, made.others, update});
+  made.hybrid.emplace(hccl::HybridSetup{.costs = experiment.costs,
+                                        .soc = experiment.soc,
+                                        .schedule = schedule,
+                                        .npus = npus,
+                                        .gradients = made.others,
+                                        .update = update,
+                                        .faults = made.options.faults,
+                                        .exec_timeout = made.options.exec_timeout});
 }
 
 }  // namespace
 
 PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& cluster)
-    : run(with_workers(std::move(given), spec, cluster)), experiment(without_hbm_check(run), cluster) {
+    : run(with_workers(std::move(given), spec, cluster)), experiment(run_beside(run), cluster) {
   const Rank workers = experiment.npus;
   find_hosts(spec, workers, cluster, options);
   std::uint32_t look_ups = 0;
@@ -281,6 +308,7 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
     network = run.network;
   }
   check_memory(*this);
+  add_faults(*this);
   add_hybrid(*this);
 }
 
@@ -336,6 +364,7 @@ PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
   if (made.run.numerics.has_value()) result.numerics = replay_numbers(made, result.outcome);
   result.notes = experiment.notes;
   note_what_was_too_late(spec, result.outcome.end, result.notes);
+  note_faults_to_come(made.run.faults, {&result.outcome.end, 1}, result.notes);
   return result;
 }
 

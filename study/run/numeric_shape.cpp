@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "models/dropless.hpp"
 #include "models/zoo/zoo.hpp"
 
 namespace hcclsim::study {
@@ -20,10 +21,10 @@ bool same_parameters(const models::Graph& one, const models::Graph& other) {
 /// Replicas whose samples one network has.
 Rank replicas_in_network(const RunSpec& spec, Rank replicas) { return spec.parallel.operators.cuts() ? replicas : 1; }
 
-/// `shape` has the samples of one replica.
+/// `shape` has the samples of one replica. Experts are computed with a place for every row that could come.
 models::Graph network_of(models::ModelOptions shape, Rank replicas) {
   shape.batch *= replicas;
-  return models::make_model(shape);
+  return models::with_places_for_all(models::make_model(shape));
 }
 
 }  // namespace

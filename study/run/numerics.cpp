@@ -63,8 +63,10 @@ std::vector<hccl::ShardedGraph> graphs_of_roles(const RunSpec& spec, const Exper
   std::vector<std::uint32_t> layers_of_parts;
   if (experiment.stages.has_value()) layers_of_parts = experiment.stages->layers_of_parts;
   std::vector<std::string> notes;  // the timed run has given them
-  const hccl::ShardedGraph network = shard_network(graph, spec.parallel, spec.parallel.devices(experiment.npus), notes);
-  return cut_into_stages(network, spec.parallel, layers_of_parts);
+  ParallelSpec parallel = spec.parallel;
+  parallel.operators.expert_skew = 0;  // rows go where their gates say, into places that all experts have
+  const hccl::ShardedGraph network = shard_network(graph, parallel, parallel.devices(experiment.npus), notes);
+  return cut_into_stages(network, parallel, layers_of_parts);
 }
 
 hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& experiment, const models::Graph& graph) {

@@ -117,7 +117,9 @@ std::optional<RoutingTimes> routing_times(const Experiment& experiment, std::uin
 
 RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   hccl::TrainingOptions training = experiment.training;
-  training.trace_tasks = !wishes.traced.empty();
+  training.trace_tasks = wishes.tasks && !wishes.traced.empty();
+  training.stream = std::move(wishes.stream);
+  if (wishes.seeds_are_given) note_seeds(experiment.cluster, experiment.notes);
   training.traced = std::move(wishes.traced);
   if (wishes.links.most > 0 && experiment.cluster.splits_transfers()) {
     wishes.links.most = 0;
@@ -190,6 +192,8 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     result.phases.push_back(rank_phases(hccl::StepView::of(result.step.plan, result.step.trace, rank)));
   }
   result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
+  hccl::choose_trace_points(result.view.iterations, result.step.plan, result.step.trace, training.rank,
+                            wishes.trace_points);
   if (training.faults != nullptr) {
     result.faults = fault_result(training, result.step);
     note_faults_to_come(training.faults->faults(), result.step.pipeline_ends.back(), experiment.notes);

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "hccl/training/trace_points.hpp"
 #include "study/experiment.hpp"
 #include "study/on_platform.hpp"
 #include "study/run/result.hpp"
@@ -23,16 +25,20 @@ struct LinkWishes {
 
 /// What is wanted of a run beside its times.
 struct RunWishes {
-  std::vector<Rank> traced{};  ///< ranks whose tasks inside collectives are in the trace
+  std::vector<Rank> traced{};                        ///< ranks that are in the trace besides the printed one
+  bool tasks = true;                                 ///< with the tasks inside their collectives
+  std::shared_ptr<const hccl::SpanStream> stream{};  ///< takes spans in place of the trace
   /// The range of the step over what is assumed, and what each assumption alone does; of many NPUs the range alone,
   /// unless `explained_uncertainty`.
   bool uncertainty = false;
   bool explained_uncertainty = false;
-  bool compared = false;            ///< with one NPU, hcom_parallel turned and other splits
-  bool explained = false;           ///< why each allreduce has its algorithm
-  LinkWishes links{};               ///< how busy links were
-  bool by_rank = false;             ///< phases of every rank, of up to most_ranks_by_phase
-  std::uint32_t routing_seeds = 0;  ///< under routing ecmp, the step with so many seeds, and with ideal routing
+  bool compared = false;             ///< with one NPU, hcom_parallel turned and other splits
+  bool explained = false;            ///< why each allreduce has its algorithm
+  LinkWishes links{};                ///< how busy links were
+  bool by_rank = false;              ///< phases of every rank, of up to most_ranks_by_phase
+  std::uint32_t routing_seeds = 0;   ///< under routing ecmp, the step with so many seeds, and with ideal routing
+  hccl::TracePoints trace_points{};  ///< of the iterations of the view
+  bool seeds_are_given = false;      ///< under another routing, a note says that they do nothing
 };
 
 /// Simulates the loaded run, and what it is to be compared with. Uses up experiment.notes. To be called once per

@@ -14,6 +14,7 @@
 #include "hccl/collective/selection/selection.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/compression/settings.hpp"
+#include "hccl/parallel/comm_reuse/comm_reuse.hpp"
 #include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/split.hpp"
 #include "hccl/runtime/fold.hpp"
@@ -119,6 +120,7 @@ struct RunSpec {
   /// Calls that may be replaced by shared communication operators, 0 for none; without a number streams of the
   /// device's runtime are not counted.
   std::optional<std::uint32_t> comm_reuse{};
+  hccl::GroupParallel group_parallel = hccl::GroupParallel::all;  ///< in the count of streams
   device::LossScaler loss_scale{};
   std::optional<double> clip_norm{};  ///< largest global norm of the gradients; none: they are not clipped
 

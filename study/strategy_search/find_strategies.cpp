@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "hccl/search/cost_graph.hpp"
-#include "hccl/search/dynamic_programming.hpp"
+#include "hccl/search/costs/cost_graph.hpp"
+#include "hccl/search/dynamic/dynamic_programming.hpp"
 #include "hccl/search/exact.hpp"
-#include "hccl/search/recursive_programming.hpp"
+#include "hccl/search/recursive/recursive_programming.hpp"
 #include "hccl/search/sharding_propagation.hpp"
 #include "study/strategy/operator_strategies.hpp"
 
@@ -68,7 +68,7 @@ class StrategyFinder {
   /// Of the file that is given.
   hccl::StrategyMap given() {
     if (spec_.given.empty()) return {};
-    return read_operator_strategies(spec_.given, network_, found_.notes).strategies;
+    return read_operator_strategies(spec_.given, network_, options_.devices, found_.notes).strategies;
   }
 
   NetworkStrategies propagated() {

@@ -75,11 +75,13 @@ Outcome outcome_of(const Error& error) {
           .exit_status = static_cast<int>(error.code())};
 }
 
-Outcome compute(const ComputePoint& computer, const Point& point) {
-  const Clock::time_point start = Clock::now();
+/// What the process of points answers: what came of one, and whether it can compute another.
+using Answer = std::pair<Outcome, bool>;
+
+Answer compute(const ComputePoint& computer, const Point& point) {
   Outcome outcome;
   try {
-    Computed computed = run_in_child([&] { return computer(point); });
+    Computed computed = computer.compute(point);
     const auto& [kind, message] = computed.failure;
     if (!message.empty()) outcome = outcome_of(Error(ErrorCode::simulated_failure, kind, message));
     outcome.figures = std::move(computed.figures);
@@ -87,10 +89,40 @@ Outcome compute(const ComputePoint& computer, const Point& point) {
   } catch (const Error& error) {
     outcome = outcome_of(error);
   }
-  outcome.id = point.id;
-  outcome.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
-  return outcome;
+  return {std::move(outcome), computer.reusable()};
 }
+
+/// Has points computed in a child that is renewed when it has died or is used up.
+class PointProcess {
+ public:
+  PointProcess(const std::vector<Point>& points, const ComputePoint& computer) : points_(points), computer_(computer) {}
+
+  Outcome compute(std::size_t number) {
+    const Clock::time_point start = Clock::now();
+    Outcome outcome;
+    try {
+      if (!child_.has_value()) {
+        child_.emplace([this](std::string_view question) {
+          return encoded(study::compute(computer_, points_[decoded<std::size_t>(question)]));
+        });
+      }
+      auto [computed, reusable] = decoded<Answer>(child_->ask(encoded(number)));
+      outcome = std::move(computed);
+      if (!reusable) child_.reset();
+    } catch (const Error& error) {
+      outcome = outcome_of(error);
+      child_.reset();
+    }
+    outcome.id = points_[number].id;
+    outcome.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
+    return outcome;
+  }
+
+ private:
+  const std::vector<Point>& points_;
+  const ComputePoint& computer_;
+  std::optional<ChildService> child_;
+};
 
 /// The loader's life.
 void serve(int socket, const std::vector<Point>& points, std::size_t first, const LoadGroup& load) {
@@ -98,10 +130,11 @@ void serve(int socket, const std::vector<Point>& points, std::size_t first, cons
   ::setpgid(0, 0);
   const ComputePoint computer = load(points[first]);
   send_message(socket, "");
+  PointProcess process(points, computer);
   while (const auto message = read_message(socket)) {
     if (message->empty()) return;
     const auto point = decoded<std::size_t>(*message);
-    if (!send_message(socket, encoded(std::pair(point, compute(computer, points[point]))))) return;
+    if (!send_message(socket, encoded(std::pair(point, process.compute(point))))) return;
   }
 }
 

@@ -12,8 +12,10 @@
 #include "study/sweep/point.hpp"
 #include "study/sweep/store.hpp"
 
-/// A loader is a process that loads once what a group of points shares, then computes points that it is sent, each in a
-/// process forked from it, and sends back what came of each. It ends with its parent, however that ends.
+/// A loader is a process that loads once what a group of points shares, then has points that it is sent computed in a
+/// process forked from it, and sends back what came of each. That process computes one point after another as long as
+/// nothing is left of them, since to fork and to warm up takes longer than many a simulation. When it dies, the point
+/// that it was at has failed, and a new one goes on. A loader ends with its parent, however that ends.
 namespace hcclsim::study {
 
 /// What was simulated and failed: the error with which the command ends behind its result.
@@ -29,7 +31,13 @@ struct Computed {
   PointFailure failure{};
 };
 
-using ComputePoint = std::function<Computed(const Point&)>;
+/// Computes points of a group.
+struct ComputePoint {
+  std::function<Computed(const Point&)> compute;
+  /// Whether the process that has just computed a point, or failed to, is as good as new; if not, or where nothing says
+  /// so, the next one gets a process of its own.
+  std::function<bool()> reusable = [] { return false; };
+};
 /// Loads what the points of the group of `first` share, and returns what computes one of them.
 using LoadGroup = std::function<ComputePoint(const Point& first)>;
 

@@ -67,6 +67,7 @@ CompressionSearch search_compression(const RunSpec& spec, const Stage& stage) {
                            .npu = run.soc.name,
                            .npus = run.npus,
                            .hcom_parallel = run.training.hcom_parallel,
+                           .hbm_contention = run.training.hbm_contention,
                            .result = {},
                            .trials = {},
                            .break_even = {},

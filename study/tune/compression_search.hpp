@@ -44,6 +44,7 @@ struct CompressionSearch {
   std::string npu;
   Rank npus = 0;
   bool hcom_parallel = true;             ///< gradients are reduced beside the backward pass
+  bool hbm_contention = false;           ///< NPUs share their HBM and AI cores with what they send
   CompressionResult result;              ///< at the speeds of the platform
   std::vector<CompressionTrial> trials;  ///< all links
   std::vector<BreakEven> break_even;     ///< all links, then each kind that is used

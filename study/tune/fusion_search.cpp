@@ -168,6 +168,7 @@ class FusionTuner {
                         .shape = experiment_.training.shape,
                         .replicas = experiment_.replicas,
                         .sharing = experiment_.sharing,
+                        .hbm_contention = experiment_.training.hbm_contention,
                         .trials = trials_,
                         .given = *std::ranges::find(trials_, given_, &FusionTrial::rules),
                         .notes = experiment_.notes};

@@ -30,7 +30,8 @@ struct FusionSearch {
   Rank npus = 0;
   hccl::PipelineShape shape{};
   Rank replicas = 1;
-  std::string sharing;  ///< kind of optimizer parallelism
+  std::string sharing;          ///< kind of optimizer parallelism
+  bool hbm_contention = false;  ///< NPUs share their HBM and AI cores with what they send
   /// Steps that are longer than the shortest one by less than this fraction count as equal to it.
   static constexpr double equal_steps = 1e-4;
   /// First those that are equal to the shortest step: the fewest collectives first, of so many one rule for all kinds,

@@ -61,8 +61,9 @@ struct TuneResult {
   std::uint32_t gradients = 0;
   Bytes bytes = 0;
   Seconds backward_end = 0;
-  Seconds start_skew = 0;  ///< within which simulated NPUs start
-  bool op_mode = false;    ///< hosts launch each allreduce by itself
+  Seconds start_skew = 0;       ///< within which simulated NPUs start
+  bool op_mode = false;         ///< hosts launch each allreduce by itself
+  bool hbm_contention = false;  ///< NPUs share their HBM and AI cores with what they send
 
   Objective objective = Objective::step;
   CostModel cost_model = CostModel::table;

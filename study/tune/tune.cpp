@@ -93,6 +93,7 @@ class Tuner {
     report.cost_model = spec_.search.cost;
     report.start_skew = spec_.run.skew.start_skew;
     report.op_mode = run_.training.launch == hccl::LaunchMode::op;
+    report.hbm_contention = run_.training.hbm_contention;
     report.most_segments = spec_.search.aim.most_segments;
     report.compare = spec_.compare.value_or(all_strategies());
     return report;

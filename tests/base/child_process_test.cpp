@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 
 #include "base/error.hpp"
 
@@ -132,6 +133,65 @@ TEST(ChildStream, WaitsForItsReaderAndEndsWithIt) {
   };
   ChildStream stream(endless);
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(stream.next(), std::to_string(i));
+}
+
+TEST(ChildService, AnswersOneQuestionAfterAnotherInOneProcess) {
+  int asked = 0;  // in the child
+  ChildService service([&](std::string_view question) { return fmt::format("{} {}", ++asked, question); });
+  EXPECT_EQ(service.ask("a"), "1 a");
+  EXPECT_EQ(service.ask(""), "2 ");
+  const std::string large(1 << 20, 'x');
+  EXPECT_EQ(service.ask(large), "3 " + large);
+  EXPECT_EQ(asked, 0);
+}
+
+TEST(ChildService, WarningsComeWithTheAnswerToWhichTheyBelong) {
+  ChildService service([](std::string_view question) {
+    std::cerr << "about " << question << "\n";
+    return std::string("done");
+  });
+  for (const char* const question : {"one", "two"}) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(service.ask(question), "done");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), fmt::format("about {}\n", question));
+  }
+}
+
+TEST(ChildService, ACrashAndAnErrorEndIt) {
+  const auto answer = [](std::string_view question) {
+    if (question == "error") throw Error(ErrorCode::simulated_failure, "timeout", "too late");
+    if (question == "crash") {
+      std::cerr << "last words\n";
+      std::abort();
+    }
+    return std::string(question);
+  };
+  ChildService crashing(answer);
+  EXPECT_EQ(crashing.ask("fine"), "fine");
+  try {
+    static_cast<void>(crashing.ask("crash"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), "crash");
+    EXPECT_THAT(error.what(), testing::HasSubstr("last words"));
+  }
+  EXPECT_THROW(static_cast<void>(crashing.ask("fine")), Error);
+  ChildService failing(answer);
+  try {
+    static_cast<void>(failing.ask("error"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), "timeout");
+  }
+}
+
+TEST(ChildService, AChildThatDiedMeanwhileIsACrash) {
+  ChildService service([](std::string_view question) {
+    if (question != "number") std::raise(SIGKILL);
+    return std::to_string(::getpid());
+  });
+  ::kill(std::stoi(service.ask("number")), SIGKILL);
+  EXPECT_THROW(static_cast<void>(service.ask("number")), Error);
 }
 
 TEST(ChildProcess, SeveralRunAtOnce) {

@@ -31,6 +31,8 @@ SEEDS = {
     "gradients": ["tests/data/study/*.csv"],
     "validation": ["platforms/validation/*.toml"],
     "msjob": ["examples/msjob/*.yaml", "tests/data/msjobs/refused/*.yaml"],
+    "chakra": ["tests/data/fuzz/chakra/*"],
+    "goal": ["examples/traces/*.goal"],
 }
 WORDS = {
     "config_file": ["base/config_file.cpp"],
@@ -48,10 +50,15 @@ WORDS = {
     "baseline": ["study/baseline.cpp"],
     "validation": ["study/validate/validation_file.cpp", "base/config_file.cpp"],
     "msjob": ["study/job/msjob/read_msjob.cpp", "study/job/msjob/pod_template.cpp"],
+    "chakra": ["study/replay/chakra/read_chakra.cpp", "study/replay/chakra/attributes.hpp"],
+    "goal": ["study/replay/goal/read_goal.cpp"],
     "option_texts": ["sim/platform/options.cpp", "models/zoo/*.cpp", "device/numerics/learning_rate.cpp",
                      "hccl/collective/algorithm.cpp", "study/measure/names.cpp", "study/split/comparison.cpp",
                      "study/sweep/slurm.cpp", "study/tune/spec.cpp"],
     "sweep_rows": ["study/sweep/*.cpp"],
+    "onnx": ["models/onnx/*.cpp"],
+    "mindformers": ["study/foreign/mindformers*.cpp"],
+    "megatron": ["study/foreign/megatron*.cpp", "study/foreign/shell_script.cpp"],
     "sweep_grid": ["study/sweep/grid.cpp", "study/sweep/ranking.cpp", "base/units.cpp"],
 }
 LONGEST_INPUT = 8192  # bytes

@@ -49,11 +49,18 @@ int fuzz_communication(Input input);
 int fuzz_baseline(Input input);
 int fuzz_validation(Input input);
 int fuzz_msjob(Input input);
+// targets/traces.cpp
+int fuzz_chakra(Input input);
+int fuzz_goal(Input input);
 // targets/sweep.cpp
 int fuzz_sweep_rows(Input input);
 int fuzz_sweep_grid(Input input);
 // targets/options.cpp
 int fuzz_option_texts(Input input);
+// targets/foreign.cpp
+int fuzz_onnx(Input input);
+int fuzz_mindformers(Input input);
+int fuzz_megatron(Input input);
 // targets/loading.cpp
 int fuzz_platform_loading(Input input);
 

@@ -13,7 +13,8 @@ import repository
 # The floors, highest first (docs/architecture.md). A folder includes itself and what stands on lower floors; folders
 # on one floor do not know each other.
 FLOORS = [
-    ["cli"],
+    ["cli", "python"],
+    ["clients"],
     ["study"],
     ["hccl/training", "hccl/ps"],
     ["hccl/search"],
@@ -36,20 +37,23 @@ GUARDED_HEADERS = [
         re.compile(r"Eigen/"),
         ["hccl/compression/linear_algebra.cpp", "study/calibrate/fit_problem.hpp", "study/calibrate/least_squares.cpp"],
     ),
+    (re.compile(r"pybind11/"), ["python/core"]),
     (re.compile(r"CLI/"), ["cli/options/parse/command.cpp"]),
     (re.compile(r"yaml-cpp/"), ["study/job/msjob/yaml.cpp"]),
     (re.compile(r"nlohmann/"), ["base/json_text.cpp", "tests/hccl/comm/rank_table_test.cpp"]),  # the test: JSON Patch
     (
         re.compile(r"google/protobuf/|.*\.pb\.h"),
         ["hccl/schedule/file", "hccl/training/numerics/checkpoint.cpp", "tests/hccl/schedule/file",
-         "study/strategy/strategy_file.cpp"],
+         "study/replay/chakra", "study/strategy/strategy_file.cpp", "cli/draw/perfetto.cpp", "tests/cli/draw",
+         "models/onnx/module/module.cpp"],
     ),
+    (re.compile(r"onnx/.*\.h$"), ["models/onnx/module/module.cpp"]),
 ]
 
 # The command parses and prints; what simulates, executes or starts processes is in study/ and below. A StepView is a
-# result that is printed, and so are the cells of a trace.
+# result that is printed, and so are the cells of a trace and its memory.
 CLI_FORBIDDEN = re.compile(
-    r"hccl/(runtime|execute|verify|parallel|training/(?!step_view|traced_cells))|sim/network/|base/child_process\.hpp$"
+    r"hccl/(runtime|execute|verify|parallel|training/(?!step_view|traced_cells|memory_points))|sim/network/|base/child_process\.hpp$"
     r"|study/on_platform\.hpp$"
 )
 

@@ -23,6 +23,17 @@ hccl::Algorithm algorithm_of(hccl::Collective collective) {
 
 }  // namespace
 
+ShardedTraining alone(ShardedTraining training) {
+  training.devices = 1;
+  training.strategies.clear();
+  training.experts = 1;
+  training.shape.stages = 1;
+  training.optimizer_parallel = "off";
+  training.recompute = "none";
+  training.precision = models::precision_of(models::Amp::o0);
+  return training;
+}
+
 std::shared_ptr<const hccl::Schedule> ring_or_pairs(const hccl::Communicator& /*group*/,
                                                     const hccl::Operation& operation) {
   const auto build = [&](const hccl::Operation& asked) {

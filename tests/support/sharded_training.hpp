@@ -27,6 +27,9 @@ struct ShardedTraining {
   hccl::TrainerOptions options{};
 };
 
+/// The same on one device, in fp32, with nothing but its micro-batches.
+[[nodiscard]] ShardedTraining alone(ShardedTraining training);
+
 /// Rings; pairs for what goes between pairs of ranks.
 [[nodiscard]] std::shared_ptr<const hccl::Schedule> ring_or_pairs(const hccl::Communicator& group,
                                                                   const hccl::Operation& operation);

@@ -43,8 +43,8 @@ Json trial_json(const study::CompressionTrial& trial) {
 
 std::string compression_text(const study::CompressionSearch& search) {
   const study::CompressionResult& result = search.result;
-  std::string text = fmt::format("{}: {} x {}, {}; compression {}\n", search.model, search.npus, search.npu,
-                                 search.platform, result.text);
+  std::string text = fmt::format("{}: {} x {}, {}; compression {}, contention {}\n", search.model, search.npus,
+                                 search.npu, search.platform, result.text, on_off(search.hbm_contention));
   text += fmt::format("A compressed step sends {:.3f} in place of {:.3f} MB.\n",
                       static_cast<double>(result.bytes_after) / 1e6, static_cast<double>(result.bytes_before) / 1e6);
   text += fmt::format("hcom_parallel {}: gradients are reduced {} the backward pass.\n",
@@ -77,6 +77,7 @@ std::string compression_json(const study::CompressionSearch& search) {
             {"platform", search.platform},
             {"npu", search.npu},
             {"npus", search.npus},
+            {"hbm_contention", on_off(search.hbm_contention)},
             {"hcom_parallel", search.hcom_parallel},
             {"compression", result.text},
             {"bytes_before", result.bytes_before},

@@ -15,10 +15,11 @@ constexpr std::size_t most_rows = 12;
 constexpr double rounding = 1e-9;
 
 std::string fusion_head(const study::FusionSearch& search) {
-  return fmt::format("{}: {} x {}, {}; {} stage{} x {} replicas, {} micro-batch{}, optimizer parallel {}\n",
-                     search.model, search.npus, search.npu, search.platform, search.shape.stages,
-                     search.shape.stages == 1 ? "" : "s", search.replicas, search.shape.micro_batches,
-                     search.shape.micro_batches == 1 ? "" : "es", search.sharing);
+  return fmt::format(
+      "{}: {} x {}, {}; {} stage{} x {} replicas, {} micro-batch{}, optimizer parallel {}, contention {}\n",
+      search.model, search.npus, search.npu, search.platform, search.shape.stages, search.shape.stages == 1 ? "" : "s",
+      search.replicas, search.shape.micro_batches, search.shape.micro_batches == 1 ? "" : "es", search.sharing,
+      on_off(search.hbm_contention));
 }
 
 bool is_proved(const study::FusionSearch& search) { return search.gap().value_or(1) <= rounding; }
@@ -75,6 +76,7 @@ std::string fusion_json(const study::FusionSearch& search) {
             {"platform", search.platform},
             {"npu", search.npu},
             {"npus", search.npus},
+            {"hbm_contention", on_off(search.hbm_contention)},
             {"stages", search.shape.stages},
             {"micro_batches", search.shape.micro_batches},
             {"optimizer_parallel", search.sharing},

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/json.hpp"
+#include "cli/print/output.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/tune/tune_report.hpp"
 
@@ -166,6 +167,7 @@ std::string tune_json(const TuneReport& report) {
             {"model", report.model},
             {"platform", report.platform},
             {"npus", report.npus},
+            {"hbm_contention", on_off(report.hbm_contention)},
             {"gradients", report.gradients},
             {"bytes", report.bytes},
             {"hcom_parallel", report.hcom_parallel},

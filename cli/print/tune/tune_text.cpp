@@ -387,8 +387,9 @@ std::string link_speeds_text(const TuneReport& report) {
 
 std::string tune_text(const TuneReport& report) {
   std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
-  text += fmt::format("{}: {} gradients, {} bytes; {} x {}, {}\n", report.model, report.gradients,
-                      with_thousands(report.bytes), report.npus, report.npu, report.platform);
+  text += fmt::format("{}: {} gradients, {} bytes; {} x {}, {}, contention {}\n", report.model, report.gradients,
+                      with_thousands(report.bytes), report.npus, report.npu, report.platform,
+                      on_off(report.hbm_contention));
   text += cost_text(report) + '\n';
   // HCCL itself numbers gradients as they are produced.
   if (!report.by_parameter)

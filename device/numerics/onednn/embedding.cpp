@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,13 +52,39 @@ struct Table {
   std::vector<std::uint32_t> row_parts;
 };
 
+/// The tokens that an operator looks up: those of the batch, or what has been moved of them.
+class Tokens {
+ public:
+  explicit Tokens(Planner& planner) : elements_(planner.input_shape().elements()) {
+    if (planner.graph().operators[planner.op().inputs.front().op].kind == models::OperatorKind::input) return;
+    moved_ = planner.input();
+    planner.keep(*moved_);
+  }
+
+  /// That a task uses with `others`.
+  [[nodiscard]] std::vector<TensorId> used_with(std::vector<TensorId> others) const {
+    if (moved_.has_value()) others.push_back(*moved_);
+    return others;
+  }
+  [[nodiscard]] std::vector<std::int32_t> of(const StepContext& step) const {
+    if (!moved_.has_value()) return step.batch->tokens;
+    const std::span<const float> numbers(step.data(*moved_), elements_);
+    return {numbers.begin(), numbers.end()};
+  }
+
+ private:
+  std::size_t elements_;
+  std::optional<TensorId> moved_;
+};
+
 class TokenEmbedding : public Layer {
  public:
   void plan_forward(Planner& planner) override {
     const models::Shape& shape = planner.op().shape();
+    const Tokens tokens(planner);
     const TensorId out = planner.new_tensor(matrix_layout(shape, fp32));
-    planner.host({out}, [out, table = Table(planner)](const StepContext& step) {
-      look_up(table.weight_of(step), table.rows(step), step.batch->tokens, table.features, table.rows_of(step, out));
+    planner.host(tokens.used_with({out}), [out, tokens, table = Table(planner)](const StepContext& step) {
+      look_up(table.weight_of(step), table.rows(step), tokens.of(step), table.features, table.rows_of(step, out));
     });
     planner.set_output(planner.in_layout(out, matrix_layout(shape, planner.compute_type())));
   }
@@ -65,8 +92,9 @@ class TokenEmbedding : public Layer {
   void plan_backward(Planner& planner) override {
     const TensorId slope = planner.in_layout(planner.output_gradient(), matrix_layout(planner.op().shape(), fp32));
     const bool add = planner.is_begun(0);
-    planner.host({slope}, [slope, add, table = Table(planner)](const StepContext& step) {
-      look_up_gradient(table.rows_of(step, slope), table.rows(step), step.batch->tokens, table.features,
+    const Tokens tokens(planner);
+    planner.host(tokens.used_with({slope}), [slope, add, tokens, table = Table(planner)](const StepContext& step) {
+      look_up_gradient(table.rows_of(step, slope), table.rows(step), tokens.of(step), table.features,
                        table.gradient_of(step), add);
     });
   }
@@ -78,7 +106,7 @@ class PositionEmbedding : public Layer {
   void plan_forward(Planner& planner) override {
     const models::Shape& shape = planner.op().shape();
     const PositionTable form = form_of(planner);
-    if (reads_tokens(planner)) {
+    if (planner.reads_tokens()) {
       const TensorId out = planner.new_tensor(matrix_layout(shape, fp32));
       planner.host({out}, [out, form, table = Table(planner)](const StepContext& step) {
         add_positions(form.at(table.part(step)), table.weight_of(step), {}, table.rows_of(step, out));
@@ -101,15 +129,10 @@ class PositionEmbedding : public Layer {
     planner.host({slope}, [slope, form = form_of(planner), table = Table(planner)](const StepContext& step) {
       add_positions_gradient(form.at(table.part(step)), table.rows_of(step, slope), table.gradient_of(step));
     });
-    if (!reads_tokens(planner)) planner.give_gradient(0, planner.output_gradient());
+    if (!planner.reads_tokens()) planner.give_gradient(0, planner.output_gradient());
   }
 
  private:
-  static bool reads_tokens(const Planner& planner) {
-    const models::Graph& graph = planner.graph();
-    const models::OperatorKind source = graph.operators[planner.op().inputs.front().op].kind;
-    return graph.input_kind == models::InputKind::tokens && source == models::OperatorKind::input;
-  }
   static PositionTable form_of(const Planner& planner) {
     const models::Operator& op = planner.op();
     const bool segments = op.kind == models::OperatorKind::segment_embedding;

@@ -84,10 +84,9 @@ class Dispatch : public Layer {
  public:
   void plan_forward(Planner& planner) override {
     const models::Operator& op = planner.op();
-    if (op.dropless) {
-      bad_input("numerics",
-                "{}: how many rows come to an expert depends on the numbers; give a capacity that is enough for all",
-                op.name);
+    if (op.dropless && op.shape().size(1) < planner.input_shape().batch()) {
+      bad_input("numerics", "{}: any of its {} rows may come to an expert, which has {} places", op.name,
+                planner.input_shape().batch(), op.shape().size(1));
     }
     form_ = {.rows = planner.input_shape().batch(),
              .features = op.shape().size(2),

@@ -49,7 +49,7 @@ class Loss : public Layer {
       return;
     }
     planner.host({logits, gradient}, [=, rule = rule_](const StepContext& step) {
-      Rows::add(step, rule(rows.values(step), rows.labels(step), rows.smoothing, rows.scale(step), rows.slopes(step)));
+      rows.add(step, rule(rows.values(step), rows.labels(step), rows.smoothing, rows.scale(step), rows.slopes(step)));
     });
   }
 
@@ -76,9 +76,9 @@ class Loss : public Layer {
     [[nodiscard]] ClassPart classes(const StepContext& step) const {
       return {step.place_in(part.classes), part.classes.ranks};
     }
-    static void add(const StepContext& step, const LossOfRows& loss) {
+    void add(const StepContext& step, const LossOfRows& loss) const {
       step.output->loss += loss.loss;
-      step.output->correct += loss.correct;
+      step.output->correct += static_cast<double>(loss.correct) / part.copies;
     }
   };
 
@@ -97,9 +97,9 @@ class Loss : public Layer {
     });
     planner.stop_for(false, 2 * rows.count, 2 * rows.count);
     planner.host({rows.logits, rows.gradient, maxima}, [=](const StepContext& step) {
-      Rows::add(step, cross_entropy_of_part(rows.values(step), rows.classes(step), rows.labels(step), rows.smoothing,
-                                            rows.scale(step), {step.data(maxima), rows.count},
-                                            {step.received, 2 * rows.count}, rows.slopes(step)));
+      rows.add(step, cross_entropy_of_part(rows.values(step), rows.classes(step), rows.labels(step), rows.smoothing,
+                                           rows.scale(step), {step.data(maxima), rows.count},
+                                           {step.received, 2 * rows.count}, rows.slopes(step)));
     });
   }
 

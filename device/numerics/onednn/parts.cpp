@@ -30,7 +30,8 @@ PlainTensor new_plain_tensor(Planner& planner, dnnl::memory::dims sizes) {
 }
 
 TensorId as_output(Planner& planner, const PlainTensor& tensor) {
-  return planner.in_layout(tensor.id, row_major(tensor.sizes, planner.compute_type()));
+  const auto type = planner.moves_tokens() ? dnnl::memory::data_type::f32 : planner.compute_type();
+  return planner.in_layout(tensor.id, row_major(tensor.sizes, type));
 }
 
 namespace {

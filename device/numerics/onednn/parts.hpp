@@ -16,7 +16,7 @@ struct PlainTensor {
 
 [[nodiscard]] PlainTensor as_plain(Planner& planner, TensorId id);
 [[nodiscard]] PlainTensor new_plain_tensor(Planner& planner, dnnl::memory::dims sizes);
-/// The same numbers as an output, in the type of activations.
+/// The same numbers as an output, in the type of activations; tokens stay in fp32.
 [[nodiscard]] TensorId as_output(Planner& planner, const PlainTensor& tensor);
 
 }  // namespace hcclsim::device::onednn

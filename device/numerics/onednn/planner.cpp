@@ -229,7 +229,7 @@ void Planner::plan_forward(std::unique_ptr<Layer>& layer) {
   layer = make_layer(graph(), op());
   layer_stops_ = 0;
   layer->plan_forward(*this);
-  if (!is_sink(op().kind) && !output_is_input(op().kind)) plan_rounding(output());
+  if (!is_sink(op().kind) && !output_is_input(op().kind) && !moves_tokens()) plan_rounding(output());
 }
 
 void Planner::plan_again(std::vector<std::unique_ptr<Layer>>& layers) {
@@ -242,11 +242,34 @@ void Planner::plan_again(std::vector<std::unique_ptr<Layer>>& layers) {
   current_ = last;
 }
 
+bool Planner::holds_tokens(OperatorId id) const {
+  if (graph().input_kind != models::InputKind::tokens) return false;
+  const models::Operator* op = &graph().operators[id];
+  while (op->parameters.empty() && !op->inputs.empty()) op = &graph().operators[op->inputs.front().op];
+  return op->kind == models::OperatorKind::input;
+}
+
+/// Whether an operator works on the tokens of the batch that does not look them up.
+bool Planner::tokens_move() const {
+  return std::ranges::any_of(graph().operators, [&](const models::Operator& op) {
+    return op.parameters.empty() && !op.inputs.empty() &&
+           graph().operators[op.inputs.front().op].kind == models::OperatorKind::input;
+  });
+}
+
 void Planner::plan_input() {
   plan_.reads_input = true;
-  if (graph().input_kind == models::InputKind::tokens) return;  // its layers read the batch themselves
   const models::Shape& shape = op().shape();
   constexpr auto type = dnnl::memory::data_type::f32;
+  if (graph().input_kind == models::InputKind::tokens) {
+    if (!tokens_move()) return;  // its layers read the batch themselves
+    const TensorId tokens = new_tensor(matrix_layout(shape, type));
+    set_output(tokens);
+    host({tokens}, [tokens](const StepContext& step) {
+      std::ranges::copy(step.batch->tokens, step.data(tokens));  // fp32 has all numbers up to 2^24
+    });
+    return;
+  }
   const bool rows = graph().input_kind == models::InputKind::features;
   const TensorId images = new_tensor(rows ? matrix_layout(shape, type) : image_layout(shape, type));
   set_output(images);

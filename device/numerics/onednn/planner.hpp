@@ -44,6 +44,10 @@ class Planner {
   [[nodiscard]] const Layout& layout(TensorId id) const { return plan_.tensors[index_of(id)].layout; }
   [[nodiscard]] bool input_needs_gradient(std::size_t input = 0) const { return needs_[op().inputs[input].op]; }
 
+  /// Whether an input holds tokens of the batch; they may have been cut, moved and joined on the way.
+  [[nodiscard]] bool reads_tokens(std::size_t input = 0) const { return holds_tokens(op().inputs[input].op); }
+  /// Whether the operator does that with them.
+  [[nodiscard]] bool moves_tokens() const { return holds_tokens(current_); }
   /// Which stream of random numbers the operator draws from.
   [[nodiscard]] models::OperatorId random_stream() const;
 
@@ -134,6 +138,8 @@ class Planner {
     Exchange exchange;
   };
 
+  [[nodiscard]] bool holds_tokens(models::OperatorId id) const;
+  [[nodiscard]] bool tokens_move() const;
   void make_slots(std::span<const std::uint32_t> production_order);
   void find_runs();
   void plan_input();

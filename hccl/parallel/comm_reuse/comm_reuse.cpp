@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,6 +17,8 @@ namespace hcclsim::hccl {
 namespace {
 
 constexpr std::uint32_t no_class = ~0U;
+constexpr std::array<std::string_view, 3> group_parallel_names{"all_group_parallel", "same_server_group_parallel",
+                                                               "no_group_parallel"};
 
 /// Whether collectives of the operator's kind can be shared.
 bool is_candidate(Collective collective) {
@@ -60,13 +63,23 @@ class Classes {
   /// Tasks on a stream of one call.
   [[nodiscard]] std::uint32_t tasks_of(const PlannedCollective& collective) const {
     const StreamRules& rules = reuse_.streams;
-    const std::vector<Rank>& ranks = plan_.families[collective.family].groups.front().ranks;
-    const auto elsewhere = [&](Rank rank) { return reuse_.servers.at(rank) != reuse_.servers.at(ranks.front()); };
-    if (std::ranges::none_of(ranks, elsewhere)) return rules.server_tasks;
+    if (is_in_one_server(plan_.families[collective.family].groups.front().ranks)) return rules.server_tasks;
     return plan_.ranks() >= rules.large_world ? rules.large_tasks : rules.collective_tasks;
+  }
+  /// The group whose streams an operator is on; that of all groups without streams of their own is empty.
+  [[nodiscard]] std::vector<Rank> streams_of(const PlannedCollective& collective) const {
+    const std::vector<Rank>& ranks = plan_.families[collective.family].groups.front().ranks;
+    const bool own =
+        reuse_.groups == GroupParallel::all || (reuse_.groups == GroupParallel::same_server && is_in_one_server(ranks));
+    return own ? ranks : std::vector<Rank>{};
   }
 
  private:
+  [[nodiscard]] bool is_in_one_server(const std::vector<Rank>& ranks) const {
+    return std::ranges::all_of(ranks,
+                               [&](Rank rank) { return reuse_.servers.at(rank) == reuse_.servers.at(ranks.front()); });
+  }
+
   std::uint32_t class_for(const PlannedCollective& collective) {
     const Operation& operation = collective.operation;
     if (!is_candidate(operation.collective) || operation.ranks < 2) return no_class;
@@ -157,7 +170,7 @@ StreamAccount account_of(const Plan& plan, std::uint32_t number, const Classes& 
         continue;
       }
       const PlannedCollective& collective = plan.collectives[call->collective];
-      packing.add(plan.families[collective.family].groups.front().ranks, classes.tasks_of(collective));
+      packing.add(classes.streams_of(collective), classes.tasks_of(collective));
       ++account.operators;
     } else if (std::holds_alternative<SendTask>(task.work) || std::holds_alternative<ReceiveTask>(task.work)) {
       packing.add({}, rules.message_tasks);
@@ -199,6 +212,17 @@ class Sharing {
 };
 
 }  // namespace
+
+std::string_view name_of(GroupParallel mode) { return group_parallel_names.at(static_cast<std::size_t>(mode)); }
+
+GroupParallel parse_group_parallel(std::string_view name) {
+  const auto* const found = std::ranges::find(group_parallel_names, name);
+  if (found == group_parallel_names.end()) {
+    bad_input("option", "'{}' says not which groups communicate at once; accepted: {}", printable(name),
+              fmt::join(group_parallel_names, ", "));
+  }
+  return static_cast<GroupParallel>(found - group_parallel_names.begin());
+}
 
 CommReuseSwitch parse_comm_reuse(std::string_view text) {
   if (text == "off") return {};

@@ -38,6 +38,14 @@ struct StreamRules {
   std::uint32_t server_tasks = 125;  ///< of one whose group is in one server
 };
 
+/// MindSpore's communi_parallel_mode: which groups have streams of their own. The others share those of one group.
+enum class GroupParallel : std::uint8_t { all, same_server, none };
+
+/// "all_group_parallel", "same_server_group_parallel", "no_group_parallel".
+[[nodiscard]] std::string_view name_of(GroupParallel mode);
+/// Inverse of name_of; throws Error(bad_input, "option").
+[[nodiscard]] GroupParallel parse_group_parallel(std::string_view name);
+
 struct CommReuse {
   /// The documented default of MS_COMM_COMPILER_OPT=-1.
   static constexpr std::uint32_t default_limit = 1000;
@@ -45,6 +53,7 @@ struct CommReuse {
   std::uint32_t limit = default_limit;  ///< of calls that are replaced in a graph; 0: none are
   StreamRules streams{};
   std::vector<std::uint32_t> servers{};  ///< of each rank
+  GroupParallel groups = GroupParallel::all;
 };
 
 /// MS_COMM_COMPILER_OPT as the user sets it.

@@ -13,7 +13,7 @@
 ///
 /// The gradients of experts are summed over the devices that have the same ones, a 1/E of those that share all else.
 /// With a capacity all parts are equal, whatever rows come. Without one (dropless) the all_to_alls carry what the load
-/// says, and every device takes the time of the one with the most rows, which all of them wait for.
+/// says. The graph is that of a device with the most rows; those of each place are in expert_places.hpp.
 namespace hcclsim::hccl {
 
 struct ExpertParallel {

@@ -434,6 +434,19 @@ class StrategyReader {
              size, parts);
     }
     sharding_.scattered = axis;
+    cut_bias(output_.axes->dimensions[axis]);
+  }
+
+  /// A bias is added behind the sum, to the part of it that a device keeps.
+  void cut_bias(std::size_t dimension) {
+    const std::size_t parameters = signature().parameters.size();
+    for (std::size_t i = parameters - signature().optional_parameters; i < parameters; ++i) {
+      const std::vector<std::size_t>& axes = signature().parameters[i].dimensions;
+      const auto found = std::ranges::find(axes, dimension);
+      if (found == axes.end()) continue;
+      MatrixAxes& cut = sharding_.parameters[i].map[static_cast<std::size_t>(found - axes.begin())];
+      cut.insert(cut.end(), sharding_.partial.begin(), sharding_.partial.end());
+    }
   }
 
   [[noreturn]] void refuse_output(const std::string& wanted) const {
@@ -461,32 +474,6 @@ class StrategyReader {
 };
 
 }  // namespace
-
-TensorLayout OperatorSharding::result() const {
-  TensorLayout layout = outputs.front();
-  if (scattered.has_value()) {
-    std::vector<std::uint32_t>& cut = layout.map[*scattered];
-    cut.insert(cut.end(), partial.begin(), partial.end());
-  }
-  return layout;
-}
-
-std::uint32_t OperatorSharding::cut(std::string_view dimension) const {
-  const std::size_t number = signature.find(dimension);
-  std::uint32_t parts = 1;
-  if (number < axes.size()) {
-    for (const std::uint32_t axis : axes[number]) parts *= matrix.size_from_right(axis);
-  }
-  return parts;
-}
-
-std::vector<std::vector<Rank>> OperatorSharding::groups(const std::vector<std::uint32_t>& from_right) const {
-  std::vector<std::uint32_t> from_left;
-  for (const std::uint32_t axis : from_right) {
-    from_left.push_back(static_cast<std::uint32_t>(matrix.sizes.size()) - 1 - axis);
-  }
-  return matrix.groups(from_left);
-}
 
 OperatorSharding shard_operator(const WholeGraph& whole, models::OperatorId id, const OperatorStrategy* strategy,
                                 Rank devices) {

@@ -289,7 +289,8 @@ class Sharder {
       for (std::size_t axis = 0; axis + 1 < logits.map.size(); ++axis) rows *= logits.cuts(axis);
       const std::uint64_t computed = result_.devices / sharding.cut(classes);
       op.loss_parts.push_back({families_.group_of_parts(sharding, {classes}),
-                               1.0 / static_cast<double>(options_.loss_repeated_mean ? computed : rows)});
+                               1.0 / static_cast<double>(options_.loss_repeated_mean ? computed : rows),
+                               static_cast<std::uint32_t>(result_.devices / rows)});
     }
   }
 

@@ -59,10 +59,4 @@ void BatchParts::take(Rank rank, models::Batch& batch) const {
   }
 }
 
-std::uint32_t BatchParts::label_rows() const {
-  std::uint32_t rows = 0;
-  for (const TensorLayout& layout : labels_) rows += static_cast<std::uint32_t>(layout.slice_shape().elements());
-  return rows;
-}
-
 }  // namespace hcclsim::hccl

@@ -22,8 +22,6 @@ class BatchParts {
 
   /// Copies what a rank reads.
   void take(Rank rank, models::Batch& batch) const;
-  /// Of one rank.
-  [[nodiscard]] std::uint32_t label_rows() const;
 
  private:
   TensorLayout input_;

@@ -55,6 +55,9 @@ bool fits(const Operation& operation, const device::Exchange& exchange) {
 
 constexpr std::size_t half = 2;  // bytes of a number that is moved in two rounds
 
+/// Whether numbers, fp32 as they are computed with, do not fit into elements of the wire. Tokens, of int32, do.
+bool is_narrow(DataType type) { return size_of(type) < sizeof(float); }
+
 void take_halves(const float* numbers, std::size_t first, std::uint64_t elements, std::byte* out) {
   const auto* const in = reinterpret_cast<const std::byte*>(numbers);
   for (std::uint64_t i = 0; i < elements; ++i) std::memcpy(out + i * half, in + i * sizeof(float) + first, half);
@@ -115,7 +118,7 @@ StageCollectives::StageCollectives(const Plan& plan, const Role& role, const dev
       collective.groups.push_back(group.replicas);
       collective.flows.push_back(flow);
     }
-    if (collective.operation.type != DataType::fp32) {
+    if (is_narrow(collective.operation.type)) {
       sent_ = std::max(sent_, exchange.sent);
       received_ = std::max(received_, exchange.received);
     }
@@ -132,7 +135,7 @@ Bytes StageCollectives::bytes() const { return replicas_ * (sent_ + received_) *
 bool StageCollectives::run(device::WorkerPool& pool, const device::Exchange& exchange,
                            std::span<device::Workspace* const> replicas, device::Overflow overflow) {
   const Planned& collective = collectives_.at(key_of(exchange));
-  if (collective.operation.type != DataType::fp32) {
+  if (is_narrow(collective.operation.type)) {
     for (Rank replica = static_cast<Rank>(sent_wires_.size()); replica < replicas_; ++replica) {
       sent_wires_.emplace_back(sent_ * half);
       received_wires_.emplace_back(received_ * half);

@@ -267,7 +267,7 @@ void Trainer::update(const NumericTask& task, Progress& progress) {
 
 void Trainer::add_up_outputs(IterationFigures& figures) const {
   const Rank replicas = stages_.front()->replicas();
-  std::uint64_t correct = 0;
+  double correct = 0;
   for (const auto& stage : stages_) {
     for (const device::StepOutput& output : stage->outputs()) {
       figures.loss += output.loss / replicas;
@@ -275,9 +275,8 @@ void Trainer::add_up_outputs(IterationFigures& figures) const {
       figures.overflow = figures.overflow || output.overflow;
     }
   }
-  const std::uint64_t labels = cut() ? parts_->label_rows() : graph_.label_rows();
-  const double rows = static_cast<double>(labels) * replicas * micro_batches();
-  figures.accuracy = static_cast<double>(correct) / rows;
+  const Rank batches = cut() ? 1 : replicas;
+  figures.accuracy = correct / (static_cast<double>(graph_.label_rows()) * batches * micro_batches());
 }
 
 void Trainer::read_samples(Rank sampler, std::uint32_t micro_batch, models::Batch& batch) const {

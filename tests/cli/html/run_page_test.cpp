@@ -35,13 +35,13 @@ TEST(RunPage, ShowsAllRanksOfAFewAndSomeOfMany) {
 
 TEST(RunPage, ShowsTheRanksThatAreAskedForButNotTooMany) {
   RunOptions options = options_of_rank(0);
-  options.trace_ranks = {3, 5};
+  options.timeline.trace_ranks = {3, 5};
   EXPECT_THAT(ranks_of_page(options, 8), ElementsAre(3, 5));
-  options.trace_ranks.clear();
-  for (Rank rank = 0; rank < 100; ++rank) options.trace_ranks.push_back(rank);
+  options.timeline.trace_ranks.clear();
+  for (Rank rank = 0; rank < 100; ++rank) options.timeline.trace_ranks.push_back(rank);
   EXPECT_EQ(ranks_of_page(options, 4096).size(), 32U);
-  options.trace_ranks.clear();
-  options.trace_all_ranks = true;
+  options.timeline.trace_ranks.clear();
+  options.timeline.trace_all_ranks = true;
   EXPECT_EQ(ranks_of_page(options, 4096).size(), 8U);
 }
 

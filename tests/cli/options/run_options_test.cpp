@@ -82,8 +82,8 @@ TEST(RunOptions, AllGiven) {
   EXPECT_EQ(options.spec.iterations, 5U);
   EXPECT_EQ(options.spec.network, sim::NetworkKind::simgrid);
   EXPECT_EQ(options.spec.rank, 3U);
-  EXPECT_EQ(options.trace, "t.json");
-  EXPECT_THAT(options.trace_ranks, ElementsAre(0, 4, 5, 6));
+  EXPECT_EQ(options.timeline.trace, "t.json");
+  EXPECT_THAT(options.timeline.trace_ranks, ElementsAre(0, 4, 5, 6));
   EXPECT_EQ(options.step_trace, "s.csv");
   EXPECT_EQ(options.format, OutputFormat::json);
   EXPECT_EQ(options.spec.hbm_check, device::HbmCheck::warn);

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "hccl/search/cost_graph.hpp"
+#include "hccl/search/costs/cost_graph.hpp"
 
 /// Graphs of costs without a network, and the best choice by trying them all.
 namespace hcclsim::test {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "hccl/parallel/sharding/shard_graph.hpp"
-#include "hccl/search/candidates.hpp"
-#include "hccl/search/dynamic_programming.hpp"
+#include "hccl/search/costs/candidates.hpp"
+#include "hccl/search/dynamic/dynamic_programming.hpp"
 #include "hccl/search/exact.hpp"
-#include "hccl/search/recursive_programming.hpp"
+#include "hccl/search/recursive/recursive_programming.hpp"
 #include "hccl/search/sharding_propagation.hpp"
 #include "models/graph_builder.hpp"
 #include "models/zoo/zoo.hpp"

@@ -45,6 +45,41 @@ TEST(PlanSpace, CountedByHand) {
   EXPECT_EQ(plans_of(space, four_layers).size(), 46U + 2U + 4U * 3U + 2U);
 }
 
+// Seven layers on two stages: 4 and 3, of which one is half, and which cannot be cut into chunks. Eight on two: four
+// layers are 1, 2 or 4 chunks.
+TEST(PlanSpace, LayersOfStages) {
+  const PlanSpace space{.npus = 2, .global_batch = 2, .most_model = 1, .stages = {2}, .optimizer = {"off"}};
+  const std::vector<PlanOptions> uneven = plans_of(space, {.layers = 7});
+  ASSERT_EQ(uneven.size(), 3U);
+  std::vector<std::string> recomputed;
+  for (const PlanOptions& options : uneven) {
+    std::map<std::string, std::string> plan(options.begin(), options.end());
+    EXPECT_EQ(plan.at("stage-layers"), "4,3");
+    recomputed.push_back(plan["recompute"]);
+  }
+  EXPECT_THAT(recomputed, testing::ElementsAre("", "layers:1", "full"));
+  const std::vector<PlanOptions> even = plans_of(space, {.layers = 8});
+  EXPECT_EQ(even.size(), 9U);
+  for (const PlanOptions& options : even) {
+    EXPECT_EQ(std::map(options.begin(), options.end()).count("stage-layers"), 0U);
+  }
+}
+
+// Layers that are computed again repeat the collectives of operators that are cut, or keep what these gave.
+TEST(PlanSpace, CollectivesOfRecomputedLayers) {
+  PlanSpace space{.npus = 2,
+                  .global_batch = 1,
+                  .most_model = 2,
+                  .model = {1, 2},
+                  .stages = {1},
+                  .recompute = {"none", "full"},
+                  .sequence = false,
+                  .vocabulary = false};
+  EXPECT_EQ(plans_of(space, four_layers).size(), 3U);  // of one replica, as one sample is not shared by two
+  space.repeat = false;
+  EXPECT_EQ(plans_of(space, four_layers).size(), 2U);  // without layers that are computed again there is no choice
+}
+
 TEST(PlanSpace, WhatIsGivenIsFixed) {
   PlanSpace space{.npus = 8, .global_batch = 16, .most_model = 8, .model = {2}, .stages = {2}, .micro_batch = {1}};
   for (const PlanOptions& options : plans_of(space, four_layers)) {

@@ -25,10 +25,10 @@ using Access = SweepStore::Access;
 
 /// A compute that says what batch it had.
 ComputePoint plain(const Point& /*first*/) {
-  return [](const Point& point) {
+  return {[](const Point& point) {
     const auto batch = point.inputs["batch"].get<std::string>();
     return Computed{"{\"batch\":" + batch + "}", {{"step_time_s", std::stod(batch)}}};
-  };
+  }};
 }
 
 const RunnerOptions four_jobs{.jobs = 4, .stop = [] { return false; }, .progress = [](const Tally&) {}};
@@ -59,12 +59,12 @@ TEST(Runner, FailingAndCrashingPointsDoNotStopTheRest) {
   SweepStore store(new_database(), Access::work);
   store.add(points);
   const LoadGroup load = [](const Point&) -> ComputePoint {
-    return [](const Point& point) -> Computed {
+    return {[](const Point& point) -> Computed {
       const auto batch = point.inputs["batch"].get<std::string>();
       if (batch == "3") simulated_failure("deadlock", "rank 1 waits");
       if (batch == "7") std::abort();
       return {"{}", {}};
-    };
+    }};
   };
   const Tally tally = run_points(store, points, load, four_jobs);
   EXPECT_EQ(tally.computed, 20U);
@@ -76,14 +76,37 @@ TEST(Runner, FailingAndCrashingPointsDoNotStopTheRest) {
   EXPECT_EQ(store.counts().done, 18U);
 }
 
+TEST(Runner, AProcessComputesPointsUntilItIsUsedUpOrDies) {
+  const std::vector<Point> points = sample_points(12);
+  SweepStore store(new_database(), Access::work);
+  store.add(points);
+  const LoadGroup load = [](const Point&) -> ComputePoint {
+    const auto before = std::make_shared<int>(0);  // points of this process
+    return {.compute = [before](const Point& point) -> Computed {
+              const auto batch = point.inputs["batch"].get<std::string>();
+              if (batch == "2") simulated_failure("deadlock", "rank 1 waits");
+              if (batch == "4") std::abort();
+              return {std::to_string((*before)++)};
+            },
+            .reusable = [before] { return *before != 3; }};
+  };
+  const RunnerOptions one_job{.jobs = 1, .stop = four_jobs.stop, .progress = four_jobs.progress};
+  EXPECT_EQ(run_points(store, points, load, one_job).computed, 12U);
+  std::vector<std::string> results;
+  for (const StoredPoint& point : all_points(store)) {
+    results.push_back(point.error_kind.empty() ? point.result : point.error_kind);
+  }
+  EXPECT_THAT(results, testing::ElementsAre("0", "1", "deadlock", "2", "crash", "0", "1", "2", "0", "1", "2", "0"));
+}
+
 TEST(Runner, WhatFailedInTheSimulationKeepsItsResult) {
   const std::vector<Point> points = sample_points(1);
   SweepStore store(new_database(), Access::work);
   store.add(points);
   const LoadGroup load = [](const Point&) -> ComputePoint {
-    return [](const Point&) {
+    return {[](const Point&) {
       return Computed{R"({"state":"Failed"})", {{"restarts", 2}}, {"job", "Failed after 50 s"}};
-    };
+    }};
   };
   EXPECT_EQ(run_points(store, points, load, four_jobs).computed, 1U);
   const StoredPoint stored = all_points(store).front();
@@ -134,13 +157,13 @@ TEST(Runner, WhenALoaderDiesOnlyThePointItWasAtHasFailed) {
   SweepStore store(new_database(), Access::work);
   store.add(points);
   const LoadGroup load = [](const Point&) -> ComputePoint {
-    return [](const Point& point) -> Computed {
+    return {[](const Point& point) -> Computed {
       if (point.inputs["batch"] == "20") {  // others have told that points are short: the next one is sent ahead
         ::kill(::getppid(), SIGKILL);
         ::pause();
       }
       return {"{}", {}};
-    };
+    }};
   };
   static_cast<void>(
       run_points(store, points, load, {.jobs = 1, .stop = four_jobs.stop, .progress = four_jobs.progress}));
@@ -191,7 +214,7 @@ TEST(Runner, InterruptedPointsArePutBack) {
   store.add(points);
   bool stop = false;
   const LoadGroup load = [](const Point&) -> ComputePoint {
-    return [](const Point&) -> Computed { throw Error(ErrorCode::internal, interrupted_kind, "Ctrl-C"); };
+    return {[](const Point&) -> Computed { throw Error(ErrorCode::internal, interrupted_kind, "Ctrl-C"); }};
   };
   static_cast<void>(
       run_points(store, points, load,
@@ -205,11 +228,11 @@ TEST(Runner, TwoSweepsShareTheWork) {
   std::filesystem::remove(log);
   const std::vector<Point> points = sample_points(200);
   const LoadGroup load = [&](const Point&) -> ComputePoint {
-    return [&log](const Point& point) {
+    return {[&log](const Point& point) {
       std::ofstream(log, std::ios::app) << point.id + "\n";
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       return Computed{"{}", {}};
-    };
+    }};
   };
   const auto sweep = [&] {
     SweepStore store(path, Access::work);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hccl/check/check.hpp"
+#include "hccl/check/symmetry/half_turn.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/hierarchical.hpp"
@@ -313,6 +314,31 @@ TEST(CheckerSymmetry, PeriodInTime) {
   });
   EXPECT_GT(found, 50U);
   EXPECT_GT(without_rotation, 0U);
+}
+
+TEST(CheckerSymmetry, HalfTurnsInTime) {
+  std::size_t beyond_periods = 0;
+  std::size_t other = 0;
+  for_each_schedule({4, 6, 8, 16}, [&](const Schedule& schedule, const std::string& name) {
+    if (!half_turns_in_time(schedule)) {
+      ++other;
+      return;
+    }
+    if (!period_in_time(schedule).has_value()) ++beyond_periods;
+    const Rank half = schedule.ranks / 2;
+    for (Rank rank = half; rank < schedule.ranks; ++rank) {
+      ASSERT_EQ(in_time(schedule, rank), in_time(schedule, rank - half)) << name << ", rank " << rank;
+    }
+  });
+  EXPECT_GT(beyond_periods, 4U);
+  EXPECT_GT(other, 50U);
+  for (const Rank ranks : {2U, 8U, 64U}) {
+    const auto even = built<Algorithm::halving_doubling>({ranks, std::uint64_t{ranks} * 64}, true);
+    EXPECT_TRUE(half_turns_in_time(even)) << ranks;
+    EXPECT_EQ(period_in_time(even).has_value(), ranks == 2) << ranks;
+    EXPECT_FALSE(half_turns_in_time(built<Algorithm::halving_doubling>({ranks, std::uint64_t{ranks} * 64 + 32}, true)));
+  }
+  EXPECT_FALSE(half_turns_in_time(built<Algorithm::halving_doubling>({6, 6 * 64}, true)));
 }
 
 TEST(CheckerSymmetry, HierarchyOn16384Ranks) {

@@ -83,6 +83,39 @@ TEST(CommReuse, AClassBeyondTheLimitIsLeftOut) {
   EXPECT_EQ(report.roles.front().after.operators, 502U);
 }
 
+/// Ranks 0 and 1 in one server, 2 and 3 in another: collectives of pairs in a server, of pairs across, and of all.
+Plan plan_of_groups(std::uint32_t count) {
+  Plan plan = plan_of({{1, count}, {2, count}, {3, count}});
+  plan.role_of = {0, 0, 0, 0};
+  plan.families = {{{Communicator{"near0", {0, 1}}, Communicator{"near1", {2, 3}}}},
+                   {{Communicator{"far0", {0, 2}}, Communicator{"far1", {1, 3}}}},
+                   {{Communicator{"all", {0, 1, 2, 3}}}}};
+  for (std::uint32_t number = 0; number < 3; ++number) plan.collectives[number].family = number;
+  return plan;
+}
+
+// Two of each kind: 2 · 125 tasks in a server, 2 · 300 across, 2 · 300 of all, on streams of 1024.
+TEST(CommReuse, GroupsWithoutStreamsOfTheirOwnShareThem) {
+  const auto streams = [](std::uint32_t count, GroupParallel groups) {
+    const CommReuse reuse{.limit = 0, .servers = {0, 0, 1, 1}, .groups = groups};
+    return comm_reuse_report(plan_of_groups(count), reuse).roles.front().before.communication;
+  };
+  EXPECT_EQ(streams(1, GroupParallel::all), 3U);
+  EXPECT_EQ(streams(1, GroupParallel::same_server), 2U);
+  EXPECT_EQ(streams(1, GroupParallel::none), 1U);  // 725 tasks
+  EXPECT_EQ(streams(2, GroupParallel::all), 3U);
+  EXPECT_EQ(streams(2, GroupParallel::same_server), 3U);  // 1200 tasks of the others
+  EXPECT_EQ(streams(2, GroupParallel::none), 2U);         // 250 + 600, then 600
+}
+
+TEST(CommReuse, ModesOfGroupsByName) {
+  for (const GroupParallel mode : {GroupParallel::all, GroupParallel::same_server, GroupParallel::none}) {
+    EXPECT_EQ(parse_group_parallel(name_of(mode)), mode);
+  }
+  EXPECT_THAT(test::refusal("option", [] { (void)parse_group_parallel("some"); }),
+              HasSubstr("accepted: all_group_parallel, same_server_group_parallel, no_group_parallel"));
+}
+
 TEST(CommReuse, WhatFitsOnAStreamIsNotShared) {
   const auto reused = [](std::uint32_t count, const CommReuse& reuse) {
     return comm_reuse_report(plan_of({{1, count}}), reuse).classes.front().reused;

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "hccl/parallel/experts/expert_places.hpp"
 #include "hccl/parallel/sharding/presets.hpp"
 #include "hccl/parallel/sharding/shard_graph.hpp"
 #include "models/graph_builder.hpp"
@@ -162,6 +163,41 @@ TEST(ExpertParallel, LoadOfDroplessExperts) {
   // Even loads are equal parts.
   EXPECT_TRUE(
       all_to_alls(lowered(share_experts(shard_graph(whole, {}, 4), {.ranks = 4})))[0].communication.counts.empty());
+}
+
+// Each place has the rows of its own experts; what all have is the most of them.
+TEST(ExpertPlaces, RowsOfEachPlace) {
+  const models::Graph whole = models::make_model({.name = "tinymoe", .batch = 8, .dropless = true});
+  const ExpertParallel options{.ranks = 4, .load = {.skew = 2, .seed = 5}};
+  const ShardedGraph network = share_experts(shard_graph(whole, {}, 8), options);
+  ASSERT_TRUE(experts_differ(network.graph));
+  EXPECT_THAT(expert_places(network), ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
+  const std::vector<std::uint64_t> load = expert_load(options.load, 0, 8, 16 * 2);
+  const models::Program program = lowered(network);
+  std::vector<std::uint32_t> rows;
+  for (Rank place = 0; place < 4; ++place) {
+    const models::Graph at = graph_of_place(network.graph, place);
+    for (models::OperatorId id = 0; id < at.operators.size(); ++id) {
+      const models::Operator& op = at.operators[id];
+      if (op.kind == OperatorKind::combine) {
+        EXPECT_EQ(op.shape(), network.graph.operators[id].shape());
+      }
+      if (op.kind != OperatorKind::expert_linear) continue;
+      const std::uint64_t own = 4 * (load[2 * place] + load[2 * place + 1]);
+      EXPECT_EQ(op.shape().size(1), (own + 1) / 2) << op.name;
+      rows.push_back(op.shape().size(1));
+    }
+    const auto made = program_of_place(program, models::lower(at, {}));
+    std::size_t others = 0;
+    for (std::uint32_t number = 0; number < program.micro_batch_kernels; ++number) {
+      EXPECT_EQ(made->kernels[number].name, program.kernels[number].name);
+      EXPECT_EQ(made->kernels[number].communication.elements, program.kernels[number].communication.elements);
+      if (made->kernels[number].flops != program.kernels[number].flops) ++others;
+    }
+    const auto most = std::ranges::find(network.graph.operators, OperatorKind::expert_linear, &models::Operator::kind);
+    EXPECT_EQ(others > 0, rows.back() != most->shape().size(1));
+  }
+  EXPECT_EQ(rows.size(), 4U * 3);
 }
 
 TEST(ExpertParallel, Refuses) {

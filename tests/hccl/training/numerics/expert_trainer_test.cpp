@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hccl/parallel/sharding/presets.hpp"
+#include "models/dropless.hpp"
 #include "models/zoo/zoo.hpp"
 #include "tests/hccl/training/numerics/trained.hpp"
 #include "tests/support/refusal.hpp"
@@ -30,30 +31,8 @@ ShardedTraining expert_training(const TransformerSharding& sharding, Rank expert
   return training;
 }
 
-Trained steps_of(const ShardedTraining& training) {
-  const std::unique_ptr<Trainer> trainer = test::make_trainer(training);
-  Trained result;
-  for (int step = 0; step < 3; ++step) {
-    const IterationFigures figures = trainer->step(true);
-    EXPECT_LE(trainer->reduction_check().worst_ratio, 1);
-    result.losses.push_back(figures.loss);
-    result.norms.push_back(figures.gradient_norm);
-    result.accuracies.push_back(figures.accuracy);
-  }
-  EXPECT_EQ(trainer->replica_check().differing_bits, 0);
-  result.weights = test::weights_of(*trainer);
-  return result;
-}
-
 void expect_as_alone(const ShardedTraining& training) {
-  ShardedTraining alone = training;
-  alone.devices = 1;
-  alone.experts = 1;
-  alone.strategies.clear();
-  alone.shape.stages = 1;
-  alone.optimizer_parallel = "off";
-  alone.recompute = "none";
-  test::expect_near(steps_of(training), steps_of(alone), 2e-5);
+  test::expect_near(test::train(training), test::train(test::alone(training)), 2e-5);
 }
 
 TEST(ExpertTrainer, SharedExpertsTrainAsOnOneDevice) {
@@ -87,12 +66,44 @@ TEST(ExpertTrainer, WithRecomputationMicroBatchesAndSharedParameters) {
   expect_as_alone(training);
 }
 
-TEST(ExpertTrainer, RefusesDroplessExperts) {
+// 8 experts of which each row takes 2: four times the even share is a place for every row.
+TEST(ExpertTrainer, DroplessExpertsHavePlaceForAll) {
+  ShardedTraining training = expert_training({.data = 4}, 4, 4.0);
+  const Trained with_capacity = test::train(training);
+  training.network = models::make_model({.name = "tinymoe", .batch = 8, .dropless = true});
+  const models::Graph computed = models::with_places_for_all(training.network);
+  EXPECT_TRUE(test::steps_of(*test::make_trainer(training, &computed)) == with_capacity);
+  training.network = computed;
+  expect_as_alone(training);
+}
+
+TEST(ExpertTrainer, RefusesDroplessExpertsWithoutPlaces) {
   ShardedTraining training = expert_training({.data = 2}, 2, {});
   training.network = models::make_model({.name = "tinymoe", .batch = 2, .dropless = true});
   EXPECT_NE(test::refusal("numerics", [&] { static_cast<void>(test::make_trainer(training)); })
-                .find("give a capacity that is enough for all"),
+                .find("any of its 16 rows may come to an expert, which has 4 places"),
             std::string::npos);
+}
+
+TEST(ExpertTrainer, InStages) {
+  ShardedTraining training = expert_training({.data = 4}, 2, {});
+  training.network = models::make_model({.name = "mixtral-8x7b",
+                                         .batch = 8,
+                                         .sequence = 8,
+                                         .layers = 2,
+                                         .hidden = 32,
+                                         .heads = 8,
+                                         .vocabulary = 32,
+                                         .capacity = 1});
+  training.shape = {.stages = 2, .micro_batches = 2};
+  expect_as_alone(training);
+  training.recompute = "full";
+  expect_as_alone(training);
+  for (const char* const sharing : {"zero1", "zero2", "zero3", "on:threshold=0"}) {
+    SCOPED_TRACE(sharing);
+    training.optimizer_parallel = sharing;
+    expect_as_alone(training);
+  }
 }
 
 }  // namespace

@@ -15,26 +15,13 @@
 namespace hcclsim::hccl {
 namespace {
 
-test::Trained trained_twice(const test::ShardedTraining& training) {
-  const auto trainer = test::make_trainer(training);
-  test::Trained result;
-  for (int step = 0; step < 2; ++step) {
-    const IterationFigures figures = trainer->step(true);
-    result.losses.push_back(figures.loss);
-    result.norms.push_back(figures.gradient_norm);
-    result.accuracies.push_back(figures.accuracy);
-  }
-  result.weights = test::weights_of(*trainer);
-  return result;
-}
-
 void expect_random_strategies_train(const models::Graph& network, const std::string& data, std::uint32_t seed) {
   std::mt19937 random(seed);
   test::ShardedTraining training;
   training.network = network;
   training.options.data = data;
   training.options.learning_rate = device::LearningRate(0.05);
-  const test::Trained expected = trained_twice(training);
+  const test::Trained expected = test::train(training);
   int trained = 0;
   for (int round = 0; round < 16; ++round) {
     training.devices = 2U << random() % 3;
@@ -49,7 +36,7 @@ void expect_random_strategies_train(const models::Graph& network, const std::str
       EXPECT_EQ(error.kind(), "strategy");  // a tied table, or borders of images
       continue;
     }
-    test::expect_near(trained_twice(training), expected, 1e-4);
+    test::expect_near(test::train(training), expected, 1e-4);
     ++trained;
   }
   EXPECT_GE(trained, 4);

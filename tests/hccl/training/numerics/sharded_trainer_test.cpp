@@ -22,35 +22,8 @@ using models::GraphBuilder;
 using test::ShardedTraining;
 using test::Trained;
 
-Trained train(Trainer& trainer, int steps = 3) {
-  Trained result;
-  for (int step = 0; step < steps; ++step) {
-    const IterationFigures figures = trainer.step(true);
-    EXPECT_LE(trainer.reduction_check().worst_ratio, 1);
-    result.losses.push_back(figures.loss);
-    result.norms.push_back(figures.gradient_norm);
-    result.accuracies.push_back(figures.accuracy);
-  }
-  EXPECT_EQ(trainer.replica_check().differing_bits, 0);
-  result.weights = test::weights_of(trainer);
-  return result;
-}
-
-Trained train(const ShardedTraining& training) { return train(*test::make_trainer(training)); }
-
-/// On one device, with the same micro-batches.
-Trained on_one_device(ShardedTraining training) {
-  training.devices = 1;
-  training.strategies.clear();
-  training.shape.stages = 1;
-  training.optimizer_parallel = "off";
-  training.recompute = "none";
-  training.precision = models::precision_of(models::Amp::o0);
-  return train(training);
-}
-
 void expect_as_on_one_device(const ShardedTraining& training, double tolerance = 2e-5) {
-  test::expect_near(train(training), on_one_device(training), tolerance);
+  test::expect_near(test::train(training), test::train(test::alone(training)), tolerance);
 }
 
 /// Three linear operators with biases, of 8 samples.
@@ -246,7 +219,7 @@ TEST(ShardedTrainer, ComputesOtherShapesThanTheTimedOne) {
   const Trained small = train(training);
   const models::Graph computed = std::exchange(training.network, models::make_model(larger));
   training.strategies = transformer_strategies(training.network, {.data = 2, .model = 2});
-  EXPECT_TRUE(train(*test::make_trainer(training, &computed)) == small);
+  EXPECT_TRUE(test::steps_of(*test::make_trainer(training, &computed)) == small);
 }
 
 }  // namespace

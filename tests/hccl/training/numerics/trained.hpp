@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/parallel_training.hpp"
+#include "tests/support/sharded_training.hpp"
 
 /// What some steps of training come to, to be compared with those of another layout.
 namespace hcclsim::test {
@@ -24,20 +25,23 @@ struct Trained {
   bool operator==(const Trained&) const = default;
 };
 
-inline Trained train(const ParallelSetup& setup, int steps = 3) {
-  const auto trainer = make_trainer(setup);
+/// Some steps, whose reductions and replicas are checked.
+inline Trained steps_of(hccl::Trainer& trainer, int steps = 3) {
   Trained result;
   for (int step = 0; step < steps; ++step) {
-    const hccl::IterationFigures figures = trainer->step(true);
-    EXPECT_LE(trainer->reduction_check().worst_ratio, 1);
+    const hccl::IterationFigures figures = trainer.step(true);
+    EXPECT_LE(trainer.reduction_check().worst_ratio, 1);
     result.losses.push_back(figures.loss);
     result.norms.push_back(figures.gradient_norm);
     result.accuracies.push_back(figures.accuracy);
   }
-  EXPECT_EQ(trainer->replica_check().differing_bits, 0);
-  result.weights = weights_of(*trainer);
+  EXPECT_EQ(trainer.replica_check().differing_bits, 0);
+  result.weights = weights_of(trainer);
   return result;
 }
+
+inline Trained train(const ParallelSetup& setup) { return steps_of(*make_trainer(setup)); }
+inline Trained train(const ShardedTraining& training) { return steps_of(*make_trainer(training)); }
 
 inline double largest_difference(const Tensors& one, const Tensors& other) {
   double largest = 0;

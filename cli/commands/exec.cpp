@@ -1,0 +1,79 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/options/parse/command.hpp"
+#include "cli/options/parse/common.hpp"
+#include "cli/options/platform_options.hpp"
+#include "cli/print/output.hpp"
+#include "clients/exec.hpp"
+#include "hccl/settings/launch_mode.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+constexpr const char* exec_examples =
+    "Examples:\n"
+    "  hcclsim exec --flags                                      what g++ needs to compile and link a program\n"
+    "  hcclsim exec --platform atlas800t-a2 -- ./program         one process, with a thread for each NPU\n"
+    "  hcclsim exec -n 8 -- echo 'a process for each NPU'        eight processes of the same program";
+
+struct ExecOptions {
+  PlatformChoice platform;
+  clients::ExecSpec spec;
+  std::string launch = "op";
+  bool flags = false;
+};
+
+void run(Command& command, ExecOptions& options) {
+  if (options.flags) {
+    print(clients::compiler_flags() + '\n');
+    return;
+  }
+  const OptionOrigins origins(command, {});
+  finish_platform_options(origins, {}, options.platform);
+  clients::ExecSpec& spec = options.spec;
+  spec.platform = options.platform.platform_spec();
+  spec.platform.rank_table = {};
+  spec.launch = hccl::parse_launch_mode(options.launch);
+  spec.words = command.rest();
+  if (!spec.words.empty() && spec.words.front().starts_with('-')) {
+    bad_input("option", "unknown option {}; a program comes behind --", spec.words.front());
+  }
+  const clients::ExecResult result = exec(spec);
+  print_remarks_apart(result.unmodelled, result.notes);
+}
+
+}  // namespace
+
+void add_exec_command(Command& app) {
+  app.add_command("exec", "Run programs for HCCL on simulated NPUs", [](Command& command) {
+    command.footer(exec_examples);
+    const auto options = std::make_shared<ExecOptions>();
+    options->platform.platform = "atlas800-9000";
+    command.add("--platform", read_file(options->platform.platform), "A platform file, or the name of a shipped one")
+        .value_name("TEXT")
+        .with_default();
+    add_hccl_options(command, options->platform.hccl_options);
+    command
+        .add("-n,--processes", whole_number(options->spec.processes, 1, 1U << 16U), "How many, all of the same program")
+        .value_name("UINT")
+        .with_default();
+    command
+        .add("--per-server", whole_number(options->spec.per_server, 1, 1U << 16U),
+             "Processes on each server [as many as it has NPUs]")
+        .value_name("UINT");
+    add_launch_option(command, options->launch,
+                      "How hosts issue communication; op: each call by itself; graph: as if it were loaded in advance");
+    add_platform_edits(command, options->spec.platform.edits);
+    add_faults(command, options->spec.faults);
+    command.add("--flags", flag(options->flags),
+                "Print the compiler's and linker's flags for a program, and do nothing else");
+    command.keep_rest_behind_dashes();
+    command.on_run([&command, options] { run(command, *options); });
+  });
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.hpp"
+#include "cli/options/parse/origins.hpp"
+#include "cli/profiler/profile_folder.hpp"
+
+/// Options of `hcclsim run` that ask for timelines and for the files of a profiler.
+namespace hcclsim::cli {
+
+/// How a timeline is written.
+enum class TimelineFormat : std::uint8_t { chrome, perfetto, paje };
+/// "json", "perfetto-trace", "paje": of files that are named for the user.
+[[nodiscard]] std::string_view suffix_of(TimelineFormat format);
+
+struct TimelineOptions {
+  std::string trace{};              ///< file or folder of the timeline; empty: none
+  std::vector<Rank> trace_ranks{};  ///< ranks of the timeline, ascending; empty: the printed rank alone
+  bool trace_all_ranks = false;
+  std::optional<TimelineFormat> trace_format{};  ///< none: as the file's name says
+  ProfileOptions profile{};                      ///< --profile-output
+
+  /// That of the file's name unless one was asked for.
+  [[nodiscard]] TimelineFormat format() const;
+};
+
+void add_timeline_options(Command& command, TimelineOptions& options);
+/// Throws Error(bad_input, "option"). `page`: there is one that shows ranks of the timeline.
+void check_timeline_options(const OptionOrigins& origins, const TimelineOptions& options, bool page);
+
+/// The ranks that `asked` names, or all `npus`; throws Error(bad_input, "option") for one that the run does not have.
+[[nodiscard]] std::vector<Rank> ranks_of_option(std::string_view option, const std::vector<Rank>& asked, bool all,
+                                                Rank npus);
+
+}  // namespace hcclsim::cli

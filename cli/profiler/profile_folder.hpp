@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/output_folder.hpp"
+#include "base/units.hpp"
+#include "cli/profiler/profiled_rank.hpp"
+
+/// The set of files that the frameworks' profilers leave of a cluster: a folder per rank,
+/// <worker>_<time>_ascend_ms/ASCEND_PROFILER_OUTPUT, as MindStudio reads them.
+namespace hcclsim::cli {
+
+/// As the profilers have it: the second one also has what is inside collectives.
+enum class ProfileLevel : std::uint8_t { level0, level1 };
+
+struct ProfileOptions {
+  std::string folder;  ///< empty: no profile is written
+  std::vector<Rank> ranks{};
+  bool all_ranks = true;
+  ProfileLevel level = ProfileLevel::level1;
+  std::string time = "20260101000000000";  ///< of the folders' names; files hold simulated dates alone
+};
+
+class ProfileFolder {
+ public:
+  /// Opens the folder. Throws Error(bad_input, "output").
+  explicit ProfileFolder(const ProfileOptions& options) : options_(options), folder_(options.folder) {}
+
+  /// Writes the files of these ranks, one rank after the other; the trace must have them.
+  void write(const hccl::TimedStep& step, const std::vector<Rank>& ranks, device::Generation generation);
+  /// Makes the folder appear.
+  void commit() { folder_.commit(); }
+
+ private:
+  const ProfileOptions options_;
+  OutputFolder folder_;
+};
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,105 @@
+#include "clients/exec.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <initializer_list>
+#include <numeric>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "clients/server/hosts.hpp"
+#include "clients/server/programs.hpp"
+#include "clients/server/simulator.hpp"
+#include "study/fault_notes.hpp"
+#include "study/on_platform.hpp"
+
+namespace hcclsim::clients {
+namespace {
+
+constexpr Seconds usual_connect_timeout = 120;
+
+/// What of HCCL's variables has an effect on programs.
+std::vector<std::string_view> obeyed_variables(const ExecSpec& spec) {
+  std::vector<std::string_view> obeyed{
+      "HCCL_ALGO",         "HCCL_BUFFSIZE",           "HCCL_CONNECT_TIMEOUT",         "HCCL_DETERMINISTIC",
+      "HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE", "HCCL_RDMA_QPS_PER_CONNECTION", "HCCL_MULTI_QP_THRESHOLD"};
+  const hccl::HcclSetting* const expansion = find_setting(spec.platform.hccl_settings, "HCCL_OP_EXPANSION_MODE");
+  if (expansion != nullptr && expansion->value != "AIV") obeyed.emplace_back("HCCL_OP_EXPANSION_MODE");
+  return obeyed;
+}
+
+Seconds connect_timeout_of(const ExecSpec& spec) {
+  const hccl::HcclSetting* const setting = find_setting(spec.platform.hccl_settings, "HCCL_CONNECT_TIMEOUT");
+  return setting == nullptr ? usual_connect_timeout : std::strtod(setting->value.c_str(), nullptr);
+}
+
+/// The number of processes on each server; throws if the platform has too few servers.
+std::uint32_t per_server_of(const ExecSpec& spec, const sim::Cluster& cluster) {
+  std::uint32_t devices = 0;
+  for (Rank npu = 0; npu < cluster.size(); ++npu) devices += cluster.npu(npu).server == 0 ? 1 : 0;
+  const std::uint32_t per_server = spec.per_server > 0 ? spec.per_server : devices;
+  const std::uint32_t servers = (spec.processes + per_server - 1) / per_server;
+  if (servers > cluster.servers()) {
+    bad_input("option", "--processes {}: {} on a server need {} servers, {} has {}", spec.processes, per_server,
+              servers, cluster.path(), cluster.servers());
+  }
+  return per_server;
+}
+
+/// The first of these folders that has the file: absolute ones, or from that of the command.
+std::string folder_with(const char* file, std::initializer_list<const char*> folders) {
+  std::error_code error;
+  const std::filesystem::path command = std::filesystem::read_symlink("/proc/self/exe", error);
+  for (const char* const folder : folders) {
+    const std::filesystem::path path = command.parent_path() / folder;
+    if (std::filesystem::exists(path / file, error)) return std::filesystem::weakly_canonical(path).string();
+  }
+  bad_input("program", "{} is neither where it is built nor where it is installed: build the target clients", file);
+}
+
+std::string library_folder() { return folder_with("libascendcl.so", {"clients", HCCLSIM_LIBRARY_PATH}); }
+
+}  // namespace
+
+std::string compiler_flags() {
+  const std::string headers = folder_with("hccl/hccl.h", {HCCLSIM_SOURCE_HEADERS, HCCLSIM_HEADER_PATH});
+  return fmt::format("-I{} -L{} -lhccl -lascendcl -lmpi", headers, library_folder());
+}
+
+ExecResult exec(const ExecSpec& spec) {
+  if (spec.words.empty()) bad_input("option", "no program: hcclsim exec … -- PROGRAM ARGUMENT…");
+  const std::string libraries = library_folder();
+  // What a child writes to standard error is kept for a crash: programs get this one.
+  const int standard_error = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+  const auto simulate = [&](study::LoadedPlatform& platform) {
+    std::vector<Rank> all(platform.cluster.size());
+    std::iota(all.begin(), all.end(), Rank{0});
+    const std::uint32_t per_server = per_server_of(spec, platform.cluster);
+    const SimulatorOptions options{
+        .launch = spec.launch,
+        .connect_timeout = connect_timeout_of(spec),
+        .faults = sim::FaultPlan::of(platform.cluster, spec.faults, platform.cluster.size(), all)};
+    ExecResult result{.unmodelled = platform.unmodelled, .notes = platform.notes};
+    study::note_faults(spec.faults, result.notes);
+    Programs programs({.words = spec.words,
+                       .processes = spec.processes,
+                       .library_path = libraries,
+                       .standard_error = standard_error});
+    programs.start();
+    Hosts hosts(programs, spec.processes, per_server);
+    Simulator(platform, hosts, options).run();
+    return result;
+  };
+  const auto obeyed = obeyed_variables(spec);
+  ExecResult result = study::on_platform(spec.platform, obeyed, simulate);
+  ::close(standard_error);
+  return result;
+}
+
+}  // namespace hcclsim::clients

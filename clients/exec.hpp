@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hccl/settings/launch_mode.hpp"
+#include "sim/faults/fault.hpp"
+#include "study/platform.hpp"
+
+/// Programs written for HCCL and ACL on a simulated cluster: their processes are real, their NPUs are not. They are
+/// linked to our libhccl, libascendcl and libmpi (clients/library), which ask this process for all that a device does.
+namespace hcclsim::clients {
+
+struct ExecSpec {
+  study::PlatformSpec platform{};
+  std::vector<std::string> words{};  ///< the program and its arguments
+  std::uint32_t processes = 1;
+  std::uint32_t per_server = 0;                    ///< processes on a server; 0: as many as it has NPUs
+  hccl::LaunchMode launch = hccl::LaunchMode::op;  ///< how hosts issue communication
+  std::vector<sim::Fault> faults{};                ///< their dates are those since the start
+};
+
+struct ExecResult {
+  std::vector<std::string> unmodelled{};  ///< settings of HCCL without effect
+  std::vector<std::string> notes{};       ///< sentences: ignored settings, fall-backs
+};
+
+/// Starts the processes and simulates until all have ended; they write to the standard streams of this process. Throws
+/// Error(bad_input) for a spec that is impossible and a program that cannot be started, and
+/// Error(simulated_failure) as Simulator::run() does.
+ExecResult exec(const ExecSpec& spec);
+
+/// What a compiler needs for a program: the folders of our headers and libraries, and the libraries' names. Throws
+/// Error(bad_input, "program") if they are not there.
+[[nodiscard]] std::string compiler_flags();
+
+}  // namespace hcclsim::clients

@@ -1,0 +1,126 @@
+// Types and constants of HCCL, as hcclsim has them: names and values are those that programs are written for.
+// NOLINTBEGIN
+#ifndef HCCLSIM_HCCL_TYPES_H
+#define HCCLSIM_HCCL_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+  HCCL_SUCCESS = 0,
+  HCCL_E_PARA = 1,
+  HCCL_E_PTR = 2,
+  HCCL_E_MEMORY = 3,
+  HCCL_E_INTERNAL = 4,
+  HCCL_E_NOT_SUPPORT = 5,
+  HCCL_E_NOT_FOUND = 6,
+  HCCL_E_UNAVAIL = 7,
+  HCCL_E_SYSCALL = 8,
+  HCCL_E_TIMEOUT = 9,
+  HCCL_E_OPEN_FILE_FAILURE = 10,
+  HCCL_E_TCP_CONNECT = 11,
+  HCCL_E_ROCE_CONNECT = 12,
+  HCCL_E_TCP_TRANSFER = 13,
+  HCCL_E_ROCE_TRANSFER = 14,
+  HCCL_E_RUNTIME = 15,
+  HCCL_E_DRV = 16,
+  HCCL_E_PROFILING = 17,
+  HCCL_E_CCE = 18,
+  HCCL_E_NETWORK = 19,
+  HCCL_E_AGAIN = 20,
+  HCCL_E_REMOTE = 21,
+  HCCL_E_SUSPENDING = 22,
+  HCCL_E_RESERVED
+} HcclResult;
+
+typedef void *HcclComm;
+
+typedef enum {
+  HCCL_REDUCE_SUM = 0,
+  HCCL_REDUCE_PROD = 1,
+  HCCL_REDUCE_MAX = 2,
+  HCCL_REDUCE_MIN = 3,
+  HCCL_REDUCE_RESERVED = 255
+} HcclReduceOp;
+
+typedef enum {
+  HCCL_DATA_TYPE_INT8 = 0,
+  HCCL_DATA_TYPE_INT16 = 1,
+  HCCL_DATA_TYPE_INT32 = 2,
+  HCCL_DATA_TYPE_FP16 = 3,
+  HCCL_DATA_TYPE_FP32 = 4,
+  HCCL_DATA_TYPE_INT64 = 5,
+  HCCL_DATA_TYPE_UINT64 = 6,
+  HCCL_DATA_TYPE_UINT8 = 7,
+  HCCL_DATA_TYPE_UINT16 = 8,
+  HCCL_DATA_TYPE_UINT32 = 9,
+  HCCL_DATA_TYPE_FP64 = 10,
+  HCCL_DATA_TYPE_BFP16 = 11,
+  HCCL_DATA_TYPE_INT128 = 12,
+  HCCL_DATA_TYPE_RESERVED = 255
+} HcclDataType;
+
+typedef enum { HCCL_SEND = 0, HCCL_RECV = 1, HCCL_SEND_RECV_RESERVED } HcclSendRecvType;
+
+typedef struct HcclSendRecvItemDef {
+  HcclSendRecvType sendRecvType;
+  void *buf;
+  uint64_t count;
+  HcclDataType dataType;
+  uint32_t remoteRank;
+} HcclSendRecvItem;
+
+typedef enum { HCCL_DETERMINISTIC = 0, HCCL_CONFIG_RESERVED } HcclConfig;
+typedef union {
+  int32_t value;
+} HcclConfigValue;
+
+#ifdef __cplusplus
+}
+#endif
+
+#define HCCL_ROOT_INFO_BYTES 4108
+#define COMM_NAME_MAX_LENGTH 128
+#define UDI_MAX_LENGTH 128
+
+typedef struct HcclRootInfoDef {
+  char internal[HCCL_ROOT_INFO_BYTES];
+} HcclRootInfo;
+
+#define HCCL_COMM_CONFIG_INFO_BYTES 24
+#define HCCL_COMM_CONFIG_MAGIC_WORD 0xf0f0f0f0
+#define HCCL_COMM_CONFIG_VERSION 5
+#define HCCL_COMM_DEFAULT_BUFFSIZE 200
+#define HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET 0xffffffff
+#define HCCL_COMM_DEFAULT_DETERMINISTIC 0
+#define HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET 0xffffffff
+#define HCCL_COMM_DEFAULT_OP_EXPANSION_MODE 0
+#define HCCL_COMM_TRAFFIC_CLASS_CONFIG_NOT_SET 0xffffffff
+#define HCCL_COMM_SERVICE_LEVEL_CONFIG_NOT_SET 0xffffffff
+
+typedef struct HcclCommConfigDef {
+  char reserved[HCCL_COMM_CONFIG_INFO_BYTES];
+  uint32_t hcclBufferSize;
+  uint32_t hcclDeterministic;
+  char hcclCommName[COMM_NAME_MAX_LENGTH];
+  char hcclUdi[UDI_MAX_LENGTH];
+  uint32_t hcclOpExpansionMode;
+  uint32_t hcclRdmaTrafficClass;
+  uint32_t hcclRdmaServiceLevel;
+} HcclCommConfig;
+
+typedef enum {
+  HCCL_COMM_CONFIG_BUFFER_SIZE = 0,
+  HCCL_COMM_CONFIG_DETERMINISTIC = 1,
+  HCCL_COMM_CONFIG_COMM_NAME = 2,
+  HCCL_COMM_CONFIG_OP_EXPANSION_MODE = 3,
+  HCCL_COMM_CONFIG_SUPPORT_INIT_BY_ENV = 4,
+  HCCL_COMM_CONFIG_RESERVED
+} HcclCommConfigCapability;
+
+#endif
+// NOLINTEND

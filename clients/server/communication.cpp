@@ -1,0 +1,315 @@
+#include "clients/server/communication.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include <hccl/hccl_types.h>
+
+#include "hccl/runtime/issue.hpp"
+
+namespace hcclsim::clients {
+namespace {
+
+using hccl::Collective;
+
+std::string text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy) {
+  std::string text = function;
+  if (operation.collective == Collective::barrier) return text;
+  const std::uint64_t count =
+      operation.counts.empty() ? operation.elements : operation.counts.offset(0, operation.ranks);
+  text += fmt::format(" of {} {}", count, name_of(operation.type));
+  if (reduces(operation.collective)) text += fmt::format(", {}", name_of(operation.op));
+  if (is_rooted(operation.collective)) text += fmt::format(", root {}", operation.root);
+  if (zero_copy) text += ", zero copy";
+  return text;
+}
+
+}  // namespace
+
+std::optional<Result> Communication::handle(ThreadId id, const Question& question) {
+  const auto grouped = groups_.find(id);
+  switch (question.call) {
+    case Call::begin_group:
+      if (grouped != groups_.end()) return refused(HCCL_E_PARA, "a group has begun already");
+      groups_[id];
+      return Result{};
+    case Call::end_group: {
+      if (grouped == groups_.end()) return refused(HCCL_E_PARA, "no group has begun");
+      const std::vector<Question> questions = std::move(grouped->second);
+      groups_.erase(grouped);
+      return run(id, questions);
+    }
+    default:
+      break;
+  }
+  if (grouped != groups_.end()) {
+    grouped->second.push_back(question);
+    return Result{};
+  }
+  return run(id, {question});
+}
+
+std::optional<Result> Communication::run(ThreadId id, const std::vector<Question>& questions) {
+  if (core_.failure.has_value()) {
+    const bool timed_out = core_.failure->kind() == "timeout";
+    return refused(timed_out ? HCCL_E_TIMEOUT : HCCL_E_REMOTE, "the simulated cluster has failed");
+  }
+  const auto answers = std::make_shared<Answers>();
+  answers->left = questions.size();
+  const Done done = [this, id, answers](const Result& result) {
+    if (result.status != 0 && answers->worst.status == 0) answers->worst = result;
+    if (--answers->left == 0 && answers->parked) core_.hosts.resume(id, core_.loop.now(), answers->worst);
+  };
+  for (const Question& question : questions) {
+    if (question.call == Call::batch) {
+      batch(id, question, answers, done);
+    } else {
+      collective(id, question, answers, done);
+    }
+  }
+  if (answers->left == 0) return answers->worst;
+  answers->parked = true;
+  core_.hosts.park(id, [answers] {
+    for (const auto& waits : answers->waits) {
+      std::string text = waits();
+      if (!text.empty()) return text;
+    }
+    return std::string("waits for others to connect");
+  });
+  return std::nullopt;
+}
+
+void Communication::meet(const std::string& meeting, Rank place, Rank needed, const RankCall& call, std::string bytes,
+                         const std::shared_ptr<Answers>& answers, const Done& failed,
+                         const std::function<void(const std::map<Rank, Guest>&)>& met) {
+  const auto missing_now = [this, call, meeting] { return missing(call, meeting); };
+  answers->waits.emplace_back([missing_now, function = call.function]() -> std::string {
+    const std::string ranks = missing_now();
+    return ranks.empty() ? "" : fmt::format("waits in {}, which connects for the first time, for {}", function, ranks);
+  });
+  const auto done = [this, id = call.thread, failed, met, missing_now](const std::map<Rank, Guest>* all, Seconds date) {
+    HostThread& thread = core_.hosts.thread(id);
+    thread.date = std::max(thread.date, date);
+    if (all != nullptr) {
+      met(*all);
+      return;
+    }
+    failed(refused(HCCL_E_TIMEOUT, fmt::format("it connects for the first time, and has waited {:.6g} s "
+                                               "(HCCL_CONNECT_TIMEOUT) for {}",
+                                               communicators_.connect_timeout(), missing_now())));
+  };
+  const std::uint32_t process = core_.hosts.thread(call.thread).process;
+  const bool joined = meetings_.join(
+      meeting, place, needed, {.thread = call.thread, .process = process, .bytes = std::move(bytes), .done = done},
+      communicators_.connect_timeout());
+  if (!joined) failed(refused(HCCL_E_PARA, "the same rank connects twice at the same time"));
+}
+
+void Communication::connect(RankCall call, const std::shared_ptr<Answers>& answers, const Done& done) {
+  CommunicatorGroup& group = *call.group;
+  std::string transport;
+  Rank place = call.rank;
+  Rank needed = group.ranks();
+  if (call.is_message()) {
+    transport = fmt::format("message {} to {}", call.source(), call.destination());
+    place = call.place;
+    needed = 2;
+  } else {
+    transport = fmt::format("{} {}", name_of(call.operation.collective), schedule_for(call).schedule->algorithm);
+  }
+  if (group.connected[transport]) {
+    issue(call);
+    done({});
+    return;
+  }
+  const std::string meeting = fmt::format("connect {} {}", group.number, transport);
+  const auto shared = std::make_shared<RankCall>(std::move(call));
+  meet(meeting, place, needed, *shared, {}, answers, done, [this, shared, transport, done](const auto&) {
+    shared->group->connected[transport] = true;
+    issue(*shared);
+    done({});
+  });
+}
+
+void Communication::exchange_counts(RankCall call, const std::vector<std::uint64_t>& counts,
+                                    const std::shared_ptr<Answers>& answers, const Done& done) {
+  const Rank ranks = call.group->ranks();
+  const std::uint64_t number = exchanges_[{call.group->number, call.rank}]++;
+  const std::string meeting = fmt::format("counts {} #{}", call.group->number, number);
+  std::string own(reinterpret_cast<const char*>(counts.data()), ranks * sizeof counts[0]);  // sent, then received
+  own.append(reinterpret_cast<const char*>(counts.data() + 2 * ranks), ranks * sizeof counts[0]);
+  const auto shared = std::make_shared<RankCall>(std::move(call));
+  const Rank place = shared->rank;
+  meet(meeting, place, ranks, *shared, own, answers, done,
+       [this, shared, answers, done, ranks](const std::map<Rank, Guest>& all) {
+         std::vector<std::uint64_t> matrix(std::size_t{ranks} * ranks);
+         for (const auto& [rank, guest] : all) {
+           std::memcpy(&matrix[std::size_t{rank} * ranks], guest.bytes.data(), ranks * sizeof matrix[0]);
+         }
+         for (const auto& [receiver, guest] : all) {
+           for (Rank sender = 0; sender < ranks; ++sender) {
+             std::uint64_t expected = 0;
+             std::memcpy(&expected, guest.bytes.data() + (ranks + sender) * sizeof expected, sizeof expected);
+             const std::uint64_t sent = matrix[std::size_t{sender} * ranks + receiver];
+             if (sent == expected) continue;
+             simulated_failure("mismatch",
+                               "HcclAlltoAllV on {}: rank {} sends {} elements to rank {}, which expects {}",
+                               shared->group->name, sender, sent, receiver, expected);
+           }
+         }
+         if (std::ranges::all_of(matrix, [](std::uint64_t count) { return count == 0; })) {
+           records_.erase(shared->key);
+           done({});
+           return;
+         }
+         shared->operation.counts = hccl::BlockCounts::of_pairs(ranks, std::move(matrix));
+         connect(std::move(*shared), answers, done);
+       });
+}
+
+MadeSchedule& Communication::schedule_for(const RankCall& call) {
+  std::vector<MadeSchedule>& all = call.group->schedules;
+  const hccl::Determinism determinism = communicators_.determinism().value_or(call.group->config.determinism);
+  for (MadeSchedule& one : all) {
+    const bool same =
+        one.operation == call.operation && one.zero_copy == call.zero_copy && one.determinism == determinism;
+    if (same) return one;
+  }
+  constexpr std::size_t most_kept = 256;
+  if (all.size() >= most_kept) all.erase(all.begin());
+  hccl::CollectiveRequest request{
+      .operation = call.operation, .launch = core_.launch, .zero_copy = call.zero_copy, .config = call.group->config};
+  request.config.determinism = determinism;
+  MadeSchedule made{.operation = call.operation, .zero_copy = call.zero_copy, .determinism = determinism};
+  const hccl::Topology topology = call.is_message() ? hccl::Topology{.ranks = 2} : call.group->topology;
+  made.schedule = make_collective(request, topology, core_.platform.soc);
+  if (call.operation.collective != Collective::barrier) {
+    made.flow = std::make_shared<const hccl::DataFlow>(*made.schedule);
+  }
+  all.push_back(std::move(made));
+  return all.back();
+}
+
+std::string Communication::missing(const RankCall& call, const std::string& meeting) const {
+  std::string ranks = meetings_.missing(meeting);
+  if (ranks == "nobody") return {};
+  return call.is_message() ? fmt::format("rank {} on {}", call.peer, call.group->name)
+                           : fmt::format("{} on {}", ranks, call.group->name);
+}
+
+void Communication::announce(RankCall& call) {
+  CommunicatorGroup& group = *call.group;
+  std::string name;
+  std::vector<Rank> members(group.ranks());
+  std::iota(members.begin(), members.end(), Rank{0});
+  call.place = call.rank;
+  if (call.is_message()) {
+    const std::uint32_t kind = call.batch ? 2 : 1;
+    const std::uint64_t number = messages_[{group.number, kind, call.source(), call.destination(), call.receives}]++;
+    call.key = {group.number, kind, call.source(), call.destination(), number};
+    call.place = call.receives ? 1 : 0;
+    members = {call.source(), call.destination()};
+    name =
+        fmt::format("message #{} from rank {} to rank {} on {}", number, call.source(), call.destination(), group.name);
+  } else {
+    const std::uint64_t number = group.calls[call.rank]++;
+    call.key = {group.number, 0, 0, 0, number};
+    name = fmt::format("{} #{} on {}", call.function, number, group.name);
+  }
+  Record& record = records_[call.key];
+  const std::string what = text_of(call.function, call.operation, call.zero_copy);
+  if (record.group == nullptr) {
+    record = {.what = what,
+              .name = name,
+              .group = call.group,
+              .members = std::move(members),
+              .operation = call.operation,
+              .zero_copy = call.zero_copy};
+  } else if (record.operation != call.operation || record.zero_copy != call.zero_copy) {
+    const Rank other = record.members[*record.called.begin()];
+    simulated_failure("mismatch",
+                      "{}: rank {} (process {}) calls {}, rank {} (process {}) has called {}; all ranks must "
+                      "call the same",
+                      record.name, call.rank, group.processes[call.rank], what, other, group.processes[other],
+                      record.what);
+  }
+  record.called.insert(call.place);
+}
+
+void Communication::issue(const RankCall& call) {
+  const MadeSchedule made = schedule_for(call);
+  HostThread& thread = core_.hosts.thread(call.thread);
+  const hccl::Issue issue = issue_of(core_.costs, core_.launch, *made.schedule, call.place);
+  const Seconds begin = std::max(thread.date, core_.loop.now()) + issue.until_start();
+  thread.date = begin + issue.behind_the_call;
+  devices_.reach(*call.stream, begin);
+  enqueue(call, *call.stream, made, {begin, issue.task});
+}
+
+void Communication::enqueue(const RankCall& call, ClientStream& stream, const MadeSchedule& made,
+                            const hccl::Pace& pace) {
+  const RecordKey key = call.key;
+  const Rank place = call.place;
+  Record& record = records_[key];
+  record.streams[place] = &stream;
+  if (record.payload == nullptr && made.flow != nullptr) {
+    record.payload = std::make_shared<Payload>(made.schedule, made.flow);
+  }
+  const std::shared_ptr<Payload> payload = record.payload;
+  const std::uint32_t name = core_.trace.intern(call.function);
+  devices_.begin_task(stream, record.name);
+  const auto overflow = devices_.saturates(stream.npu) ? device::Overflow::saturate : device::Overflow::infinity;
+  core_.runtime.host_function(stream.id, [this, key, payload, place, buffers = call.buffers, overflow] {
+    records_[key].arrived.insert(place);
+    if (payload != nullptr) payload->arrive(place, buffers, overflow);
+  });
+  if (!call.is_message()) {
+    core_.runtime.collective(stream.id, call.group->id, made.schedule, name, {}, pace);
+  } else {
+    const std::uint32_t tag = 2 * call.group->number + (call.batch ? 1 : 0);
+    const Rank peer = call.group->npus[call.peer];
+    if (call.receives) {
+      core_.runtime.receive(stream.id, peer, tag, made.schedule, name, {}, pace);
+    } else {
+      core_.runtime.send(stream.id, peer, tag, made.schedule, name, {}, pace);
+    }
+  }
+  devices_.end_task(stream, [this, key, payload, place] {
+    if (payload != nullptr) payload->end(place, core_.workers);
+    const auto found = records_.find(key);
+    if (found == records_.end()) return;
+    const Record& own = found->second;
+    const bool over = payload != nullptr ? payload->finished() : own.arrived.size() == own.members.size();
+    if (over) records_.erase(found);
+  });
+}
+
+std::string Communication::missing_calls() const {
+  constexpr std::size_t most = 12;
+  std::string text;
+  std::size_t lines = 0;
+  for (const auto& [key, record] : records_) {
+    if (record.arrived.size() == record.members.size() || record.called.empty() || ++lines > most) continue;
+    text += fmt::format("\n  {} ({}) waits for", record.name, record.what);
+    std::size_t count = 0;
+    for (Rank place = 0; place < record.members.size(); ++place) {
+      if (record.arrived.contains(place) || ++count > most) continue;
+      const Rank rank = record.members[place];
+      text += fmt::format("{} rank {} (process {})", count > 1 ? "," : "", rank, record.group->processes[rank]);
+      const auto stream = record.streams.find(place);
+      if (stream == record.streams.end()) {
+        text += record.called.contains(place) ? ", whose host waits for others" : ", which has not called it";
+      } else if (!stream->second->tasks.empty()) {
+        text += fmt::format(", whose stream {} is at {}", stream->second->number, stream->second->tasks.front());
+      }
+    }
+    if (count > most) text += fmt::format(" and {} more", count - most);
+  }
+  if (lines > most) text += fmt::format("\n  and {} more", lines - most);
+  return text;
+}
+
+}  // namespace hcclsim::clients

@@ -1,0 +1,308 @@
+#include "clients/server/communicators.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include <hccl/hccl_types.h>
+
+#include "hccl/comm/placement.hpp"
+#include "hccl/comm/rank_table.hpp"
+
+namespace hcclsim::clients {
+namespace {
+
+constexpr std::uint64_t communicator_tag = std::uint64_t{0x53} << 56U;
+
+/// What the program asks for in HcclCommConfig; nothing is set without one.
+HcclCommConfig settings_of(const std::string& bytes) {
+  HcclCommConfig settings{};
+  settings.hcclBufferSize = HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET;
+  settings.hcclDeterministic = HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET;
+  if (bytes.size() == sizeof settings) std::memcpy(&settings, bytes.data(), sizeof settings);
+  settings.hcclCommName[COMM_NAME_MAX_LENGTH - 1] = '\0';
+  return settings;
+}
+
+/// What is wrong with the settings; empty: nothing.
+std::string problem_of(const HcclCommConfig& settings) {
+  if (settings.hcclBufferSize == 0) return "hcclBufferSize: at least 1 (MB)";
+  const bool known =
+      settings.hcclDeterministic <= 2 || settings.hcclDeterministic == HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET;
+  if (!known) return fmt::format("hcclDeterministic: {}; accepted: 0, 1, 2", settings.hcclDeterministic);
+  if (settings.hcclOpExpansionMode > 3) {
+    return fmt::format("hcclOpExpansionMode: {}; accepted: 0 to 3", settings.hcclOpExpansionMode);
+  }
+  return {};
+}
+
+}  // namespace
+
+Communicators::Communicators(Core& core, Meetings& meetings, Seconds connect_timeout)
+    : core_(core), meetings_(meetings), connect_timeout_(connect_timeout) {}
+
+ClientCommunicator* Communicators::find(ThreadId id, std::uint64_t handle) {
+  const auto found = handles_.find(handle);
+  const bool usable =
+      found != handles_.end() && !found->second->destroyed && found->second->process == core_.hosts.thread(id).process;
+  return usable ? found->second.get() : nullptr;
+}
+
+std::optional<Result> Communicators::handle(ThreadId id, const Question& question) {
+  const HostThread& thread = core_.hosts.thread(id);
+  const auto& values = question.values;
+  switch (question.call) {
+    case Call::root_info:
+      if (!thread.npu.has_value()) return refused(HCCL_E_RUNTIME, "the thread has set no device (aclrtSetDevice)");
+      return Result{.values = {++roots_}};
+    case Call::begin_communicator: {
+      if (values[1] == 0 || values[1] > roots_) return refused(HCCL_E_PARA, "rootInfo is not from HcclGetRootInfo");
+      const Beginning beginning{.meeting = fmt::format("root {}", values[1]),
+                                .name = fmt::format("hccl_root_{}", values[1]),
+                                .rank = static_cast<Rank>(values[2]),
+                                .ranks = static_cast<Rank>(values[0]),
+                                .settings = question.bytes,
+                                .function = "HcclCommInitRootInfo"};
+      return begin(id, beginning, nullptr);
+    }
+    case Call::begin_from_table:
+      return begin_from_table(id, question);
+    case Call::begin_all:
+      return begin_all(id, question);
+    case Call::begin_sub:
+      return begin_sub(id, question);
+    case Call::set_deterministic:
+      if (values[0] > 2) return refused(HCCL_E_PARA, "HCCL_DETERMINISTIC: 0, 1 or 2");
+      determinism_ = static_cast<hccl::Determinism>(values[0]);
+      return Result{};
+    case Call::get_deterministic:
+      return Result{.values = {static_cast<std::uint64_t>(determinism_.value_or(core_.platform.config.determinism))}};
+    default:
+      break;
+  }
+  ClientCommunicator* const own = find(id, values[0]);
+  if (own == nullptr) return refused(HCCL_E_PARA, "this is no communicator, or it was destroyed");
+  switch (question.call) {
+    case Call::communicator_facts:
+      return Result{.values = {own->group->ranks(), own->rank}, .bytes = own->group->name};
+    case Call::async_error: {
+      const bool timed_out = core_.failure.has_value() && core_.failure->kind() == "timeout";
+      return Result{.values = {static_cast<std::uint64_t>(!core_.failure.has_value() ? HCCL_SUCCESS
+                                                          : timed_out                ? HCCL_E_TIMEOUT
+                                                                                     : HCCL_E_REMOTE)}};
+    }
+    case Call::destroy_communicator:
+      own->destroyed = true;
+      core_.memory.give_back(own->group->npus[own->rank], own->group->config.communicator_bytes());
+      return Result{};
+    case Call::suspend:
+      own->suspended = values[1] == 0;
+      return Result{};
+    default:
+      return range(id, question);
+  }
+}
+
+Result Communicators::range(ThreadId id, const Question& question) {
+  ClientCommunicator& own = *find(id, question.values[0]);
+  const std::uint64_t address = question.values[1];
+  const Bytes bytes = question.values[2];
+  switch (question.call) {
+    case Call::set_range:
+      if (!DeviceMemory::is_device(address)) return refused(HCCL_E_PARA, "baseVirPtr is not memory of a device");
+      own.ranges[address] = bytes;
+      return {};
+    case Call::unset_range:
+      if (own.ranges.erase(address) == 0) return refused(HCCL_E_NOT_FOUND, "this range was not set");
+      return {};
+    case Call::activate_range: {
+      const auto behind = own.ranges.upper_bound(address);
+      const bool inside =
+          behind != own.ranges.begin() && address + bytes <= std::prev(behind)->first + std::prev(behind)->second;
+      if (!inside) return refused(HCCL_E_PARA, "the memory is in no range that was set");
+      const FoundSpan found = core_.memory.find(own.process, address, bytes);
+      if (!found.problem.empty()) return refused(HCCL_E_PARA, found.problem);
+      own.active[address] = bytes;
+      return {};
+    }
+    default:
+      if (own.active.erase(address) == 0) return refused(HCCL_E_NOT_FOUND, "this memory was not activated");
+      return {};
+  }
+}
+
+std::optional<Result> Communicators::begin_from_table(ThreadId id, const Question& question) {
+  const std::string settings = question.bytes.substr(0, question.values[1]);
+  const std::string file = question.bytes.substr(question.values[1]);
+  std::vector<Rank> npus;
+  try {
+    const hccl::RankTable table = hccl::read_rank_table(file);
+    hccl::Placement placement = find_npus(table, core_.cluster);
+    require_none(placement.problems, file);
+    npus = std::move(placement.npus);
+  } catch (const Error& error) {
+    return refused(HCCL_E_PARA, error.what());
+  }
+  const Beginning beginning{.meeting = "table " + file,
+                            .name = "hccl_world_group",
+                            .rank = static_cast<Rank>(question.values[0]),
+                            .ranks = static_cast<Rank>(npus.size()),
+                            .settings = settings,
+                            .function = "HcclCommInitClusterInfo"};
+  return begin(id, beginning, &npus);
+}
+
+std::optional<Result> Communicators::begin_sub(ThreadId id, const Question& question) {
+  const auto [handle, sub, rank, settings_bytes, a, b, c, d] = question.values;
+  ClientCommunicator* const parent = find(id, handle);
+  if (parent == nullptr) return refused(HCCL_E_PARA, "comm is no communicator, or it was destroyed");
+  std::vector<std::uint32_t> ids((question.bytes.size() - settings_bytes) / sizeof(std::uint32_t));
+  std::memcpy(ids.data(), question.bytes.data() + settings_bytes, ids.size() * sizeof(std::uint32_t));
+  std::vector<Rank> npus;
+  std::set<std::uint32_t> seen;
+  for (const std::uint32_t member : ids) {
+    if (member >= parent->group->ranks() || !seen.insert(member).second) {
+      return refused(HCCL_E_PARA, fmt::format("rankIds: {} is {}", member,
+                                              member >= parent->group->ranks() ? "no rank of comm" : "there twice"));
+    }
+    npus.push_back(parent->group->npus[member]);
+  }
+  if (rank >= ids.size()) return refused(HCCL_E_PARA, fmt::format("subCommRankId {}: rankNum is {}", rank, ids.size()));
+  if (ids[rank] != parent->rank) {
+    return refused(HCCL_E_PARA,
+                   fmt::format("rankIds[{}] is {}, the caller is rank {} of comm", rank, ids[rank], parent->rank));
+  }
+  const Beginning beginning{.meeting = fmt::format("sub {} {}", parent->group->number, sub),
+                            .name = fmt::format("{}_sub_{}", parent->group->name, sub),
+                            .rank = static_cast<Rank>(rank),
+                            .ranks = static_cast<Rank>(ids.size()),
+                            .settings = question.bytes.substr(0, settings_bytes),
+                            .function = "HcclCreateSubCommConfig"};
+  return begin(id, beginning, &npus);
+}
+
+std::optional<Result> Communicators::begin(ThreadId id, const Beginning& beginning, const std::vector<Rank>* npus) {
+  const HostThread& thread = core_.hosts.thread(id);
+  if (!thread.npu.has_value()) return refused(HCCL_E_RUNTIME, "the thread has set no device (aclrtSetDevice)");
+  if (beginning.ranks == 0 || beginning.rank >= beginning.ranks) {
+    return refused(HCCL_E_PARA, fmt::format("rank {} of {}", beginning.rank, beginning.ranks));
+  }
+  if (npus != nullptr && (*npus)[beginning.rank] != *thread.npu) {
+    const sim::Npu& own = core_.cluster.npu(*thread.npu);
+    const sim::Npu& other = core_.cluster.npu((*npus)[beginning.rank]);
+    return refused(HCCL_E_PARA,
+                   fmt::format("rank {} is device {} of server {}, the thread has set device {} of server {}",
+                               beginning.rank, other.device, other.server, own.device, own.server));
+  }
+  const std::string problem = problem_of(settings_of(beginning.settings));
+  if (!problem.empty()) return refused(HCCL_E_PARA, "config: " + problem);
+
+  // A rank can begin the same several times, one after the other.
+  const std::uint64_t instance = instances_[fmt::format("{} rank {}", beginning.meeting, beginning.rank)]++;
+  Beginning own = beginning;
+  own.meeting = fmt::format("{} #{}", beginning.meeting, instance);
+  core_.hosts.park(id, [this, own] {
+    return fmt::format("waits in {} as rank {} for {}", own.function, own.rank, meetings_.missing(own.meeting));
+  });
+  const auto done = [this, id, own](const std::map<Rank, Guest>* guests, Seconds date) {
+    if (guests == nullptr) {
+      core_.hosts.resume(
+          id, date,
+          refused(HCCL_E_TIMEOUT, fmt::format("rank {} has waited {:.6g} s (HCCL_CONNECT_TIMEOUT) "
+                                              "for {}",
+                                              own.rank, connect_timeout_, meetings_.missing(own.meeting))));
+      return;
+    }
+    std::shared_ptr<CommunicatorGroup>& group = forming_[own.meeting];
+    if (group == nullptr) group = form(own, *guests);
+    const std::uint64_t handle = add_handle(group, own.rank, core_.hosts.thread(id).process);
+    core_.hosts.resume(id, date,
+                       handle == 0 ? refused(HCCL_E_MEMORY, "no memory is left for the communicator's buffers")
+                                   : Result{.values = {handle}});
+  };
+  meetings_.join(own.meeting, own.rank, own.ranks,
+                 {.thread = id, .process = thread.process, .bytes = own.settings, .done = done}, connect_timeout_);
+  return std::nullopt;
+}
+
+std::shared_ptr<CommunicatorGroup> Communicators::form(const Beginning& beginning,
+                                                       const std::map<Rank, Guest>& guests) {
+  std::vector<Rank> npus;
+  std::vector<std::uint32_t> processes;
+  for (const auto& [rank, guest] : guests) {
+    const Rank npu = *core_.hosts.thread(guest.thread).npu;
+    const auto same = std::ranges::find(npus, npu);
+    if (same != npus.end()) {
+      simulated_failure("client", "{}: ranks {} and {} are on the same NPU {}", beginning.function, same - npus.begin(),
+                        rank, npu);
+    }
+    npus.push_back(npu);
+    processes.push_back(guest.process);
+  }
+  return add_group(beginning.name, std::move(npus), std::move(processes), beginning.settings);
+}
+
+std::shared_ptr<CommunicatorGroup> Communicators::add_group(std::string name, std::vector<Rank> npus,
+                                                            std::vector<std::uint32_t> processes,
+                                                            const std::string& settings_bytes) {
+  const HcclCommConfig settings = settings_of(settings_bytes);
+  auto group = std::make_shared<CommunicatorGroup>();
+  group->name = settings.hcclCommName[0] != '\0' ? settings.hcclCommName : std::move(name);
+  group->number = groups_++;
+  group->npus = std::move(npus);
+  group->processes = std::move(processes);
+  group->config = core_.platform.config;
+  if (settings.hcclBufferSize != HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET) {
+    group->config.buffer_bytes = Bytes{settings.hcclBufferSize} << 20U;
+  }
+  if (settings.hcclDeterministic != HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET) {
+    group->config.determinism = static_cast<hccl::Determinism>(settings.hcclDeterministic);
+  }
+  const hccl::Communicator communicator{group->name, group->npus};
+  group->topology = topology_of(communicator, core_.cluster);
+  group->id = core_.runtime.create_communicator(communicator);
+  group->calls.assign(group->npus.size(), 0);
+  return group;
+}
+
+std::uint64_t Communicators::add_handle(std::shared_ptr<CommunicatorGroup> group, Rank rank, std::uint32_t process) {
+  if (!core_.memory.take(group->npus[rank], group->config.communicator_bytes())) return 0;
+  const std::uint64_t handle = communicator_tag | next_handle_++;
+  handles_[handle] = std::make_unique<ClientCommunicator>(
+      ClientCommunicator{.group = std::move(group), .rank = rank, .process = process});
+  return handle;
+}
+
+Result Communicators::begin_all(ThreadId id, const Question& question) {
+  const std::uint32_t process = core_.hosts.thread(id).process;
+  const std::uint32_t server = core_.hosts.process(process).server;
+  std::vector<std::int32_t> devices(question.bytes.size() / sizeof(std::int32_t));
+  std::memcpy(devices.data(), question.bytes.data(), question.bytes.size());
+  if (devices.empty()) return refused(HCCL_E_PARA, "ndev is 0");
+  std::vector<Rank> npus;
+  for (const std::int32_t device : devices) {
+    std::optional<Rank> npu;
+    for (Rank one = 0; one < core_.cluster.size(); ++one) {
+      const sim::Npu& there = core_.cluster.npu(one);
+      if (there.server == server && static_cast<std::int32_t>(there.device) == device) npu = one;
+    }
+    if (!npu.has_value()) return refused(HCCL_E_PARA, fmt::format("there is no device {}", device));
+    if (std::ranges::count(npus, *npu) > 0)
+      return refused(HCCL_E_PARA, fmt::format("device {} is there twice", device));
+    npus.push_back(*npu);
+  }
+  const std::vector<std::uint32_t> processes(npus.size(), process);
+  const auto group = add_group(fmt::format("hccl_all_{}", groups_), npus, processes, {});
+  std::string handles;
+  for (Rank rank = 0; rank < group->ranks(); ++rank) {
+    const std::uint64_t handle = add_handle(group, rank, process);
+    if (handle == 0) return refused(HCCL_E_MEMORY, "no memory is left for the communicator's buffers");
+    handles.append(reinterpret_cast<const char*>(&handle), sizeof handle);
+  }
+  return {.bytes = handles};
+}
+
+}  // namespace hcclsim::clients

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clients/server/core.hpp"
+#include "clients/server/meetings.hpp"
+#include "hccl/collective/selection/selection.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/execute/data_flow.hpp"
+#include "hccl/settings/config.hpp"
+
+/// Communicators of the program: how they come to be, and what belongs to one of them.
+namespace hcclsim::clients {
+
+/// A schedule that a communicator has used, with what executes it.
+struct MadeSchedule {
+  hccl::Operation operation{};
+  bool zero_copy = false;
+  hccl::Determinism determinism = hccl::Determinism::off;
+  std::shared_ptr<const hccl::Schedule> schedule{};
+  std::shared_ptr<const hccl::DataFlow> flow{};
+};
+
+/// The same for all its ranks.
+struct CommunicatorGroup {
+  std::string name;
+  std::uint32_t number = 0;
+  std::vector<Rank> npus;  ///< of each rank
+  std::vector<std::uint32_t> processes;
+  hccl::Topology topology{};
+  hccl::CommunicatorId id{};
+  hccl::HcclConfig config{};
+  std::vector<MadeSchedule> schedules{};
+  std::map<std::string, bool> connected{};                              ///< transports that all have used
+  std::vector<std::uint64_t> calls{};                                   ///< collectives, of each rank
+  std::map<std::pair<Rank, std::uint64_t>, std::uint64_t> sub_calls{};  ///< of each rank, by sub-communicator
+
+  [[nodiscard]] Rank ranks() const { return static_cast<Rank>(npus.size()); }
+};
+
+/// A rank's handle.
+struct ClientCommunicator {
+  std::shared_ptr<CommunicatorGroup> group;
+  Rank rank = 0;
+  std::uint32_t process = 0;
+  bool destroyed = false;
+  bool suspended = false;
+  std::map<std::uint64_t, Bytes> ranges{};  ///< addresses that were set …
+  std::map<std::uint64_t, Bytes> active{};  ///< … and those that peers access directly
+};
+
+class Communicators {
+ public:
+  Communicators(Core& core, Meetings& meetings, Seconds connect_timeout);
+
+  std::optional<Result> handle(ThreadId id, const Question& question);
+
+  /// That of a handle of the thread's process; null: none.
+  [[nodiscard]] ClientCommunicator* find(ThreadId id, std::uint64_t handle);
+  [[nodiscard]] Seconds connect_timeout() const { return connect_timeout_; }
+  /// HCCL_DETERMINISTIC as HcclSetConfig has left it; none: as the communicator has it.
+  [[nodiscard]] std::optional<hccl::Determinism> determinism() const { return determinism_; }
+
+ private:
+  struct Beginning {
+    std::string meeting;
+    std::string name;  // of the communicator, unless the settings have one
+    Rank rank = 0;
+    Rank ranks = 0;
+    std::string settings{};  // HcclCommConfig, or nothing
+    const char* function = "";
+  };
+
+  std::optional<Result> begin(ThreadId id, const Beginning& beginning, const std::vector<Rank>* npus);
+  std::optional<Result> begin_from_table(ThreadId id, const Question& question);
+  std::optional<Result> begin_sub(ThreadId id, const Question& question);
+  Result begin_all(ThreadId id, const Question& question);
+  Result range(ThreadId id, const Question& question);
+  /// Throws Error(simulated_failure, "client") for guests that do not fit together.
+  std::shared_ptr<CommunicatorGroup> form(const Beginning& beginning, const std::map<Rank, Guest>& guests);
+  std::shared_ptr<CommunicatorGroup> add_group(std::string name, std::vector<Rank> npus,
+                                               std::vector<std::uint32_t> processes, const std::string& settings);
+  std::uint64_t add_handle(std::shared_ptr<CommunicatorGroup> group, Rank rank, std::uint32_t process);
+
+  Core& core_;
+  Meetings& meetings_;
+  Seconds connect_timeout_;
+  std::map<std::uint64_t, std::unique_ptr<ClientCommunicator>> handles_;
+  std::map<std::string, std::shared_ptr<CommunicatorGroup>> forming_;  // by meeting, while handles are given out
+  std::map<std::string, std::uint64_t> instances_;                     // of a rank in a meeting's name
+  std::uint64_t roots_ = 0;
+  std::uint32_t groups_ = 0;
+  std::uint64_t next_handle_ = 1;
+  std::optional<hccl::Determinism> determinism_;
+};
+
+}  // namespace hcclsim::clients

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "clients/server/hosts.hpp"
+#include "clients/server/memory.hpp"
+#include "device/numerics/worker_pool.hpp"
+#include "hccl/runtime/runtime.hpp"
+#include "sim/cluster.hpp"
+#include "sim/event_loop.hpp"
+#include "study/platform.hpp"
+
+/// What all parts of the simulator work with.
+namespace hcclsim::clients {
+
+/// Dates at which something is given up. One that has come in time is cancelled.
+class Deadlines final : private sim::EventHandler {
+ public:
+  using Number = std::uint64_t;
+
+  explicit Deadlines(sim::EventLoop& loop) : loop_(loop) {}
+
+  /// Calls the function at the date.
+  Number at(Seconds date, std::function<void()> function) {
+    const Number number = next_++;
+    const sim::EventId event = loop_.at(date, hccl::event_order(0, 0), *this, number);
+    pending_[number] = {event, std::move(function)};
+    return number;
+  }
+  /// Does nothing if the function was called.
+  void cancel(Number number) {
+    const auto found = pending_.find(number);
+    if (found == pending_.end()) return;
+    loop_.cancel(found->second.event);
+    pending_.erase(found);
+  }
+
+ private:
+  struct Pending {
+    sim::EventId event{};
+    std::function<void()> function{};
+  };
+
+  void on_event(std::uint64_t number) override {
+    const std::function<void()> function = std::move(pending_[number].function);
+    pending_.erase(number);
+    function();
+  }
+
+  sim::EventLoop& loop_;
+  std::map<Number, Pending> pending_;
+  Number next_ = 1;
+};
+
+struct Core {
+  Hosts& hosts;
+  hccl::Runtime& runtime;
+  sim::EventLoop& loop;
+  sim::Trace& trace;
+  sim::Cluster& cluster;
+  const study::LoadedPlatform& platform;
+  const device::TaskCosts& costs;  ///< of the hosts, which pay launches
+  hccl::LaunchMode launch;
+  DeviceMemory& memory;
+  Deadlines& deadlines;
+  device::WorkerPool& workers;
+  std::optional<Error>& failure;  ///< of the simulated cluster, which stands still from then on
+};
+
+}  // namespace hcclsim::clients

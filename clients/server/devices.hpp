@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clients/server/core.hpp"
+
+/// Devices, memory, streams, events and functions of the host, as the functions of ACL ask for them. A task is given to
+/// its stream at the date of the thread that asks; its bytes move when the stream has come to its end.
+namespace hcclsim::clients {
+
+/// A stream of a program.
+struct ClientStream {
+  hccl::StreamId id{};
+  Rank npu = 0;
+  std::uint32_t process = 0;
+  std::uint32_t number = 0;  ///< of the NPU, for people
+  bool destroyed = false;
+  bool is_default = false;
+  std::uint64_t pending = 0;        ///< tasks that move data and are not done
+  std::deque<std::string> tasks{};  ///< their names, for people
+};
+
+class Devices {
+ public:
+  explicit Devices(Core& core);
+
+  std::optional<Result> handle(ThreadId id, const Question& question);
+
+  /// The stream of a handle that the thread's process may use; null: none. 0 is the default stream of its device.
+  [[nodiscard]] ClientStream* stream_of(ThreadId id, std::uint64_t handle);
+  /// Makes a stream for the simulator's own use.
+  [[nodiscard]] ClientStream& hidden_stream(std::uint32_t process, Rank npu, std::uint32_t number);
+  /// The next tasks of the stream do not begin before the date.
+  void reach(ClientStream& stream, Seconds date) { core_.runtime.wait_until(stream.id, date); }
+  /// A task that ends when all before it in the stream have; then calls the function.
+  void begin_task(ClientStream& stream, std::string name);
+  void end_task(ClientStream& stream, std::function<void()> done);
+
+  /// The device has failed: all who wait for one are told.
+  void fail_all();
+  /// A process is gone. Throws Error(simulated_failure, "client") if its streams are not done.
+  void end_process(std::uint32_t process);
+  /// What streams have not done, line by line.
+  [[nodiscard]] std::string unfinished() const;
+  [[nodiscard]] bool saturates(Rank npu) const { return saturating_.contains(npu); }
+  /// What the devices of a server can do together.
+  [[nodiscard]] std::uint32_t devices_of(std::uint32_t server) const;
+  [[nodiscard]] std::optional<Rank> npu_of(std::uint32_t server, std::uint64_t device) const;
+
+ private:
+  struct Event {
+    hccl::EventId id{};
+    std::uint32_t process = 0;
+    std::uint64_t records = 0;
+    std::uint64_t done = 0;
+    Seconds date = 0;  // of the last record that is done
+    std::uint64_t waits = 0;
+    std::uint64_t passed = 0;
+    std::vector<std::pair<ThreadId, std::uint64_t>> waiting{};  // until so many records are done
+  };
+  struct HostFunction {
+    std::uint64_t function = 0;
+    std::uint64_t argument = 0;
+    ClientStream* stream = nullptr;
+    bool blocks = false;
+  };
+  /// Functions that have come for a thread of a process, and the thread that asks for them.
+  struct Desk {
+    std::deque<HostFunction> functions{};
+    std::optional<ThreadId> waiting{};
+    Deadlines::Number deadline = 0;
+  };
+  using DeskKey = std::pair<std::uint32_t, std::uint64_t>;  // process, and its number of a thread
+
+  std::optional<Result> handle_memory(ThreadId id, const Question& question);
+  std::optional<Result> handle_stream(ThreadId id, const Question& question);
+  std::optional<Result> handle_event(ThreadId id, const Question& question);
+  std::optional<Result> handle_function(ThreadId id, const Question& question);
+
+  Result set_device(ThreadId id, std::uint64_t device);
+  Result topology(ThreadId id, const Question& question);
+  std::optional<Result> copy(ThreadId id, const Question& question);
+  std::optional<Result> fill(ThreadId id, const Question& question);
+  std::optional<Result> after_task(ThreadId id, ClientStream& stream, const std::string& what);
+  /// Waits until the stream is done with all that is in it.
+  std::optional<Result> synchronize(ThreadId id, std::vector<ClientStream*> streams, std::int64_t milliseconds,
+                                    std::int32_t timeout_status, const std::string& what);
+  std::optional<Result> synchronize_event(ThreadId id, Event& event, std::int64_t milliseconds);
+  void record(ThreadId id, Event& event, ClientStream& stream);
+  void deliver(Desk& desk);
+  Result function_for(const HostFunction& function);
+  [[nodiscard]] Event* event_of(ThreadId id, std::uint64_t handle);
+  ClientStream& add_stream(std::uint32_t process, Rank npu);
+  void wait_for_device(ThreadId id, const std::string& what, std::int64_t milliseconds, std::int32_t timeout_status);
+  void stop_waiting(ThreadId id, Seconds date, Result result);
+
+  Core& core_;
+  std::map<std::uint64_t, std::unique_ptr<ClientStream>> streams_;  // by handle
+  std::map<std::pair<std::uint32_t, Rank>, ClientStream*> default_streams_;
+  std::map<std::pair<std::pair<std::uint32_t, Rank>, std::uint32_t>, ClientStream*> hidden_streams_;
+  std::map<std::uint64_t, std::unique_ptr<Event>> events_;
+  std::vector<std::uint32_t> streams_of_npu_;
+  std::set<Rank> saturating_;
+  std::map<DeskKey, Desk> desks_;
+  std::map<std::uint64_t, std::uint64_t> subscribers_;    // of streams: a thread of the program
+  std::map<std::uint64_t, ClientStream*> held_;           // tickets of functions: the stream that waits
+  std::map<ThreadId, Deadlines::Number> device_waiters_;  // and when they give up; 0: never
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Rank> npu_of_device_;  // server, device
+  std::uint64_t next_handle_ = 1;
+};
+
+}  // namespace hcclsim::clients

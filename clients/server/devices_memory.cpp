@@ -1,0 +1,204 @@
+#include <sys/uio.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <acl/acl_rt.h>
+
+#include "clients/server/devices.hpp"
+
+// The memory of devices, and copies from and to it. Bytes of programs' hosts are read and written in their processes.
+namespace hcclsim::clients {
+namespace {
+
+/// Moves bytes between this process and another one; what is wrong, empty: nothing.
+template <typename Transfer>
+std::string move_bytes(pid_t process, std::byte* own, std::uint64_t other, Bytes bytes, const Transfer& transfer) {
+  while (bytes > 0) {
+    const iovec local{own, bytes};
+    const iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(other)), bytes};
+    const ssize_t moved = transfer(process, &local, 1, &remote, 1, 0);
+    if (moved <= 0) {
+      return errno == EPERM ? "the system does not let the simulator reach the memory of the program"
+                            : fmt::format("0x{:x} is not memory of the program: {}", other, std::strerror(errno));
+    }
+    own += moved;
+    other += static_cast<std::uint64_t>(moved);
+    bytes -= static_cast<Bytes>(moved);
+  }
+  return {};
+}
+
+std::string read_host(pid_t process, std::byte* to, std::uint64_t from, Bytes bytes) {
+  return move_bytes(process, to, from, bytes, [](auto... arguments) { return ::process_vm_readv(arguments...); });
+}
+
+std::string write_host(pid_t process, std::byte* from, std::uint64_t to, Bytes bytes) {
+  return move_bytes(process, from, to, bytes, [](auto... arguments) { return ::process_vm_writev(arguments...); });
+}
+
+}  // namespace
+
+std::optional<Result> Devices::handle_memory(ThreadId id, const Question& question) {
+  const HostThread& thread = core_.hosts.thread(id);
+  const auto& values = question.values;
+  DeviceMemory& memory = core_.memory;
+  const auto told = [](const std::string& problem) {
+    return problem.empty() ? Result{} : refused(ACL_ERROR_RT_PARAM_INVALID, problem);
+  };
+  const auto no_room = [&](Rank npu, Bytes bytes) {
+    return refused(ACL_ERROR_RT_MEMORY_ALLOCATION, fmt::format("{} bytes: NPU {} has {} of {} left", bytes, npu,
+                                                               memory.free_bytes(npu), memory.total()));
+  };
+  switch (question.call) {
+    case Call::release_address:
+      return told(memory.release(thread.process, values[0]));
+    case Call::free_physical:
+      return told(memory.free_physical(values[0]));
+    case Call::map_memory:
+      return told(memory.map(thread.process, values[0], values[1], values[3]));
+    case Call::unmap_memory:
+      return told(memory.unmap(thread.process, values[0]));
+    case Call::free:
+      return told(memory.free(thread.process, values[0])
+                      ? ""
+                      : fmt::format("0x{:x} is not from aclrtMalloc, or was freed", values[0]));
+    case Call::allocate_physical: {
+      const std::optional<Rank> npu = npu_of(core_.hosts.process(thread.process).server, values[1]);
+      if (!npu.has_value()) return refused(ACL_ERROR_RT_INVALID_DEVICEID, "there is no such device");
+      const std::optional<std::uint64_t> handle = memory.allocate_physical(thread.process, *npu, values[0]);
+      return handle.has_value() ? Result{.values = {*handle}} : no_room(*npu, values[0]);
+    }
+    default:
+      break;
+  }
+  if (!thread.npu.has_value()) return refused(ACL_ERROR_RT_CONTEXT_NULL, "the thread has set no device");
+  switch (question.call) {
+    case Call::allocate: {
+      const std::optional<std::uint64_t> address = memory.allocate(thread.process, *thread.npu, values[0]);
+      return address.has_value() ? Result{.values = {*address}} : no_room(*thread.npu, values[0]);
+    }
+    case Call::memory_info:
+      return Result{.values = {memory.free_bytes(*thread.npu), memory.total()}};
+    case Call::reserve_address:
+      return Result{.values = {memory.reserve(thread.process, *thread.npu, values[0])}};
+    case Call::copy:
+      return copy(id, question);
+    default:
+      return fill(id, question);
+  }
+}
+
+/// Waits for a task of a stream that the program cannot name, or goes on.
+std::optional<Result> Devices::after_task(ThreadId id, ClientStream& stream, const std::string& what) {
+  if (!stream.is_default || stream.destroyed) return Result{};
+  return synchronize(id, {&stream}, -1, 0, what);
+}
+
+std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
+  const HostThread& thread = core_.hosts.thread(id);
+  const auto [destination, room, source, bytes, kind_number, handle, at_once, unused] = question.values;
+  static_cast<void>(room);
+  static_cast<void>(unused);
+  const bool to_device = DeviceMemory::is_device(destination);
+  const bool from_device = DeviceMemory::is_device(source);
+  const auto kind = static_cast<aclrtMemcpyKind>(kind_number);
+  const bool wants_to = kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE ||
+                        kind == ACL_MEMCPY_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE ||
+                        kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
+  const bool wants_from = kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEVICE_TO_DEVICE ||
+                          kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
+  if (kind_number > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE)
+    return refused(ACL_ERROR_RT_PARAM_INVALID, "there is no such kind");
+  if (kind != ACL_MEMCPY_DEFAULT && (wants_to != to_device || wants_from != from_device)) {
+    const bool destination_is_wrong = wants_to != to_device;
+    return refused(
+        ACL_ERROR_RT_PARAM_INVALID,
+        fmt::format("{} is memory of {}, which is not what the kind says", destination_is_wrong ? "dst" : "src",
+                    (destination_is_wrong ? to_device : from_device) ? "a device" : "the host"));
+  }
+  FoundSpan to;
+  FoundSpan from;
+  if (to_device) to = core_.memory.find(thread.process, destination, bytes);
+  if (from_device) from = core_.memory.find(thread.process, source, bytes);
+  if (!to.problem.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, "dst: " + to.problem);
+  if (!from.problem.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, "src: " + from.problem);
+
+  constexpr std::uint32_t copies = 0;
+  ClientStream* const stream =
+      at_once != 0 ? &hidden_stream(thread.process, *thread.npu, copies) : stream_of(id, handle);
+  if (stream == nullptr) return refused(ACL_ERROR_RT_PARAM_INVALID, "this is no stream, or it was destroyed");
+  if (bytes == 0) return Result{};
+  const pid_t process = core_.hosts.process(thread.process).pid;
+  const std::uint32_t name = core_.trace.intern("copy");
+  const std::string text = fmt::format("a copy of {} bytes", bytes);
+  // What the program gives is taken now: it may be gone when the stream comes to it.
+  auto taken = std::make_shared<std::vector<std::byte>>();
+  if (!from_device) {
+    taken->resize(bytes);
+    const std::string problem = read_host(process, taken->data(), source, bytes);
+    if (!problem.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, "src: " + problem);
+  }
+  if (!to_device) {
+    std::byte probe{};
+    for (const std::uint64_t at : {destination, destination + bytes - 1}) {
+      const std::string problem = read_host(process, &probe, at, 1);
+      if (!problem.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, "dst: " + problem);
+    }
+  }
+  reach(*stream, thread.date);
+  begin_task(*stream, text);
+  if (to_device && from_device) {
+    const Seconds setup = core_.costs.transfer_setup(sim::Transport::sdma, bytes);
+    Seconds duration = setup + 2 * static_cast<double>(bytes) / core_.platform.soc.hbm_bandwidth;
+    if (to.span.npu != from.span.npu) {
+      const sim::Route& route = core_.cluster.route(from.span.npu, to.span.npu);
+      duration = setup + route.latency +
+                 static_cast<double>(bytes) * route.write_factor / core_.cluster.capacity(route.slowest);
+    }
+    core_.runtime.launch(stream->id, duration, name);
+  } else if (to_device) {
+    core_.runtime.copy_from_host(stream->id, bytes, name);
+  } else if (from_device) {
+    core_.runtime.copy_to_host(stream->id, bytes, name);
+  }
+  end_task(*stream, [=, to = to.span, from = from.span] {
+    const std::byte* const data = from_device ? from.data : taken->data();
+    if (to_device) {
+      std::memmove(to.data, data, bytes);
+    } else {
+      // A program that has ended, or has given memory back, gets nothing.
+      static_cast<void>(write_host(process, const_cast<std::byte*>(data), destination, bytes));
+    }
+  });
+  return at_once != 0 ? after_task(id, *stream, "aclrtMemcpy") : Result{};
+}
+
+std::optional<Result> Devices::fill(ThreadId id, const Question& question) {
+  const HostThread& thread = core_.hosts.thread(id);
+  const auto [address, room, value, bytes, handle, at_once, unused, also_unused] = question.values;
+  static_cast<void>(unused);
+  static_cast<void>(also_unused);
+  if (bytes > room) {
+    return refused(ACL_ERROR_RT_PARAM_INVALID, fmt::format("{} bytes to a place of {}", bytes, room));
+  }
+  const FoundSpan found = core_.memory.find(thread.process, address, bytes);
+  if (!found.problem.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, "devPtr: " + found.problem);
+  constexpr std::uint32_t copies = 0;
+  ClientStream* const stream =
+      at_once != 0 ? &hidden_stream(thread.process, *thread.npu, copies) : stream_of(id, handle);
+  if (stream == nullptr) return refused(ACL_ERROR_RT_PARAM_INVALID, "this is no stream, or it was destroyed");
+  const Seconds duration = core_.costs.transfer_setup(sim::Transport::sdma, bytes) +
+                           static_cast<double>(bytes) / core_.platform.soc.hbm_bandwidth;
+  reach(*stream, thread.date);
+  begin_task(*stream, fmt::format("filling {} bytes", bytes));
+  core_.runtime.launch(stream->id, duration, core_.trace.intern("fill"));
+  end_task(*stream,
+           [span = found.span, byte = static_cast<int>(value & 0xff)] { std::memset(span.data, byte, span.bytes); });
+  return at_once != 0 ? after_task(id, *stream, "aclrtMemset") : Result{};
+}
+
+}  // namespace hcclsim::clients

@@ -1,0 +1,408 @@
+#include "clients/server/hosts.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace hcclsim::clients {
+namespace {
+
+constexpr int moment_ms = 20;                   // of real time, after which a thread that sleeps is outside
+constexpr std::uint64_t most_fruitless = 5000;  // moments of 2 ms in which threads poll and nothing happens
+constexpr int first_moment_ms = 2;
+constexpr int most_first_moments = 250;
+constexpr std::uint32_t most_bytes = 1U << 30U;
+
+bool receive_all(int socket, void* data, std::size_t bytes) {
+  char* at = static_cast<char*>(data);
+  while (bytes > 0) {
+    const ssize_t got = ::recv(socket, at, bytes, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+bool send_all(int socket, const void* data, std::size_t bytes) {
+  const char* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t sent = ::send(socket, at, bytes, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    at += sent;
+    bytes -= static_cast<std::size_t>(sent);
+  }
+  return true;
+}
+
+std::optional<Question> receive_question(int socket) {
+  Request request;
+  if (!receive_all(socket, &request, sizeof request) || request.bytes > most_bytes) return std::nullopt;
+  Question question{.call = request.call, .values = request.values, .bytes = std::string(request.bytes, '\0')};
+  if (!receive_all(socket, question.bytes.data(), question.bytes.size())) return std::nullopt;
+  return question;
+}
+
+void send_result(int socket, const Result& result) {
+  const Reply reply{
+      .status = result.status, .bytes = static_cast<std::uint32_t>(result.bytes.size()), .values = result.values};
+  if (send_all(socket, &reply, sizeof reply)) send_all(socket, result.bytes.data(), result.bytes.size());
+}
+
+/// Whether the system says that a thread sleeps; one that waits for a disk or is stopped does not.
+bool sleeps(pid_t process, pid_t thread) {
+  std::FILE* const file = std::fopen(fmt::format("/proc/{}/task/{}/stat", process, thread).c_str(), "re");
+  if (file == nullptr) return false;
+  std::array<char, 512> text{};
+  const std::size_t length = std::fread(text.data(), 1, text.size() - 1, file);
+  std::fclose(file);
+  const std::string_view line(text.data(), length);
+  const std::size_t name_end = line.rfind(')');
+  return name_end != std::string_view::npos && name_end + 2 < line.size() && line[name_end + 2] == 'S';
+}
+
+bool is_readable(int socket, int timeout_ms) {
+  pollfd one{socket, POLLIN, 0};
+  return ::poll(&one, 1, timeout_ms) > 0;
+}
+
+/// What does not change what others may wait for.
+bool only_looks(Call call) {
+  return call == Call::yield || call == Call::query_stream || call == Call::query_event || call == Call::date;
+}
+
+}  // namespace
+
+Hosts::Hosts(Programs& programs, std::uint32_t processes, std::uint32_t per_server)
+    : programs_(programs), processes_(processes) {
+  for (std::uint32_t number = 0; number < processes; ++number) {
+    processes_[number].pid = programs.pids()[number];
+    processes_[number].server = number / per_server;
+  }
+}
+
+Hosts::~Hosts() {
+  for (const auto& thread : threads_) {
+    if (thread->socket >= 0) ::close(thread->socket);
+  }
+}
+
+std::string Hosts::name_of(ThreadId id) const {
+  const HostThread& thread = *threads_[id];
+  std::string name = fmt::format("process {}", thread.process);
+  if (thread.number > 0) name += fmt::format(", thread {}", thread.number);
+  return name;
+}
+
+ThreadId Hosts::add_thread(std::uint32_t process, int socket) {
+  auto thread = std::make_unique<HostThread>();
+  thread->process = process;
+  thread->socket = socket;
+  thread->number = static_cast<std::uint32_t>(
+      std::ranges::count_if(threads_, [&](const auto& other) { return other->process == process; }));
+  threads_.push_back(std::move(thread));
+  return static_cast<ThreadId>(threads_.size() - 1);
+}
+
+void Hosts::accept_all(Seconds date) {
+  while (is_readable(programs_.listener(), 0)) {
+    const int socket = ::accept4(programs_.listener(), nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0) return;
+    greet(socket, date);
+  }
+}
+
+/// The first message of a socket: a process that begins, one that is about to be forked, or a thread that is about to
+/// begin.
+void Hosts::greet(int socket, Seconds date) {
+  const std::optional<Question> first = receive_question(socket);
+  if (!first.has_value()) {
+    ::close(socket);
+    return;
+  }
+  if (first->call == Call::begin_thread) {
+    const ThreadId id = add_thread(static_cast<std::uint32_t>(first->values[0]), socket);
+    HostThread& made = *threads_[id];
+    made.date = threads_.empty() ? date : std::max(date, threads_[running_]->date);
+    made.answered = false;  // it has yet to ask
+    ready_.push_back(id);
+    made.state = HostThread::State::ready;
+    send_result(socket, {.values = {made.process, id}});
+    return;
+  }
+  std::uint64_t number = first->values[0];
+  const bool forked = number == none;
+  if (forked || number >= processes_.size() || processes_[number].joined) {
+    number = processes_.size();
+    processes_.push_back({.server = threads_.empty() ? 0 : processes_[threads_[running_]->process].server});
+  }
+  HostProcess& process = processes_[number];
+  process.joined = true;
+  const ThreadId id = add_thread(static_cast<std::uint32_t>(number), socket);
+  HostThread& made = *threads_[id];
+  made.date = forked ? std::max(date, threads_[running_]->date) : date;
+  made.result.values = {number, id};
+  made.state = HostThread::State::ready;
+  if (first->values[1] != 0) {
+    process.pid = static_cast<pid_t>(first->values[1]);
+    made.system_id = static_cast<pid_t>(first->values[2]);
+    if (number >= programs_.pids().size()) programs_.add(process.pid);
+  }
+  ready_.push_back(id);
+  if (!forked) return;
+  made.answered = false;  // it has yet to ask
+  send_result(socket, made.result);
+}
+
+void Hosts::park(ThreadId id, std::function<std::string()> waits, bool serves) {
+  HostThread& thread = *threads_[id];
+  thread.state = HostThread::State::waiting;
+  thread.waits = std::move(waits);
+  thread.serves = serves;
+}
+
+void Hosts::resume(ThreadId id, Seconds date, Result result) {
+  HostThread& thread = *threads_[id];
+  if (thread.state != HostThread::State::waiting) return;  // its process has ended
+  thread.state = HostThread::State::ready;
+  thread.date = std::max(thread.date, date);
+  thread.result = std::move(result);
+  thread.answered = true;
+  thread.waits = nullptr;
+  thread.serves = false;
+  ready_.push_back(id);
+}
+
+std::optional<ThreadId> Hosts::next_thread() {
+  if (!ready_.empty()) {
+    const ThreadId id = ready_.front();
+    ready_.pop_front();
+    return id;
+  }
+  const auto worth_it = [&](ThreadId id) {
+    const HostThread& thread = *threads_[id];
+    return thread.seen != progress_ + (thread.kind == Yield::poll ? ticks_ : 0);
+  };
+  const auto found = std::ranges::find_if(yielding_, worth_it);
+  if (found == yielding_.end()) return std::nullopt;
+  const ThreadId id = *found;
+  yielding_.erase(found);
+  HostThread& thread = *threads_[id];
+  for (const auto& other : threads_) {  // what it looks for, another one of its process may have done
+    if (other->process == thread.process) thread.date = std::max(thread.date, other->date);
+  }
+  return id;
+}
+
+bool Hosts::run_one(Seconds now, const Handle& handle) {
+  accept_all(now);
+  // In the beginning all processes come first, in their order.
+  for (; began_ < programs_.pids().size(); ++began_) {
+    const HostProcess& process = processes_[began_];
+    // A script sleeps while what it has started begins; one that starts nothing of ours does so for long.
+    for (int moments = 0; !process.joined && !process.ended && moments < most_first_moments;) {
+      if (is_readable(programs_.listener(), first_moment_ms)) accept_all(now);
+      reap();
+      if (failed_.has_value()) return true;
+      if (sleeps(process.pid, process.pid)) ++moments;
+    }
+  }
+  if (threads_.size() <= programs_.pids().size()) {
+    std::ranges::stable_sort(ready_, {}, [&](ThreadId id) { return threads_[id]->process; });
+  }
+  const std::optional<ThreadId> next = next_thread();
+  if (!next.has_value()) return false;
+  serve(*next, now, handle);
+  return true;
+}
+
+void Hosts::serve(ThreadId id, Seconds now, const Handle& handle) {
+  HostThread& thread = *threads_[id];
+  if (thread.state == HostThread::State::ended) return;
+  thread.state = HostThread::State::running;
+  thread.date = std::max(thread.date, now);
+  running_ = id;
+  if (thread.answered) {
+    thread.answered = false;
+    if (thread.result.status != 0) processes_[thread.process].last_error = thread.result.bytes;
+    send_result(thread.socket, std::exchange(thread.result, {}));
+  }
+  while (thread.state == HostThread::State::running) {
+    const std::optional<Question> question = next_question(id, now);
+    if (!question.has_value()) return;
+    if (!only_looks(question->call)) {
+      ++progress_;
+      fruitless_ = 0;
+    }
+    std::optional<Result> result = answer(id, *question, handle);
+    if (thread.state != HostThread::State::running) {
+      if (result.has_value()) resume(id, now, std::move(*result));
+      return;
+    }
+    if (!result.has_value()) internal_error("a thread waits for nothing");
+    if (result->status != 0) processes_[thread.process].last_error = result->bytes;
+    send_result(thread.socket, *result);
+  }
+}
+
+std::optional<Question> Hosts::next_question(ThreadId id, Seconds now) {
+  HostThread& thread = *threads_[id];
+  for (int moments = 0;;) {
+    std::array<pollfd, 2> files{{{thread.socket, POLLIN, 0}, {programs_.listener(), POLLIN, 0}}};
+    const int found = ::poll(files.data(), files.size(), moment_ms);
+    if (files[1].revents != 0) accept_all(now);
+    if (files[0].revents != 0) {
+      std::optional<Question> question = receive_question(thread.socket);
+      if (!question.has_value()) lost(id);
+      return question;
+    }
+    if (found != 0) continue;
+    reap();
+    if (failed_.has_value() || thread.state == HostThread::State::ended) return std::nullopt;
+    const pid_t process = processes_[thread.process].pid;
+    const bool asleep = sleeps(process, thread.system_id == 0 ? process : thread.system_id);
+    moments = asleep ? moments + 1 : 0;
+    if (moments < 2) continue;
+    thread.state = HostThread::State::outside;
+    return std::nullopt;
+  }
+}
+
+std::optional<Result> Hosts::answer(ThreadId id, const Question& question, const Handle& handle) {
+  HostThread& thread = *threads_[id];
+  switch (question.call) {
+    case Call::begin_process:  // the forked child itself
+      processes_[thread.process].pid = static_cast<pid_t>(question.values[1]);
+      thread.system_id = static_cast<pid_t>(question.values[2]);
+      programs_.add(processes_[thread.process].pid);
+      return Result{.values = {thread.process, id}};
+    case Call::begin_thread:
+      thread.system_id = static_cast<pid_t>(question.values[2]);
+      return Result{.values = {thread.process, id}};
+    case Call::end_thread:
+      end_thread(id);
+      return std::nullopt;
+    case Call::join_thread: {
+      HostThread& other = *threads_[question.values[0]];
+      if (other.state == HostThread::State::ended) {
+        thread.date = std::max(thread.date, other.date);
+        return Result{};
+      }
+      other.joiners.push_back(id);
+      const auto ended = static_cast<ThreadId>(question.values[0]);
+      park(id, [this, ended] { return fmt::format("waits for the end of {}", name_of(ended)); });
+      return std::nullopt;
+    }
+    case Call::yield:
+      yield(id, question);
+      return std::nullopt;
+    default:
+      return handle(id, question);
+  }
+}
+
+void Hosts::yield(ThreadId id, const Question& question) {
+  HostThread& thread = *threads_[id];
+  const bool again = question.values[1] != 0;
+  if (!again) ++progress_;
+  thread.kind = static_cast<Yield>(question.values[0]);
+  thread.seen = progress_ + (thread.kind == Yield::poll ? ticks_ : 0);
+  thread.state = HostThread::State::yielding;
+  thread.result = {};
+  thread.answered = true;
+  yielding_.push_back(id);
+}
+
+void Hosts::end_thread(ThreadId id) {
+  HostThread& thread = *threads_[id];
+  thread.state = HostThread::State::ended;
+  if (thread.socket >= 0) ::close(std::exchange(thread.socket, -1));
+  for (const ThreadId joiner : std::exchange(thread.joiners, {})) resume(joiner, thread.date);
+  std::erase(ready_, id);
+  std::erase(yielding_, id);
+}
+
+/// The socket of a thread is closed: its process is about to end, as threads say so before they do.
+void Hosts::lost(ThreadId id) {
+  const std::uint32_t number = threads_[id]->process;
+  if (number >= programs_.pids().size()) {
+    end_process(number, 0);
+    return;
+  }
+  const pid_t pid = processes_[number].pid;
+  for (int i = 0; i < 5000 && !processes_[number].ended; ++i) {
+    reap();
+    if (!processes_[number].ended) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  // It lives on as another program, or has closed what it does not know.
+  if (!processes_[number].ended) {
+    end_thread(id);
+    processes_[number].joined = false;
+    processes_[number].pid = pid;
+  }
+}
+
+void Hosts::reap() {
+  for (const auto& [number, status] : programs_.ended()) end_process(number, status);
+}
+
+void Hosts::end_process(std::uint32_t number, int status) {
+  HostProcess& process = processes_[number];
+  if (std::exchange(process.ended, true)) return;
+  process.status = status;
+  ++progress_;
+  for (ThreadId id = 0; id < threads_.size(); ++id) {
+    if (threads_[id]->process == number && threads_[id]->state != HostThread::State::ended) end_thread(id);
+  }
+  if (status != 0 && !failed_.has_value()) failed_ = number;
+  if (on_end) on_end(number);
+}
+
+bool Hosts::any_left() {
+  return std::ranges::any_of(processes_, [](const HostProcess& process) { return !process.ended; });
+}
+
+bool Hosts::wait_outside(Seconds now) {
+  std::vector<pollfd> files{{programs_.listener(), POLLIN, 0}};
+  std::vector<ThreadId> ids{0};
+  bool polls = false;
+  bool unknown = false;  // a process that has no thread that we know
+  for (ThreadId id = 0; id < threads_.size(); ++id) {
+    const HostThread& thread = *threads_[id];
+    polls = polls || (thread.state == HostThread::State::yielding && thread.kind == Yield::poll);
+    if (thread.state != HostThread::State::outside) continue;
+    files.push_back({thread.socket, POLLIN, 0});
+    ids.push_back(id);
+  }
+  for (const HostProcess& process : processes_) unknown = unknown || (!process.joined && !process.ended);
+  if (files.size() == 1 && !unknown && (!polls || ++fruitless_ > most_fruitless)) return false;
+  constexpr int short_moment_ms = 2;
+  ::poll(files.data(), files.size(), short_moment_ms);
+  reap();
+  if (files[0].revents != 0) accept_all(now);
+  for (std::size_t i = 1; i < files.size(); ++i) {
+    HostThread& thread = *threads_[ids[i]];
+    if (files[i].revents == 0 || thread.state != HostThread::State::outside) continue;
+    thread.state = HostThread::State::ready;
+    ready_.push_back(ids[i]);
+  }
+  if (polls) time_went_on();
+  return true;
+}
+
+}  // namespace hcclsim::clients

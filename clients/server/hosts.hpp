@@ -1,0 +1,148 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "clients/server/programs.hpp"
+#include "clients/wire/message.hpp"
+
+/// The host side of the simulated cluster: the threads of all processes of a program, of which one at a time runs, the
+/// one that has the token. It asks and is answered until a call has to wait; then the next thread runs, in the order in
+/// which they became able to. Only when none can run does simulated time go on. So every run is the same.
+///
+/// A thread has a simulated date: that of its host. Its code takes no time; issuing communication does, and waiting.
+///
+/// Threads wait for each other in two ways. Where the simulator knows for what (communication, a thread to be joined),
+/// it resumes them when it is there. Where it does not (locks, condition variables), they yield: they look again
+/// whenever another thread has done something since; those that poll also when simulated time has gone on. A thread
+/// that sleeps in a call of the system keeps the token for a moment of real time, and is then outside: others run, and
+/// it joins them with its next question.
+namespace hcclsim::clients {
+
+using ThreadId = std::uint32_t;
+
+/// Answer to a question.
+struct Result {
+  std::int32_t status = 0;
+  std::array<std::uint64_t, 4> values{};
+  std::string bytes{};
+};
+
+/// What a thread is told that has asked for something impossible.
+[[nodiscard]] inline Result refused(std::int32_t status, std::string why) {
+  return {.status = status, .bytes = std::move(why)};
+}
+
+struct Question {
+  Call call{};
+  std::array<std::uint64_t, 8> values{};
+  std::string bytes{};
+};
+
+/// What a process is, as the simulator sees it.
+struct HostProcess {
+  pid_t pid = 0;
+  std::uint32_t server = 0;  ///< of the platform, on which it runs
+  bool joined = false;       ///< it has said something
+  bool ended = false;
+  int status = 0;  ///< as waitpid() gives it; of one that the program started itself: unknown
+  std::string last_error{};
+};
+
+struct HostThread {
+  enum class State : std::uint8_t { waiting, ready, running, yielding, outside, ended };
+
+  std::uint32_t process = 0;
+  std::uint32_t number = 0;  ///< within the process
+  int socket = -1;
+  pid_t system_id = 0;
+  State state = State::waiting;
+  Seconds date = 0;
+  std::optional<Rank> npu{};  ///< that it has set
+  Result result{};
+  bool answered = true;  ///< `result` is due when it runs next
+  Yield kind = Yield::lock;
+  std::uint64_t seen = 0;                ///< the progress that it has looked at
+  std::function<std::string()> waits{};  ///< for what, for people
+  bool serves = false;                   ///< waits for work that others may bring: no reason not to end
+  std::vector<ThreadId> joiners{};
+};
+
+class Hosts {
+ public:
+  /// What asks the simulator: none if the thread has to wait.
+  using Handle = std::function<std::optional<Result>(ThreadId, const Question&)>;
+
+  Hosts(Programs& programs, std::uint32_t processes, std::uint32_t per_server);
+  Hosts(const Hosts&) = delete;
+  Hosts& operator=(const Hosts&) = delete;
+  ~Hosts();
+
+  [[nodiscard]] HostThread& thread(ThreadId id) { return *threads_[id]; }
+  [[nodiscard]] const std::vector<std::unique_ptr<HostThread>>& threads() const { return threads_; }
+  [[nodiscard]] const HostProcess& process(std::uint32_t number) const { return processes_[number]; }
+  [[nodiscard]] const std::vector<HostProcess>& processes() const { return processes_; }
+  /// "process 3" or "process 3, thread 1".
+  [[nodiscard]] std::string name_of(ThreadId id) const;
+
+  /// A call of the thread has to wait; `waits` says for what.
+  void park(ThreadId id, std::function<std::string()> waits, bool serves = false);
+  /// The thread goes on with this answer, not before the date.
+  void resume(ThreadId id, Seconds date, Result result = {});
+
+  /// Lets the thread that is next run until it has to wait or ends. False if none can.
+  bool run_one(Seconds now, const Handle& handle);
+  /// Simulated time has gone on: those that poll look again.
+  void time_went_on() { ++ticks_; }
+  /// Waits a moment of real time for a thread that is outside, or for one that polls for something outside. False if
+  /// there is no such thread.
+  bool wait_outside(Seconds now);
+  /// Processes are left that have not ended.
+  [[nodiscard]] bool any_left();
+
+  /// The first process that has ended with an error, if one has.
+  [[nodiscard]] std::optional<std::uint32_t> failed_process() const { return failed_; }
+  /// Called with the number of a process that has ended.
+  std::function<void(std::uint32_t)> on_end{};
+
+ private:
+  ThreadId add_thread(std::uint32_t process, int socket);
+  /// Takes what has connected.
+  void accept_all(Seconds date);
+  void greet(int socket, Seconds date);
+  void serve(ThreadId id, Seconds now, const Handle& handle);
+  /// The next question of the thread that runs; none if its process has ended, or it is outside now.
+  std::optional<Question> next_question(ThreadId id, Seconds now);
+  std::optional<Result> answer(ThreadId id, const Question& question, const Handle& handle);
+  void yield(ThreadId id, const Question& question);
+  void end_thread(ThreadId id);
+  void lost(ThreadId id);
+  void end_process(std::uint32_t number, int status);
+  void reap();
+  [[nodiscard]] std::optional<ThreadId> next_thread();
+  void send(HostThread& thread);
+
+  Programs& programs_;
+  std::vector<HostProcess> processes_;
+  std::vector<std::unique_ptr<HostThread>> threads_;
+  std::deque<ThreadId> ready_;
+  std::deque<ThreadId> yielding_;
+  std::uint64_t progress_ = 1;  // counts what threads have done that others may look for
+  std::uint64_t ticks_ = 0;     // counts dates
+  std::optional<std::uint32_t> failed_;
+  ThreadId running_ = 0;
+  std::uint32_t began_ = 0;      // processes that have joined in the beginning, or been given up
+  std::uint64_t fruitless_ = 0;  // waits for those that poll, since something was done
+};
+
+}  // namespace hcclsim::clients

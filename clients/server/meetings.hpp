@@ -1,0 +1,88 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "clients/server/core.hpp"
+
+/// Hosts that wait for each other: to form a communicator, to connect for the first time, or for an exchange of bytes.
+/// A meeting ends when all have come, at the date of the last one, or at the first guest's deadline for that guest.
+namespace hcclsim::clients {
+
+struct Guest {
+  ThreadId thread = 0;
+  std::uint32_t process = 0;
+  std::string bytes{};  ///< that it brings
+  /// Called when the meeting is over: with all guests, by rank, or with none if the guest's time was over.
+  std::function<void(const std::map<Rank, Guest>* all, Seconds date)> done{};
+  Deadlines::Number deadline = 0;
+};
+
+class Meetings {
+ public:
+  explicit Meetings(Core& core) : core_(core) {}
+
+  /// The guest comes as `rank` of `needed`. Returns false if that rank is there already. `timeout`: infinite for none.
+  bool join(const std::string& name, Rank rank, Rank needed, Guest guest, Seconds timeout) {
+    Meeting& meeting = meetings_[name];
+    if (meeting.guests.contains(rank)) return false;
+    const Seconds date = core_.hosts.thread(guest.thread).date;
+    meeting.needed = needed;
+    meeting.latest = std::max(meeting.latest, date);
+    if (timeout < std::numeric_limits<Seconds>::infinity()) {
+      const Seconds end = std::max(date + timeout, core_.loop.now());
+      guest.deadline = core_.deadlines.at(end, [this, name, rank, end] { leave(name, rank, end); });
+    }
+    meeting.guests[rank] = std::move(guest);
+    if (meeting.guests.size() < needed) return true;
+    const Meeting all = std::move(meeting);
+    meetings_.erase(name);
+    for (const auto& [place, one] : all.guests) core_.deadlines.cancel(one.deadline);
+    for (const auto& [place, one] : all.guests) one.done(&all.guests, all.latest);
+    return true;
+  }
+
+  /// Ranks of a meeting that have not come: "ranks 1, 5 of 8".
+  [[nodiscard]] std::string missing(const std::string& name) const {
+    const auto found = meetings_.find(name);
+    if (found == meetings_.end()) return "nobody";
+    std::string text;
+    Rank count = 0;
+    for (Rank rank = 0; rank < found->second.needed; ++rank) {
+      if (found->second.guests.contains(rank)) continue;
+      constexpr Rank most = 8;
+      if (++count <= most) text += fmt::format("{}{}", count > 1 ? ", " : "", rank);
+    }
+    constexpr Rank most = 8;
+    if (count > most) text += ", …";
+    return fmt::format("rank{} {} of {}", count == 1 ? "" : "s", text, found->second.needed);
+  }
+
+ private:
+  struct Meeting {
+    Rank needed = 0;
+    std::map<Rank, Guest> guests{};
+    Seconds latest = 0;
+  };
+
+  void leave(const std::string& name, Rank rank, Seconds date) {
+    Meeting& meeting = meetings_[name];
+    const Guest guest = std::move(meeting.guests[rank]);
+    guest.done(nullptr, date);  // what is missing is told with the guest still expected
+    meeting.guests.erase(rank);
+    if (meeting.guests.empty()) meetings_.erase(name);
+  }
+
+  Core& core_;
+  std::map<std::string, Meeting> meetings_;
+};
+
+}  // namespace hcclsim::clients

@@ -1,0 +1,179 @@
+#include "clients/server/memory.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace hcclsim::clients {
+namespace {
+
+constexpr std::uint64_t first_address = std::uint64_t{1} << 56U;  // no address of a host: to read there is a fault
+constexpr std::uint64_t bytes_of_npu = std::uint64_t{1} << 40U;   // of addresses
+constexpr Bytes alignment = 512;
+constexpr Bytes granularity = Bytes{2} << 20U;
+constexpr std::uint64_t physical_tag = std::uint64_t{0x5054} << 48U;
+
+Bytes round_up(Bytes bytes, Bytes unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+Pages::Pages(Bytes bytes) : bytes_(bytes) {
+  void* const got = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (got == MAP_FAILED) simulated_failure("memory", "{} bytes for a device: {}", bytes, std::strerror(errno));
+  data_ = static_cast<std::byte*>(got);
+}
+
+Pages::~Pages() { ::munmap(data_, bytes_); }
+
+DeviceMemory::DeviceMemory(Rank npus, Bytes bytes_of_npu_memory) : total_(bytes_of_npu_memory), used_(npus, 0) {
+  for (Rank npu = 0; npu < npus; ++npu) next_.push_back(first_address + npu * bytes_of_npu);
+}
+
+std::uint64_t DeviceMemory::add(std::uint32_t process, Rank npu, Bytes bytes, bool reserved) {
+  const Bytes unit = reserved ? granularity : alignment;
+  const std::uint64_t address = round_up(next_[npu], unit);
+  next_[npu] = address + round_up(bytes, unit) + alignment;  // a gap, so that what runs over the end is found
+  blocks_[address] = {.pages = std::make_shared<const Pages>(bytes),
+                      .bytes = bytes,
+                      .npu = npu,
+                      .process = process,
+                      .reserved = reserved};
+  return address;
+}
+
+std::optional<std::uint64_t> DeviceMemory::allocate(std::uint32_t process, Rank npu, Bytes bytes) {
+  if (!take(npu, round_up(bytes, alignment))) return std::nullopt;
+  return add(process, npu, bytes, false);
+}
+
+bool DeviceMemory::take(Rank npu, Bytes bytes) {
+  if (bytes > free_bytes(npu)) return false;
+  used_[npu] += bytes;
+  return true;
+}
+
+bool DeviceMemory::free(std::uint32_t process, std::uint64_t address) {
+  const auto found = blocks_.find(address);
+  if (found == blocks_.end() || found->second.process != process || found->second.reserved) return false;
+  used_[found->second.npu] -= round_up(found->second.bytes, alignment);
+  freed_[address] = found->second.bytes;
+  blocks_.erase(found);
+  return true;
+}
+
+void DeviceMemory::free_all(std::uint32_t process) {
+  for (auto block = blocks_.begin(); block != blocks_.end();) {
+    const std::uint64_t address = (block++)->first;
+    free(process, address);
+  }
+}
+
+std::uint64_t DeviceMemory::reserve(std::uint32_t process, Rank npu, Bytes bytes) {
+  return add(process, npu, bytes, true);
+}
+
+std::optional<std::uint64_t> DeviceMemory::allocate_physical(std::uint32_t /*process*/, Rank npu, Bytes bytes) {
+  if (!take(npu, bytes)) return std::nullopt;
+  const std::uint64_t handle = physical_tag | next_physical_++;
+  physical_[handle] = {.bytes = bytes, .npu = npu};
+  return handle;
+}
+
+std::string DeviceMemory::release(std::uint32_t process, std::uint64_t address) {
+  const auto found = blocks_.find(address);
+  if (found == blocks_.end() || found->second.process != process || !found->second.reserved) {
+    return fmt::format("0x{:x} was not reserved, or was released", address);
+  }
+  if (!found->second.mapped.empty()) return "memory is still mapped there";
+  blocks_.erase(found);
+  return {};
+}
+
+std::string DeviceMemory::free_physical(std::uint64_t handle) {
+  const auto found = physical_.find(handle);
+  if (found == physical_.end()) return "this is no physical memory, or it was freed";
+  if (found->second.mapped) return "the memory is still mapped";
+  used_[found->second.npu] -= found->second.bytes;
+  physical_.erase(found);
+  return {};
+}
+
+std::string DeviceMemory::map(std::uint32_t process, std::uint64_t address, Bytes bytes, std::uint64_t handle) {
+  const auto physical = physical_.find(handle);
+  if (physical == physical_.end()) return "this is no physical memory, or it was freed";
+  if (physical->second.mapped) return "the memory is mapped already; mapping it twice is not simulated";
+  if (bytes != physical->second.bytes) {
+    return fmt::format("size is {}, the memory has {} bytes", bytes, physical->second.bytes);
+  }
+  const auto found = block_at(address);
+  if (found == blocks_.end() || !found->second.reserved || found->second.process != process) {
+    return fmt::format("0x{:x} was not reserved", address);
+  }
+  Block& block = blocks_[found->first];
+  const Bytes begin = address - found->first;
+  if (begin + bytes > block.bytes) return "the memory leaves what was reserved";
+  for (const auto& [other, end] : block.mapped) {
+    if (other < begin + bytes && begin < end) return "other memory is mapped there";
+  }
+  block.mapped[begin] = begin + bytes;
+  block.handles[begin] = handle;
+  physical->second.mapped = true;
+  return {};
+}
+
+std::string DeviceMemory::unmap(std::uint32_t process, std::uint64_t address) {
+  const auto found = block_at(address);
+  if (found == blocks_.end() || !found->second.reserved || found->second.process != process) {
+    return fmt::format("0x{:x} was not reserved", address);
+  }
+  Block& block = blocks_[found->first];
+  const auto handle = block.handles.find(address - found->first);
+  if (handle == block.handles.end()) return fmt::format("nothing is mapped at 0x{:x}", address);
+  physical_[handle->second].mapped = false;
+  block.mapped.erase(handle->first);
+  block.handles.erase(handle);
+  return {};
+}
+
+bool DeviceMemory::is_device(std::uint64_t address) { return address >= first_address && address < 2 * first_address; }
+
+std::map<std::uint64_t, DeviceMemory::Block>::const_iterator DeviceMemory::block_at(std::uint64_t address) const {
+  const auto behind = blocks_.upper_bound(address);
+  if (behind == blocks_.begin()) return blocks_.end();
+  const auto found = std::prev(behind);
+  return address < found->first + found->second.bytes ? found : blocks_.end();
+}
+
+FoundSpan DeviceMemory::find(std::uint32_t process, std::uint64_t address, Bytes bytes) const {
+  if (address == 0) return {.problem = "null"};
+  if (!is_device(address)) return {.problem = fmt::format("0x{:x} is not memory of a device", address)};
+  const auto found = block_at(address);
+  if (found == blocks_.end()) {
+    const auto behind = freed_.upper_bound(address);
+    const bool was_freed = behind != freed_.begin() && address < std::prev(behind)->first + std::prev(behind)->second;
+    return {.problem = fmt::format("0x{:x} {}", address, was_freed ? "was freed" : "is in no block of a device")};
+  }
+  const Block& block = found->second;
+  if (block.process != process) return {.problem = fmt::format("0x{:x} belongs to another process", address)};
+  const Bytes offset = address - found->first;
+  if (offset + bytes > block.bytes) {
+    return {.problem = fmt::format("{} bytes at 0x{:x} leave their block, which has {} from there", bytes, address,
+                                   block.bytes - offset)};
+  }
+  for (Bytes at = offset; block.reserved && at < offset + bytes;) {
+    const auto next = block.mapped.upper_bound(at);
+    if (next == block.mapped.begin() || std::prev(next)->second <= at) {
+      return {.problem = fmt::format("no memory is mapped at 0x{:x}", found->first + at)};
+    }
+    at = std::prev(next)->second;
+  }
+  return {.span = {.pages = block.pages, .data = block.pages->data() + offset, .bytes = bytes, .npu = block.npu}};
+}
+
+}  // namespace hcclsim::clients

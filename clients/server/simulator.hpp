@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "clients/server/communication.hpp"
+#include "clients/server/communicators.hpp"
+#include "clients/server/core.hpp"
+#include "clients/server/devices.hpp"
+#include "clients/server/hosts.hpp"
+#include "clients/server/meetings.hpp"
+#include "clients/server/processes.hpp"
+#include "hccl/runtime/runtime.hpp"
+#include "sim/cpu_hosts.hpp"
+#include "sim/faults/fault_plan.hpp"
+#include "sim/network/network.hpp"
+
+/// The simulated cluster under a program: it answers the program's threads, and lets simulated time go on when none of
+/// them can.
+namespace hcclsim::clients {
+
+struct SimulatorOptions {
+  hccl::LaunchMode launch = hccl::LaunchMode::op;
+  Seconds connect_timeout = 120;
+  std::shared_ptr<const sim::FaultPlan> faults{};
+};
+
+class Simulator {
+ public:
+  Simulator(study::LoadedPlatform& platform, Hosts& hosts, const SimulatorOptions& options);
+
+  /// Until all processes have ended. Throws Error(simulated_failure): "client" for a process that crashes or ends with
+  /// an error, "deadlock" for a program that stands still, "mismatch" for ranks that call different things, and what
+  /// the simulated cluster throws.
+  void run();
+
+ private:
+  std::optional<Result> handle(ThreadId id, const Question& question);
+  /// Handles the next date; false if there is none.
+  bool advance();
+  void fail(const Error& error);
+  /// Where everybody stands.
+  [[nodiscard]] std::string standing() const;
+  [[noreturn]] void report_process(std::uint32_t number) const;
+
+  Hosts& hosts_;
+  device::TaskCosts on_device_;  // of the device: the hosts pay launches
+  sim::EventLoop loop_;
+  sim::Trace trace_;
+  sim::CpuHosts cpus_;
+  std::shared_ptr<const sim::FaultPlan> faults_;
+  std::unique_ptr<sim::Network> network_;
+  hccl::Runtime runtime_;
+  DeviceMemory memory_;
+  Deadlines deadlines_;
+  device::WorkerPool workers_;
+  std::optional<Error> failure_;
+  Core core_;
+  Meetings meetings_;
+  Devices devices_;
+  Communicators communicators_;
+  Communication communication_;
+  Processes processes_;
+};
+
+}  // namespace hcclsim::clients

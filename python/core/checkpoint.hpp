@@ -1,0 +1,13 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+
+namespace hcclsim::python {
+
+/// A dict of the header's facts and, under "tensors", per kind of tensor ("weights", …) a dict from the name of a
+/// parameter to its array of float32. Throws Error(bad_input, "checkpoint").
+[[nodiscard]] pybind11::dict read_checkpoint(const std::string& path);
+
+}  // namespace hcclsim::python

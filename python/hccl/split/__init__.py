@@ -1,0 +1,1 @@
+"""How gradients are cut into segments: hccl.split.api."""

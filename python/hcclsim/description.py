@@ -1,0 +1,164 @@
+"""A network that is described in Python, as files that the command reads: ONNX, and strategies of its operators.
+
+Needs the package onnx (Debian: python3-onnx).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Sequence
+
+from . import nn, tracing
+from .layout import Layout
+from .tracing import Parameter, Tensor
+
+_opset = 17
+
+
+def write(cell: nn.Cell, inputs: Sequence[Tensor], folder: Path) -> Dict[str, Any]:
+    """Describes the cell, writes network.onnx and, if something is set, strategy.toml to `folder`. Returns the keywords
+    of run() that stand for all of it. Raises what construct() raises, ValueError without inputs."""
+    chosen = list(inputs) or list(cell.inputs())
+    if not chosen:
+        raise ValueError("a cell needs the shapes of its inputs: run(model=cell, inputs=[Tensor(…)]), or set_inputs()")
+    nn.name_parts(cell)
+    # Described anew for each run: names stay the same.
+    graph = tracing.describe(cell, [Tensor(tensor.shape, tensor.name, tensor.dtype) for tensor in chosen])
+    network = folder / "network.onnx"
+    network.write_bytes(_model_of(graph, type(cell).__name__).SerializeToString())
+    keywords: Dict[str, Any] = {"model": network, "batch": chosen[0].shape[0], **cell.options()}
+    strategies = strategy_text(graph)
+    if strategies:
+        path = folder / "strategy.toml"
+        path.write_text(strategies, encoding="utf-8")
+        keywords["strategy"] = path
+    on_servers = nn.parameters_on_servers(cell)
+    if on_servers:
+        keywords["ps_params"] = on_servers
+    return keywords
+
+
+def _model_of(graph: tracing.Graph, name: str) -> Any:
+    from onnx import TensorProto, helper
+
+    types = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64}
+    nodes: List[Any] = []
+    initializers: List[Any] = []
+    for node in graph.nodes:
+        attributes = dict(node.attributes)
+        inputs = [tensor.name for tensor in node.inputs]
+        if node.kind == "Reshape":  # the shape is an input of its own
+            shape = [-1, *attributes.pop("shape")[1:]]  # for any number of samples
+            inputs.append(f"{node.name}.shape")
+            initializers.append(helper.make_tensor(inputs[-1], TensorProto.INT64, [len(shape)], shape))
+        outputs = [tensor.name for tensor in node.outputs]
+        if node.kind == "Gelu":  # an operator from a later set on; here by the error function
+            nodes += _gelu(node.name, inputs[0], outputs[0])
+        else:
+            nodes.append(helper.make_node(node.kind, inputs, outputs, name=node.name, **attributes))
+    if any(node.kind == "Gelu" for node in graph.nodes):
+        values = {"gelu.root": 2**0.5, "gelu.one": 1.0, "gelu.half": 0.5}
+        initializers += [helper.make_tensor(key, TensorProto.FLOAT, [], [value]) for key, value in values.items()]
+    # Timing needs no numbers: the weights are named with their shapes, and their bytes are in no file.
+    initializers += [_weight(parameter) for parameter in graph.parameters.values()]
+    described = helper.make_graph(
+        nodes,
+        name,
+        [helper.make_tensor_value_info(tensor.name, types[tensor.dtype], _of_samples(tensor)) for tensor in graph.inputs],
+        [helper.make_tensor_value_info(tensor.name, types[tensor.dtype], _of_samples(tensor)) for tensor in graph.outputs],
+        initializers,
+    )
+    return helper.make_model(described, opset_imports=[helper.make_opsetid("", _opset)], producer_name="hcclsim")
+
+
+def _gelu(name: str, x: str, out: str) -> List[Any]:
+    """x / 2 (1 + erf(x / sqrt 2))."""
+    from onnx import helper
+
+    steps = (("Div", x, "gelu.root"), ("Erf", f"{name}.div"), ("Add", f"{name}.erf", "gelu.one"), ("Mul", x, f"{name}.add"))
+    nodes = [helper.make_node(kind, inputs, [f"{name}.{kind.lower()}"], name=f"{name}.{kind.lower()}") for kind, *inputs in steps]
+    return [*nodes, helper.make_node("Mul", [f"{name}.mul", "gelu.half"], [out], name=name)]
+
+
+def _of_samples(tensor: Tensor) -> List[Any]:
+    """The shape with a name for the number of samples, which micro-batches divide."""
+    return ["batch", *tensor.shape[1:]]
+
+
+def _weight(parameter: Parameter) -> Any:
+    from onnx import TensorProto
+
+    tensor = TensorProto()
+    tensor.name = parameter.name
+    tensor.data_type = TensorProto.FLOAT
+    tensor.dims.extend(parameter.shape)
+    tensor.data_location = TensorProto.EXTERNAL
+    entry = tensor.external_data.add()
+    entry.key, entry.value = "location", "weights.bin"
+    return tensor
+
+
+def operator_name(node: tracing.Node) -> str:
+    """As the command calls the operator: with parameters by their cell ("layers.0" of layers.0.weight), else by its node."""
+    for tensor in node.inputs:
+        if isinstance(tensor, Parameter) and "." in tensor.name:
+            return tensor.name.rpartition(".")[0]
+    return node.name
+
+
+def strategy_text(graph: tracing.Graph) -> str:
+    """What was set for operators, as the file of --strategy (docs/parallel.md); empty if nothing was."""
+    # Where a tensor lies otherwise takes no operator of the command.
+    nodes = [node for node in graph.nodes if node.kind not in ("Reshape", "Flatten", "Transpose")]
+    sections = [_section(node) for node in nodes]
+    regions: Dict[int, List[str]] = {}
+    settings: Dict[int, Dict[str, Any]] = {}
+    for node in nodes:
+        region = node.settings.get("region")
+        if region is not None:
+            regions.setdefault(id(region), []).append(operator_name(node))
+            settings[id(region)] = region
+    sections += [_region(names, settings[key]) for key, names in regions.items()]
+    return "\n".join(section for section in sections if section)
+
+
+def _section(node: tracing.Node) -> str:
+    chosen = node.settings
+    lines = []
+    strategy = chosen.get("strategy")
+    if strategy is not None:
+        layouts = [element for element in strategy if isinstance(element, Layout)]
+        if layouts:
+            lines.append(f"device_matrix = {_toml(layouts[0].device_matrix)}")
+            lines.append(f"alias_name = {_toml(layouts[0].alias_name)}")
+        lines.append(f"strategy = {_toml([_cuts(element) for element in strategy])}")
+        out = chosen.get("out_strategy")
+        if out is not None:
+            lines.append(f"out_strategy = {_toml(_cuts(out[0]))}")
+    for key in ("manual_split", "primitive_target", "recompute", "stage"):
+        if key in chosen:
+            lines.append(f"{key} = {_toml(chosen[key])}")
+    return "\n".join([f"[{_toml(operator_name(node))}]", *lines, ""]) if lines else ""
+
+
+def _cuts(element: Any) -> Iterable[Any]:
+    return element.dimensions if isinstance(element, Layout) else element
+
+
+def _region(names: Sequence[str], region: Dict[str, Any]) -> str:
+    cuts = ["None" if strategy is None else strategy for strategy in region["in_strategy"]]
+    lines = ["[[shard]]", f"operators = {_toml(list(names))}", f"in_strategy = {_toml(cuts)}"]
+    if region["parameter_plan"]:
+        plan = ", ".join(f"{_toml(name)} = {_toml(strategy)}" for name, strategy in region["parameter_plan"].items())
+        lines.append(f"parameter_plan = {{ {plan} }}")
+    return "\n".join([*lines, ""])
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_toml(item) for item in value)}]"
+    return repr(value)

@@ -1,0 +1,178 @@
+"""run, tune, search and measure: a simulation each, in the helper; typed results.
+
+Keywords are the options of the command of the same name with "_" for "-": `--hcom-parallel on` is hcom_parallel=True.
+Lists are lists, True and False are on and off, numbers of a time are seconds and of a bandwidth bytes per second; texts
+are as the command takes them ("100us", "20GBps").
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+
+from . import description, errors, helper, nn, options, records, settings
+
+#: What gradients may be given as: a CSV file, or rows of (name, bytes, ready_s).
+Gradients = Union[str, "os.PathLike[str]", Iterable[Tuple[str, int, float]]]
+
+
+def call_with(
+    words: Tuple[str, ...], arguments: Iterable[str], keywords: Mapping[str, Any], kind: type = records.Remarked, progress=None
+) -> Any:
+    """Calls the command of these words with arguments and keywords. Returns its JSON as a `kind`, of a command without
+    JSON its text. Raises CheckFailed, which has the same as its result, if it found a difference."""
+    command = options.command(*words)
+    form = ["--format=json"] if command.has_format else []
+    # A file may be called as an option is.
+    behind = [f"./{argument}" if argument.startswith("-") else argument for argument in map(os.fspath, arguments)]
+    try:
+        finished = helper.call([*words, *command.arguments(keywords), *form, *behind], progress=progress)
+    except errors.Error as failed:
+        failed.result = _read(failed.result, [], kind, bool(form))
+        raise
+    found = _read(finished.output, finished.remarks, kind, bool(form))
+    if finished.status == 1:
+        difference = errors.CheckFailed(f"{' '.join(words)} has found a difference", "check", 1)
+        difference.result = found
+        raise difference
+    return found
+
+
+def _read(output: str, remarks: List[str], kind: type, is_json: bool) -> Any:
+    """What a command printed; None for nothing, or JSON that an error cut short."""
+    if not is_json:
+        return output
+    try:
+        result = records.of_json(json.loads(output), kind)
+    except ValueError:
+        return None
+    if isinstance(result, records.Remarked):
+        object.__setattr__(result, "remarks", remarks)
+    return result
+
+
+def _with_settings(words: Tuple[str, ...], folder: Path, keywords: Mapping[str, Any], use_settings: bool) -> Dict[str, Any]:
+    """The keywords over what the script has set, as far as the command takes it."""
+    known = options.command(*words).by_keyword
+    chosen = settings.current.keywords(folder) if use_settings else {}
+    merged = {key: value for key, value in chosen.items() if key in known}
+    merged.update({key: value for key, value in keywords.items() if value is not None})
+    if merged.get("rank_table") and "platform" in merged and "npus" in merged and "npus" not in keywords:
+        del merged["npus"]
+    inputs = merged.pop("inputs", ())
+    if isinstance(merged.get("model"), nn.Cell):
+        described = description.write(merged.pop("model"), inputs, folder)
+        merged = {**{key: value for key, value in described.items() if key in known}, **merged}
+    if "gradients" in merged and not isinstance(merged["gradients"], (str, os.PathLike)):
+        merged["gradients"] = _gradients_file(folder, merged["gradients"])
+    return merged
+
+
+def _gradients_file(folder: Path, gradients: Iterable[Tuple[str, int, float]]) -> Path:
+    """Rows of (name, bytes, ready_s) in production order, as the CSV file that --gradients reads."""
+    lines = ["name,bytes,ready_us"]
+    for row in gradients:
+        name, size, ready = (row["name"], row["bytes"], row["ready_s"]) if isinstance(row, Mapping) else row
+        lines.append(f"{name},{int(size)},{float(ready) * 1e6!r}")
+    path = folder / "gradients.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def _simulate(words: Tuple[str, ...], kind: type, keywords: Mapping[str, Any], progress, use_settings: bool) -> Any:
+    with settings.Folder() as folder:
+        merged = _with_settings(words, folder, keywords, use_settings)
+        return call_with(words, [], merged, kind, progress)
+
+
+@options.of_command("run")
+def run(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> records.RunResult:
+    """Simulates training steps of a network on a platform; with numerics=True with real gradients.
+
+    What the script has set before (splits, groups, contexts, hooks, init) counts where no keyword says otherwise, unless
+    use_settings is False. `progress` gets a line of text some times per second. `gradients` also takes rows of (name,
+    bytes, ready_s) in place of a file, and `model` a Cell (hcclsim.nn) with `inputs`, a list of Tensors.
+
+    Returns a RunResult: step_time_s, trace (seconds since fp_start), segments, gradients, ranks, parallel, hbm, notes,
+    and with numerics its losses. Raises TypeError for an unknown keyword, BadInput, SimulatedFailure, CheckFailed.
+    """
+    return _simulate(("run",), records.RunResult, keywords, progress, use_settings)
+
+
+@options.of_command("tune")
+def tune(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> records.TuneResult:
+    """Finds the best split of the gradients of a step, with its proof; in stages the best fusion; with `compress` the
+    link speed below which compression pays. Keywords, settings and exceptions as of run()."""
+    return _simulate(("tune",), records.TuneResult, keywords, progress, use_settings)
+
+
+@options.of_command("search")
+def search(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> records.SearchResult:
+    """Finds ways to spread a step over NPUs: mode="plan" over degrees of parallelism by simulation, others over
+    strategies of operators. Keywords, settings and exceptions as of run()."""
+    return _simulate(("search",), records.SearchResult, keywords, progress, use_settings)
+
+
+@options.of_command("collective")
+def measure(
+    collective: str = "allreduce", *, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any
+) -> records.Measurement:
+    """Measures a collective at one or many sizes, and checks its results, as hccl_test does. `size` may be a list.
+
+    Returns a Measurement: rows with bytes, time_s, algbw_Bps, busbw_Bps, algorithm, check. Raises as run() does.
+    """
+    with settings.Folder() as folder:
+        merged = _with_settings(("collective",), folder, keywords, use_settings)
+        sizes = merged.pop("size", None)
+        found = [
+            call_with(("collective",), [collective], {**merged, "size": size}, records.Measurement, progress)
+            for size in (sizes if isinstance(sizes, (list, tuple)) else [sizes])
+        ]
+    for one in found[1:]:
+        found[0].rows.extend(one.rows)
+    return found[0]
+
+
+@options.of_command("plan", "check")
+def check_plan(*, use_settings: bool = True, **keywords: Any) -> records.Record:
+    """Proves that the plan of a step comes to an end: every message has its other end and nothing waits in a circle."""
+    return _simulate(("plan", "check"), records.Record, keywords, None, use_settings)
+
+
+@options.of_command("plan", "show")
+def show_plan(*, use_settings: bool = True, **keywords: Any) -> records.Record:
+    """What the streams of every role do in a step: streams, tasks, groups."""
+    return _simulate(("plan", "show"), records.Record, keywords, None, use_settings)
+
+
+class Training:
+    """A training run whose keywords are chosen first: `model = Training(model="resnet50"); model.run()`.
+
+    Stands where scripts have a DistributedDataParallel: register_comm_hook is a method of it.
+    """
+
+    def __init__(self, **keywords: Any) -> None:
+        self.keywords = dict(keywords)
+        self._hook: Optional[str] = None
+
+    def register_comm_hook(self, state: Any, hook: Any) -> None:
+        """Puts a hook in the place of this training's allreduces; raises as hcclsim.register_comm_hook does."""
+        from . import hooks
+
+        if self._hook is not None:
+            raise RuntimeError("a communication hook is registered already; there can be one")
+        self._hook = hooks.settings_of(state, hook)
+
+    def run(self, **keywords: Any) -> records.RunResult:
+        """run() with the keywords of this training, and these over them."""
+        chosen = {**self.keywords, **keywords}
+        if self._hook is not None:
+            chosen.setdefault("compress", self._hook)
+        return run(**chosen)
+
+    def tune(self, **keywords: Any) -> records.TuneResult:
+        """tune() with the keywords of this training, and these over them."""
+        return tune(**{**self.keywords, **keywords})
+

@@ -1,0 +1,122 @@
+"""Hooks that compress gradients, with the names of PyTorch's torch.distributed.algorithms.ddp_comm_hooks."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, Optional
+
+from . import _core, settings
+
+_logger = logging.getLogger(__name__)
+
+
+class PowerSGDState:
+    """State of the PowerSGD hooks; the fields and defaults are PyTorch's.
+
+    Raises ValueError if start_powerSGD_iter is 1 or less with error feedback or warm start, since buckets are rebuilt
+    after the first step.
+    """
+
+    def __init__(
+        self,
+        process_group: Any = None,
+        matrix_approximation_rank: int = 1,
+        start_powerSGD_iter: int = 1_000,
+        min_compression_rate: float = 2,
+        use_error_feedback: bool = True,
+        warm_start: bool = True,
+        orthogonalization_epsilon: float = 0,
+        random_seed: int = 0,
+        compression_stats_logging_frequency: int = 10_000,
+        batch_tensors_with_same_shape: bool = False,
+    ) -> None:
+        if (use_error_feedback or warm_start) and start_powerSGD_iter <= 1:
+            raise ValueError(
+                f"start_powerSGD_iter must be more than 1 with use_error_feedback or warm_start, it is {start_powerSGD_iter}"
+            )
+        self.process_group = process_group
+        self.matrix_approximation_rank = matrix_approximation_rank
+        self.start_powerSGD_iter = start_powerSGD_iter
+        self.min_compression_rate = min_compression_rate
+        self.use_error_feedback = use_error_feedback
+        self.warm_start = warm_start
+        self.orthogonalization_epsilon = orthogonalization_epsilon
+        self.random_seed = random_seed
+        self.compression_stats_logging_frequency = max(1, compression_stats_logging_frequency)
+        self.batch_tensors_with_same_shape = batch_tensors_with_same_shape
+
+    def __getstate__(self) -> dict:
+        _logger.warning("the process group is no part of a stored state")
+        return {key: value for key, value in self.__dict__.items() if key != "process_group"}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self.process_group = None
+        _logger.warning("the process group of a loaded state is the world group")
+
+
+def _powersgd(kind: str, state: PowerSGDState) -> str:
+    if not isinstance(state, PowerSGDState):
+        raise TypeError(f"the state of {kind} must be a PowerSGDState, not {type(state).__name__}")
+    keys = {
+        "rank": state.matrix_approximation_rank,
+        "start": state.start_powerSGD_iter,
+        "min-compression-rate": state.min_compression_rate,
+        "error-feedback": _on(state.use_error_feedback),
+        "warm-start": _on(state.warm_start),
+        "epsilon": state.orthogonalization_epsilon,
+        "seed": state.random_seed,
+        "batch-tensors-with-same-shape": _on(state.batch_tensors_with_same_shape),
+        "compression-stats-logging-frequency": state.compression_stats_logging_frequency,
+    }
+    return f"{kind}:" + ",".join(f"{key}={value}" for key, value in keys.items())
+
+
+def _on(value: bool) -> str:
+    return "on" if value else "off"
+
+
+def powerSGD_hook(state: PowerSGDState) -> str:
+    """PowerSGD per parameter: the settings of the hook, for register_comm_hook."""
+    return _powersgd("powersgd", state)
+
+
+def batched_powerSGD_hook(state: PowerSGDState) -> str:
+    """PowerSGD of a whole bucket as one square matrix: the settings of the hook, for register_comm_hook."""
+    return _powersgd("batched-powersgd", state)
+
+
+def fp16_compress_hook(state: Any = None) -> str:
+    """Gradients are sent in fp16."""
+    return "fp16"
+
+
+def bf16_compress_hook(state: Any = None) -> str:
+    """Gradients are sent in bf16."""
+    return "bf16"
+
+
+def register_comm_hook(state: Any, hook: Callable[[Any], str]) -> None:
+    """Puts a hook in the place of the allreduces of runs that follow.
+
+    Raises TypeError for a function that is none of this module's hooks, RuntimeError if one is registered already, as
+    in PyTorch, and ValueError for a state that the hook refuses.
+    """
+    if settings.current.compression is not None:
+        raise RuntimeError("a communication hook is registered already; there can be one")
+    settings.current.compression = settings_of(state, hook)
+
+
+def settings_of(state: Any, hook: Callable[[Any], str]) -> str:
+    """A hook and its state as `--compress` takes them. Raises TypeError for a function that is none of this module's
+    hooks, ValueError for a state that the hook refuses."""
+    if hook not in (powerSGD_hook, batched_powerSGD_hook, fp16_compress_hook, bf16_compress_hook):
+        raise TypeError(
+            "register_comm_hook takes powerSGD_hook, batched_powerSGD_hook, fp16_compress_hook or bf16_compress_hook"
+        )
+    return _core.check_compression(hook(state))
+
+
+def registered_comm_hook() -> Optional[str]:
+    """The hook that runs use, in full; None: none."""
+    return settings.current.compression

@@ -1,0 +1,375 @@
+"""Cells: networks that are described in Python, with MindSpore's names and settings.
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.fc1 = nn.Dense(784, 512)
+            self.fc2 = nn.Dense(512, 10)
+            self.relu = ops.ReLU()
+
+        def construct(self, x):
+            return self.fc2(self.relu(self.fc1(x)))
+
+    hcclsim.run(model=Net(), inputs=[Tensor((32, 784))], npus=8)
+
+What is set by pipeline_stage, recompute(), shard() and set_param_ps() counts in that run.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from . import ops, settings, tracing
+from .tracing import Parameter, Tensor
+
+_recompute_options = {
+    "mp_comm_recompute": True,
+    "parallel_optimizer_comm_recompute": False,
+    "recompute_slice_activation": False,
+}
+
+
+class Cell:
+    """A part of a network: its attributes are cells, primitives and parameters; construct() says what it computes."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_parts", {})
+        self._settings: Dict[str, Any] = {}
+        self._recompute: Optional[Dict[str, bool]] = None
+        self._within_recomputed = False
+        self._pipeline_stage: Optional[int] = None
+        self._inputs: Tuple[Tensor, ...] = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, (Cell, ops.Primitive, Parameter)):
+            if "_parts" not in self.__dict__:
+                raise AttributeError("call super().__init__() before parts are set")
+            self._parts[name] = value
+            if isinstance(value, ops.Primitive) and not value.name:
+                value.name = name
+        object.__setattr__(self, name, value)
+
+    def construct(self, *inputs: Tensor) -> Any:
+        """What the cell computes; to be written by each class of cells."""
+        raise NotImplementedError(f"{type(self).__name__} has no construct()")
+
+    def __call__(self, *inputs: Tensor) -> Any:
+        graph = tracing.current()
+        graph.enter(self.__dict__.get("_path", ""), self._settings)
+        try:
+            found = self.construct(*inputs)
+        finally:
+            graph.leave()
+        if self._recompute is not None:
+            graph.keep(found)
+        return found
+
+    def cells(self) -> Iterator["Cell"]:
+        """Cells directly within this one."""
+        return (part for part in self._parts.values() if isinstance(part, Cell))
+
+    def parameters_and_names(self, prefix: str = "") -> Iterator[Tuple[str, Parameter]]:
+        """All parameters with their names, "layers.0.weight", in the order in which they were set."""
+        for name, part in self._parts.items():
+            path = f"{prefix}{name}"
+            if isinstance(part, Parameter):
+                yield path, part
+            elif isinstance(part, Cell):
+                yield from part.parameters_and_names(path + ".")
+
+    def trainable_params(self) -> List[Parameter]:
+        """Parameters that are trained."""
+        return [parameter for _, parameter in self.parameters_and_names() if parameter.trainable]
+
+    @property
+    def pipeline_stage(self) -> Optional[int]:
+        """The stage of the pipeline that this cell is computed in; None: that of the cell around it, or before it.
+
+        Raises TypeError for what is no int, ValueError for a negative one.
+        """
+        return self._pipeline_stage
+
+    @pipeline_stage.setter
+    def pipeline_stage(self, stage: int) -> None:
+        if isinstance(stage, bool) or not isinstance(stage, int):
+            raise TypeError(f"pipeline_stage must be int, not {type(stage).__name__}")
+        if stage < 0:
+            raise ValueError(f"pipeline_stage must not be negative, it is {stage}")
+        self._pipeline_stage = stage
+        self._settings["stage"] = stage
+
+    def recompute(self, **options: bool) -> None:
+        """The outputs within this cell are computed again in the backward pass; its own outputs are kept. Options:
+        mp_comm_recompute (True), parallel_optimizer_comm_recompute (False), recompute_slice_activation (False).
+
+        Raises ValueError for another option, TypeError for what is no bool, RuntimeError if this cell or one around it is
+        recomputed already.
+        """
+        for name, value in options.items():
+            if name not in _recompute_options:
+                raise ValueError(f"recompute() has no {name!r}; it has {', '.join(_recompute_options)}")
+            if not isinstance(value, bool):
+                raise TypeError(f"{name} must be bool, not {type(value).__name__}")
+        if self._recompute is not None or self._within_recomputed:
+            raise RuntimeError("recompute() is set for this cell, or one around it, already")
+        self._recompute = {**_recompute_options, **options}
+        self._settings["recompute"] = True
+        for cell in self.cells():
+            cell._mark_within()
+
+    def _mark_within(self) -> None:
+        self._within_recomputed = True
+        for cell in self.cells():
+            cell._mark_within()
+
+    def shard(
+        self,
+        in_strategy: tuple,
+        out_strategy: Optional[tuple] = None,
+        parameter_plan: Optional[Dict[str, tuple]] = None,
+        device: str = "Ascend",
+        level: int = 0,
+    ) -> "Cell":
+        """A region with strategies of its own in PyNative mode: how its inputs and parameters are cut; the rest of its
+        operators follows by propagation. out_strategy, device and level have no effect.
+
+        Raises AssertionError unless mode is PYNATIVE_MODE, parallel_mode auto_parallel, search_mode sharding_propagation
+        and the target Ascend or GPU; TypeError for wrong types; ValueError for a plan that does not fit its parameter.
+        """
+        context = settings.current.context
+        assert not context.graph_mode, "shard() of a cell needs PyNative mode"
+        assert context.get("parallel_mode") == "auto_parallel", "shard() of a cell needs parallel_mode auto_parallel"
+        assert context.device_target in ("Ascend", "GPU"), "shard() of a cell needs Ascend or GPU"
+        assert context.get("search_mode") == "sharding_propagation", "shard() of a cell needs sharding_propagation"
+        for what, value, kinds in (
+            ("in_strategy", in_strategy, (tuple,)),
+            ("out_strategy", out_strategy, (tuple, type(None))),
+            ("parameter_plan", parameter_plan, (dict, type(None))),
+            ("device", device, (str,)),
+            ("level", level, (int,)),
+        ):
+            if not isinstance(value, kinds) or (what == "level" and isinstance(value, bool)):
+                raise TypeError(f"{what} cannot be a {type(value).__name__}")
+        self._settings["region"] = {"in_strategy": in_strategy, "parameter_plan": self._checked_plan(parameter_plan or {})}
+        return self
+
+    def _checked_plan(self, plan: Dict[str, tuple]) -> Dict[str, tuple]:
+        known = dict(self.parameters_and_names())
+        checked = {}
+        for name, strategy in plan.items():
+            if not isinstance(name, str) or not isinstance(strategy, tuple):
+                raise TypeError(f"parameter_plan maps a str to a tuple, not {name!r} to {strategy!r}")
+            if name not in known:
+                warnings.warn(f"parameter_plan: there is no parameter {name!r}", stacklevel=3)
+                continue
+            shape = known[name].shape
+            if len(strategy) != len(shape) or any(size % parts for size, parts in zip(shape, strategy)):
+                raise ValueError(f"{name} of shape {shape} cannot be cut by {strategy}")
+            checked[name] = strategy
+        return checked
+
+    def set_param_ps(self, recurse: bool = True, init_in_server: bool = False) -> None:
+        """All trained parameters, of cells within too if `recurse`, are kept on parameter servers. Raises TypeError for
+        what is no bool."""
+        if not isinstance(recurse, bool):
+            raise TypeError(f"recurse must be bool, not {type(recurse).__name__}")
+        for name, parameter in self.parameters_and_names():
+            if parameter.trainable and (recurse or "." not in name):
+                parameter.set_param_ps(init_in_server)
+
+    def set_inputs(self, *inputs: Tensor) -> None:
+        """Shapes of the inputs, which run() takes if it is given none."""
+        if not all(isinstance(tensor, Tensor) for tensor in inputs):
+            raise TypeError("set_inputs() takes Tensors")
+        self._inputs = inputs
+
+    def inputs(self) -> Tuple[Tensor, ...]:
+        """What set_inputs() was given."""
+        return self._inputs
+
+    def options(self) -> Dict[str, Any]:
+        """Keywords of run() that this cell, and those within it, stand for."""
+        chosen: Dict[str, Any] = {}
+        for cell in self.cells():
+            chosen.update(cell.options())
+        if self._recompute is not None:
+            chosen["mp_comm_recompute"] = self._recompute["mp_comm_recompute"]
+            chosen["parallel_optimizer_comm_recompute"] = self._recompute["parallel_optimizer_comm_recompute"]
+            chosen["recompute_slice_activation"] = self._recompute["recompute_slice_activation"]
+        return chosen
+
+
+class SequentialCell(Cell):
+    """Cells and primitives, each with the output of the one before."""
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__()
+        self.parts = list(parts[0]) if len(parts) == 1 and isinstance(parts[0], (list, tuple)) else list(parts)
+        for number, part in enumerate(self.parts):
+            setattr(self, str(number), part)
+
+    def construct(self, *inputs: Tensor) -> Any:
+        (found,) = inputs
+        for part in self.parts:
+            found = part(found)
+        return found
+
+
+class CellList(SequentialCell):
+    """Cells in a list, to be called one by one."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.parts[index]
+
+    def construct(self, *inputs: Tensor) -> Any:
+        raise NotImplementedError("a CellList is called cell by cell")
+
+
+class Dense(Cell):
+    """x · wᵀ + b over the last dimension; weight (out_channels, in_channels)."""
+
+    def __init__(self, in_channels: int, out_channels: int, has_bias: bool = True, activation: Any = None) -> None:
+        super().__init__()
+        self.weight = Parameter((out_channels, in_channels), "weight")
+        self.bias = Parameter((out_channels,), "bias") if has_bias else None
+        self.matmul = ops.Gemm(name="matmul")
+        self.activation = activation
+
+    def construct(self, *inputs: Tensor) -> Tensor:
+        (x,) = inputs
+        shape = x.shape
+        rows = x if len(shape) == 2 else ops.Reshape((-1, shape[-1]))(x)
+        found = self.matmul(rows, self.weight, *([self.bias] if self.bias is not None else []))
+        if len(shape) != 2:
+            found = ops.Reshape((*shape[:-1], found.shape[-1]))(found)
+        return self.activation(found) if self.activation is not None else found
+
+
+class Conv2d(Cell):
+    """Convolution of NCHW; weight (out_channels, in_channels / group, kernel_size, kernel_size)."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int = 0,
+        group: int = 1,
+        has_bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.weight = Parameter((out_channels, in_channels // group, kernel_size, kernel_size), "weight")
+        self.bias = Parameter((out_channels,), "bias") if has_bias else None
+        self.conv2d = ops.Conv2D(stride, padding, group, name="conv2d")
+
+    def construct(self, *inputs: Tensor) -> Tensor:
+        return self.conv2d(inputs[0], self.weight, *([self.bias] if self.bias is not None else []))
+
+
+class BatchNorm2d(Cell):
+    """Normalises the channels of NCHW."""
+
+    def __init__(self, num_features: int) -> None:
+        super().__init__()
+        self.gamma = Parameter((num_features,), "gamma")
+        self.beta = Parameter((num_features,), "beta")
+        self.moving_mean = Parameter((num_features,), "moving_mean", trainable=False)
+        self.moving_variance = Parameter((num_features,), "moving_variance", trainable=False)
+        self.bn = ops.BatchNorm(name="bn")
+
+    def construct(self, *inputs: Tensor) -> Tensor:
+        return self.bn(inputs[0], self.gamma, self.beta, self.moving_mean, self.moving_variance)
+
+
+class LayerNorm(Cell):
+    """Normalises the last dimension."""
+
+    def __init__(self, normalized_shape: Any) -> None:
+        super().__init__()
+        (size,) = normalized_shape if isinstance(normalized_shape, (list, tuple)) else (normalized_shape,)
+        self.gamma = Parameter((size,), "gamma")
+        self.beta = Parameter((size,), "beta")
+        self.layer_norm = ops.LayerNorm(name="layer_norm")
+
+    def construct(self, *inputs: Tensor) -> Tensor:
+        return self.layer_norm(inputs[0], self.gamma, self.beta)
+
+
+class Embedding(Cell):
+    """Rows of a table by ids."""
+
+    def __init__(self, vocab_size: int, embedding_size: int) -> None:
+        super().__init__()
+        self.embedding_table = Parameter((vocab_size, embedding_size), "embedding_table")
+        self.gather = ops.Gather(name="gather")
+
+    def construct(self, *inputs: Tensor) -> Tensor:
+        return self.gather(self.embedding_table, inputs[0])
+
+
+class _Wrapper(Cell):
+    _keyword = ""
+
+    def __init__(self, network: Cell, micro_size: int) -> None:
+        super().__init__()
+        if isinstance(micro_size, bool) or not isinstance(micro_size, int):
+            raise TypeError(f"micro_size must be int, not {type(micro_size).__name__}")
+        if micro_size <= 0:
+            raise ValueError(f"micro_size must be positive, it is {micro_size}")
+        if not isinstance(network, Cell):
+            raise TypeError(f"network must be a Cell, not {type(network).__name__}")
+        self.network = network
+        self.micro_size = micro_size
+
+    def construct(self, *inputs: Tensor) -> Any:
+        for tensor in inputs:
+            if tensor.shape[0] % self.micro_size:
+                raise ValueError(f"{tensor.shape[0]} samples cannot be cut into {self.micro_size} micro-batches")
+        return self.network(*inputs)
+
+    def inputs(self) -> Tuple[Tensor, ...]:
+        return self._inputs or self.network.inputs()
+
+    def options(self) -> Dict[str, Any]:
+        return {**super().options(), self._keyword: self.micro_size}
+
+
+class PipelineCell(_Wrapper):
+    """The network with its batch cut into micro_size micro-batches, which pass through the stages of pipeline_stages.
+
+    Raises TypeError for a micro_size that is no int, ValueError if it is not positive; and when it is run, for a batch
+    that it does not divide.
+    """
+
+    _keyword = "micro_batches"
+
+
+class GradAccumulationCell(_Wrapper):
+    """The network with its batch cut into micro_size micro-batches whose gradients are added up, without stages.
+    Raises as PipelineCell does."""
+
+    _keyword = "accumulate"
+
+
+def name_parts(cell: Cell, path: str = "") -> None:
+    """Gives every part the path that it has in the whole, "layers.0.attention"; wrappers have none."""
+    cell.__dict__["_path"] = path
+    for name, part in cell.__dict__["_parts"].items():
+        below = path if isinstance(cell, _Wrapper) else f"{path}.{name}" if path else name
+        if isinstance(part, Cell):
+            name_parts(part, below)
+        elif isinstance(part, Parameter):
+            part.name = below
+
+
+def parameters_on_servers(cell: Cell) -> List[str]:
+    """Names of the parameters for which set_param_ps() was called."""
+    return [parameter.name for _, parameter in cell.parameters_and_names() if parameter.on_servers]

@@ -1,0 +1,380 @@
+"""Primitives: the operators of networks that are described in Python, with MindSpore's names and settings."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Dict, Optional, Sequence
+
+from . import settings, tracing
+from .layout import Layout
+from .tracing import Shape, Tensor
+
+
+class Primitive:
+    """An operator. shard(), recompute() and add_prim_attr() return it, so that calls can follow each other."""
+
+    #: The operator of ONNX.
+    kind = ""
+
+    def __init__(self, name: str = "") -> None:
+        #: What it is called in its cell; by default its kind.
+        self.name = name
+        self.settings: Dict[str, Any] = {}
+
+    def shard(self, in_strategy: Optional[tuple] = None, out_strategy: Optional[tuple] = None) -> "Primitive":
+        """How the inputs, and the output, are cut: a tuple per input of parts per dimension, or Layouts.
+
+        Raises TypeError if a strategy is no tuple, holds neither tuples nor Layouts, or tuples of other than ints;
+        ValueError for an out_strategy alone, or tuples on one side and Layouts on the other. Outside of semi_auto_parallel
+        and auto_parallel it has no effect, with a warning.
+        """
+        for what, strategy in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
+            if strategy is not None:
+                _check_strategy(what, strategy)
+        if in_strategy is None and out_strategy is not None:
+            raise ValueError("an out_strategy needs an in_strategy")
+        if in_strategy and out_strategy and isinstance(in_strategy[0], Layout) != isinstance(out_strategy[0], Layout):
+            raise ValueError("in_strategy and out_strategy must both hold tuples, or both Layouts")
+        mode = settings.current.context.get("parallel_mode")
+        if mode not in ("semi_auto_parallel", "auto_parallel"):
+            warnings.warn(f"shard() has no effect in parallel_mode {mode}", stacklevel=2)
+            return self
+        self.settings["strategy"] = in_strategy
+        self.settings["out_strategy"] = out_strategy
+        return self
+
+    def recompute(self, mode: bool = True) -> "Primitive":
+        """Whether its output is computed again in the backward pass, whatever its cell says. Raises TypeError for what
+        is no bool, and in PyNative mode."""
+        if not isinstance(mode, bool):
+            raise TypeError(f"recompute() takes a bool, not {type(mode).__name__}")
+        if not settings.current.context.graph_mode:
+            raise TypeError("recompute() of a primitive needs graph mode")
+        self.settings["recompute"] = self.settings["own_recompute"] = mode
+        return self
+
+    def add_prim_attr(self, name: str, value: Any) -> "Primitive":
+        """Sets an attribute: manual_split (a tuple of (rows, offset)) or primitive_target ("CPU") of a table's look-up.
+        Raises TypeError for a name that is no str, ValueError for an attribute that is not known."""
+        if not isinstance(name, str):
+            raise TypeError(f"the name of an attribute must be str, not {type(name).__name__}")
+        if name not in ("manual_split", "primitive_target"):
+            raise ValueError(f"{name!r} is not known; known are manual_split and primitive_target")
+        self.settings[name] = value
+        return self
+
+    def __call__(self, *inputs: Tensor) -> Tensor:
+        graph = tracing.current()
+        for tensor in inputs:
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"{type(self).__name__} takes Tensors, not {type(tensor).__name__}")
+        name = graph.path(self.name or type(self).__name__.lower())
+        output = Tensor(self.shape_of(*(tensor.shape for tensor in inputs)), f"{name}.out")
+        chosen = {**graph.cell_settings(), **{key: value for key, value in self.settings.items() if value is not None}}
+        graph.add(tracing.Node(name, self.kind, list(inputs), [output], self.attributes(*inputs), chosen))
+        return output
+
+    def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
+        """Attributes of the ONNX operator."""
+        return {}
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        """The shape of the output. Raises ValueError for inputs that do not go together."""
+        raise NotImplementedError
+
+
+def _check_strategy(what: str, strategy: Any) -> None:
+    if not isinstance(strategy, tuple):
+        raise TypeError(f"{what} must be a tuple, not {type(strategy).__name__}")
+    for element in strategy:
+        if isinstance(element, Layout):
+            continue
+        if not isinstance(element, tuple):
+            raise TypeError(f"{what} holds a tuple or a Layout per tensor, not {element!r}")
+        for parts in element:
+            if isinstance(parts, bool) or not isinstance(parts, int):
+                raise TypeError(f"{what} must hold ints, not {parts!r}")
+
+
+def _broadcast(first: Shape, second: Shape) -> Shape:
+    longer, shorter = sorted((first, second), key=len, reverse=True)
+    padded = (1,) * (len(longer) - len(shorter)) + shorter
+    if any(a != b and 1 not in (a, b) for a, b in zip(longer, padded)):
+        raise ValueError(f"shapes {first} and {second} do not go together")
+    return tuple(max(a, b) for a, b in zip(longer, padded))
+
+
+class _Unary(Primitive):
+    def shape_of(self, *shapes: Shape) -> Shape:
+        (shape,) = shapes
+        return shape
+
+
+class ReLU(_Unary):
+    """max(x, 0)."""
+
+    kind = "Relu"
+
+
+class GeLU(_Unary):
+    """Gaussian error linear unit."""
+
+    kind = "Gelu"
+
+
+class Sigmoid(_Unary):
+    """1 / (1 + exp(-x))."""
+
+    kind = "Sigmoid"
+
+
+class Tanh(_Unary):
+    """Hyperbolic tangent."""
+
+    kind = "Tanh"
+
+
+class Softmax(_Unary):
+    """Softmax over the last dimension."""
+
+    kind = "Softmax"
+
+    def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
+        return {"axis": -1}
+
+
+class _Binary(Primitive):
+    def shape_of(self, *shapes: Shape) -> Shape:
+        return _broadcast(*shapes)
+
+
+class Add(_Binary):
+    """Sum, with broadcast."""
+
+    kind = "Add"
+
+
+class Sub(_Binary):
+    """Difference, with broadcast."""
+
+    kind = "Sub"
+
+
+class Mul(_Binary):
+    """Product by element, with broadcast."""
+
+    kind = "Mul"
+
+
+class Div(_Binary):
+    """Quotient, with broadcast."""
+
+    kind = "Div"
+
+
+class MatMul(Primitive):
+    """Matrix product of the last two dimensions; (…, m, k) x (…, k, n) = (…, m, n)."""
+
+    kind = "MatMul"
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        first, second = shapes
+        if len(first) < 2 or len(second) < 2 or first[-1] != second[-2]:
+            raise ValueError(f"matrices of {first} and {second} cannot be multiplied")
+        return (*_broadcast(first[:-2], second[:-2]), first[-2], second[-1])
+
+
+BatchMatMul = MatMul
+
+
+class Gemm(Primitive):
+    """x · wᵀ + b for rows x: (m, k), w: (n, k), b: (n)."""
+
+    kind = "Gemm"
+
+    def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
+        return {"transB": 1}
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        rows, weight = shapes[:2]
+        if len(rows) != 2 or rows[1] != weight[1]:
+            raise ValueError(f"rows of {rows} and a weight of {weight} do not go together")
+        return (rows[0], weight[0])
+
+
+class Conv2D(Primitive):
+    """Convolution of NCHW; weight (out, in / group, kh, kw). `pad` on all sides."""
+
+    kind = "Conv"
+
+    def __init__(self, stride: int = 1, pad: int = 0, group: int = 1, name: str = "") -> None:
+        super().__init__(name)
+        self.stride, self.pad, self.group = stride, pad, group
+
+    def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
+        kernel = list(inputs[1].shape[2:])
+        return {"kernel_shape": kernel, "strides": [self.stride] * 2, "pads": [self.pad] * 4, "group": self.group}
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        images, weight = shapes[:2]
+        if len(images) != 4 or images[1] != weight[1] * self.group:
+            raise ValueError(f"images of {images} and a weight of {weight} do not go together")
+        sides = [(side + 2 * self.pad - window) // self.stride + 1 for side, window in zip(images[2:], weight[2:])]
+        return (images[0], weight[0], *sides)
+
+
+class _Pool(Primitive):
+    def __init__(self, kernel_size: int = 1, strides: int = 1, pad: int = 0, name: str = "") -> None:
+        super().__init__(name)
+        self.kernel_size, self.strides, self.pad = kernel_size, strides, pad
+
+    def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
+        return {"kernel_shape": [self.kernel_size] * 2, "strides": [self.strides] * 2, "pads": [self.pad] * 4}
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        (images,) = shapes
+        if len(images) != 4:
+            raise ValueError(f"pooling takes NCHW, not {images}")
+        sides = [(side + 2 * self.pad - self.kernel_size) // self.strides + 1 for side in images[2:]]
+        return (*images[:2], *sides)
+
+
+class MaxPool(_Pool):
+    """Largest of each window."""
+
+    kind = "MaxPool"
+
+
+class AvgPool(_Pool):
+    """Mean of each window."""
+
+    kind = "AveragePool"
+
+
+class GlobalAvgPool(Primitive):
+    """Mean of each channel: (n, c, h, w) to (n, c, 1, 1)."""
+
+    kind = "GlobalAveragePool"
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        (images,) = shapes
+        return (*images[:2], 1, 1)
+
+
+class BatchNorm(_Unary):
+    """Normalises channels; inputs x, gamma, beta, moving mean, moving variance."""
+
+    kind = "BatchNormalization"
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        return shapes[0]
+
+
+class LayerNorm(Primitive):
+    """Normalises the last dimension; inputs x, gamma, beta."""
+
+    kind = "LayerNormalization"
+
+    def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
+        return {"axis": -1}
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        if shapes[1] != shapes[0][-1:]:
+            raise ValueError(f"a scale of {shapes[1]} does not fit {shapes[0]}")
+        return shapes[0]
+
+
+class Gather(Primitive):
+    """Rows of a table (rows, features) by ids of any shape: (…, features)."""
+
+    kind = "Gather"
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        table, ids = shapes
+        return (*ids, *table[1:])
+
+
+class EmbeddingLookup(Gather):
+    """Gather; with add_prim_attr("primitive_target", "CPU") the table is in the host's memory."""
+
+
+class Reshape(Primitive):
+    """The same elements in another shape; one dimension may be -1."""
+
+    kind = "Reshape"
+
+    def __init__(self, shape: Sequence[int], name: str = "") -> None:
+        super().__init__(name)
+        self.target = tuple(shape)
+
+    def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
+        return {"shape": list(self.shape_of(inputs[0].shape))}
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        (shape,) = shapes
+        elements = _product(shape)
+        known = _product([size for size in self.target if size != -1])
+        target = tuple(elements // known if size == -1 else size for size in self.target)
+        if self.target.count(-1) > 1 or _product(target) != elements:
+            raise ValueError(f"{shape} cannot become {self.target}")
+        return target
+
+
+class Flatten(Primitive):
+    """(n, …) to (n, rest)."""
+
+    kind = "Flatten"
+
+    def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
+        return {"axis": 1}
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        (shape,) = shapes
+        return (shape[0], _product(shape[1:]))
+
+
+class Transpose(Primitive):
+    """Dimensions in another order."""
+
+    kind = "Transpose"
+
+    def __init__(self, perm: Sequence[int], name: str = "") -> None:
+        super().__init__(name)
+        self.perm = list(perm)
+
+    def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
+        return {"perm": self.perm}
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        (shape,) = shapes
+        if sorted(self.perm) != list(range(len(shape))):
+            raise ValueError(f"{self.perm} is no order of the dimensions of {shape}")
+        return tuple(shape[axis] for axis in self.perm)
+
+
+class Concat(Primitive):
+    """Tensors one behind the other along a dimension."""
+
+    kind = "Concat"
+
+    def __init__(self, axis: int = 0, name: str = "") -> None:
+        super().__init__(name)
+        self.axis = axis
+
+    def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
+        return {"axis": self.axis}
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        axis = self.axis % len(shapes[0])
+        rests = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
+        if len(rests) != 1:
+            raise ValueError(f"shapes {shapes} cannot stand one behind the other along {axis}")
+        return (*shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1 :])
+
+
+def _product(sizes: Sequence[int]) -> int:
+    product = 1
+    for size in sizes:
+        product *= size
+    return product
+

@@ -1,0 +1,180 @@
+"""Keywords of Python and options of the command, from the command's own table: `hcclsim options`."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import json
+import os
+import textwrap
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple, TypeVar
+
+from . import errors, helper
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# What functions decide for themselves.
+_of_functions = {"format", "help", "html"}
+
+
+class Option:
+    """An option or argument as the table has it."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self.names: List[str] = told["names"]
+        self.is_argument: bool = told["argument"]
+        self.is_flag: bool = told["flag"]
+        self.several: bool = told["several"]
+        self.required: bool = told["required"]
+        self.value: str = told["value"]
+        self.accepted: str = told["accepted"]
+        self.default: str = told["default"]
+        self.group: str = told["group"]
+        self.help: str = told["help"]
+
+    @property
+    def name(self) -> str:
+        """"--hcom-parallel", or the name of an argument."""
+        return next((name for name in self.names if name.startswith("--")), self.names[0])
+
+    @property
+    def keywords(self) -> List[str]:
+        """hcom_parallel; a word of Python's has "_" behind it: from_."""
+        words = [name[2:].replace("-", "_") for name in self.names if name.startswith("--")]
+        return [word + "_" if word in ("from", "import", "class", "in", "global") else word for word in words]
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether its values are on and off."""
+        return self.accepted == "on|off"
+
+    def arguments(self, keyword: str, value: Any) -> List[str]:
+        """The words of the command line; none for None, and for False of a flag. Raises TypeError."""
+        if value is None:
+            return []
+        if self.is_flag:
+            if not isinstance(value, bool):
+                raise TypeError(f"{keyword} must be True or False, not {value!r}")
+            return [self.name] if value else []
+        if isinstance(value, Mapping) and self.value == "TARGET=VALUE":
+            value = [f"{target}={_text(self, keyword, setting)}" for target, setting in value.items()]
+        if isinstance(value, Mapping) and not self.is_literal:
+            value = [f"{key}={_text(self, keyword, item)}" for key, item in value.items()]
+        if _is_list(value) and not self.is_literal:
+            texts = [_text(self, keyword, item) for item in value]
+            # Of several values each may have commas of its own.
+            return [f"{self.name}={text}" for text in texts] if self.several else [f"{self.name}={','.join(texts)}"]
+        return [f"{self.name}={_text(self, keyword, value)}"]
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether its value is a literal of Python, as MindSpore's context has."""
+        return self.group.startswith("MindSpore")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, os.PathLike))
+
+
+def _text(option: Option, keyword: str, value: Any) -> str:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, str):
+        return value
+    if option.is_literal:
+        return repr(value)
+    if isinstance(value, bool):
+        return ("on" if value else "off") if "on|off" in option.accepted else str(value)
+    if hasattr(value, "item"):  # a number of NumPy's
+        value = value.item()
+    if isinstance(value, (int, float)):
+        return repr(value) + {"TIME": "s", "SPEED": "Bps"}.get(option.value, "")
+    raise TypeError(f"{keyword} cannot be {value!r}")
+
+
+class Command:
+    """A command of hcclsim, such as ("schedule", "check")."""
+
+    def __init__(self, words: Tuple[str, ...], told: Mapping[str, Any]) -> None:
+        self.words = words
+        self.help: str = told["help"]
+        self.options = [Option(option) for option in told["options"]]
+        self.by_keyword: Dict[str, Option] = {}
+        for option in self.options:
+            if option.is_argument or option.name[2:] in _of_functions:
+                continue
+            for keyword in option.keywords:
+                self.by_keyword[keyword] = option
+
+    @property
+    def has_format(self) -> bool:
+        """Whether it prints JSON when asked to."""
+        return any(option.name == "--format" for option in self.options)
+
+    def arguments(self, keywords: Mapping[str, Any]) -> List[str]:
+        """Words behind the command's name. Raises TypeError for a keyword that it does not have."""
+        words: List[str] = []
+        for keyword, value in keywords.items():
+            option = self.by_keyword.get(keyword)
+            if option is None:
+                near = difflib.get_close_matches(keyword, self.by_keyword, 1)
+                meant = f"; did you mean {near[0]}?" if near else ""
+                raise TypeError(f"{'_'.join(self.words)}() has no keyword {keyword!r}{meant}")
+            words += option.arguments(keyword, value)
+        return words
+
+
+@functools.lru_cache(maxsize=None)
+def _table(_path: str) -> Mapping[str, Any]:
+    return json.loads(helper.call(["options"]).output)
+
+
+def command(*words: str) -> Command:
+    """The command of these words."""
+    told = _table(helper.command_path())
+    for word in words:
+        told = next(one for one in told["commands"] if one["name"] == word)
+    return Command(words, told)
+
+
+def signature(of: Command, first: Sequence[inspect.Parameter] = ()) -> inspect.Signature:
+    """The signature that help() shows: `first`, then a keyword for each option."""
+    parameters = list(first)
+    taken = {parameter.name for parameter in first}
+    for option in of.options:
+        keyword = option.keywords[0] if option.keywords else ""
+        if option.is_argument or keyword in taken or keyword not in of.by_keyword:
+            continue
+        parameters.append(inspect.Parameter(keyword, inspect.Parameter.KEYWORD_ONLY, default=None))
+        taken.add(keyword)
+    return inspect.Signature(parameters)
+
+
+def keyword_docs(of: Command) -> str:
+    """A line or two per keyword, in the groups of the command's help."""
+    groups: Dict[str, List[str]] = {}
+    for option in of.options:
+        if option.is_argument or not option.keywords or option.keywords[0] not in of.by_keyword:
+            continue
+        takes = "bool" if option.is_flag or option.is_switch else option.accepted or option.value
+        default = f" [{option.default}]" if option.default else ""
+        lines = textwrap.wrap(f"{', '.join(option.keywords)}: {takes}{default}. {option.help}", 110, subsequent_indent="        ")
+        groups.setdefault(option.group, []).append("\n".join("    " + line for line in lines))
+    return "\n\n".join(f"{group}:\n" + "\n".join(lines) for group, lines in groups.items())
+
+
+def of_command(*words: str) -> Callable[[Function], Function]:
+    """Decorator of functions that take the options of a command as keywords: help() shows all of them."""
+
+    def document(function: Function) -> Function:
+        try:
+            described = command(*words)
+        except (OSError, errors.Error):  # who calls it will be told that there is no command
+            return function
+        named = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
+        setattr(function, "__signature__", signature(described, named))
+        function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{keyword_docs(described)}"
+        return function
+
+    return document

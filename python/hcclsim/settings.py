@@ -1,0 +1,115 @@
+"""What a script has set before it runs: contexts, groups, splits, hooks. `hcclsim.run()` uses all of it.
+
+Every API that sets something (hccl.split.api, set_auto_parallel_context, register_comm_hook, …) writes here, and
+`keywords()` says the same in options of the command.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from . import _core
+from .errors import BadInput
+
+world_group = "hccl_world_group"
+
+
+class Settings:
+    """All settings of one rank's script."""
+
+    def __init__(self) -> None:
+        self.platform: Optional[str] = None
+        self.npus: Optional[int] = None
+        self.rank: Optional[int] = None
+        self.rank_table: Optional[str] = None
+        #: World ranks of each group that was created.
+        self.groups: Dict[str, List[int]] = {}
+        #: By group, the first list that was set; later ones have no effect, as in HCCL.
+        self.split_by_idx: Dict[str, List[int]] = {}
+        self.split_by_size: Dict[str, List[float]] = {}
+        self.context = _core.AutoParallelContext()
+        #: Whether an option of the context was set since the last reset.
+        self.has_context = False
+        self.ps_context: Dict[str, Any] = {}
+        #: Patterns of the parameters that servers keep.
+        self.ps_parameters: List[str] = []
+        #: As --compress takes it; None: no hook.
+        self.compression: Optional[str] = None
+
+    def keywords(self, folder: Path) -> Dict[str, Any]:
+        """What is set as keywords of run(). Files that are needed are written to `folder`."""
+        options: Dict[str, Any] = {
+            "platform": self.platform,
+            "npus": self.npus,
+            "rank": self.rank,
+            "rank_table": self.rank_table,
+            "compress": self.compression,
+        }
+        options.update(self._split_keywords())
+        if self.has_context:
+            options["context"] = self._context_file(folder)
+        if self.ps_context.get("enable_ps"):
+            options["mode"] = "ps"
+            options["ps_context"] = ", ".join(f"{key}={value}" for key, value in self.ps_context.items())
+            if self.ps_parameters:
+                options["ps_params"] = self.ps_parameters
+        return {key: value for key, value in options.items() if value is not None}
+
+    def _split_keywords(self) -> Dict[str, Any]:
+        named = sorted({*self.split_by_idx, *self.split_by_size})
+        if not named:
+            return {}
+        if len(named) > 1:
+            raise BadInput(f"splits are set for {', '.join(named)}: a run has those of one group", "split")
+        group = named[0]
+        options: Dict[str, Any] = {
+            "split_by_idx": self.split_by_idx.get(group),
+            "split_by_size": self.split_by_size.get(group),
+        }
+        if group != world_group:
+            options["group"] = [f"{group}={','.join(map(str, self.groups[group]))}"]
+            options["split_group"] = group
+        return options
+
+    def _context_file(self, folder: Path) -> Path:
+        """The context as calls of MindSpore, which the command reads and never executes."""
+        mode = "GRAPH_MODE" if self.context.graph_mode else "PYNATIVE_MODE"
+        lines = [
+            "import mindspore",
+            f"mindspore.set_context(mode=mindspore.{mode}, device_target={self.context.device_target!r})",
+        ]
+        lines += [
+            f"mindspore.set_auto_parallel_context({key}={self.context.get(key)!r})"
+            for key in self.context.keys
+            if self.context.get(key) is not None
+        ]
+        path = folder / "context.py"
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+
+current = Settings()
+
+
+def reset() -> None:
+    """Forgets everything that was set, in all packages."""
+    current.__init__()
+
+
+class Folder:
+    """A temporary folder for the files of one call."""
+
+    def __enter__(self) -> Path:
+        self._folder = tempfile.TemporaryDirectory(prefix="hcclsim-")
+        return Path(self._folder.name)
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+
+def as_path(value: Any) -> str:
+    """A path as text."""
+    return os.fspath(value)

@@ -1,0 +1,82 @@
+#include "study/installation.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "study/run/run.hpp"
+#include "study/shipped_platforms.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// Tries `work`, which returns what was found.
+InstalledPart tried(InstalledPart part, const std::function<std::string()>& work) {
+  try {
+    part.found = work();
+    part.works = true;
+  } catch (const std::exception& error) {
+    part.found = "no";
+    part.remedy = fmt::format("{} ({})", part.remedy, error.what());
+  }
+  return part;
+}
+
+std::string platforms_found() { return fmt::format("{} in {}", shipped_platforms().size(), platform_folder()); }
+
+std::string step_on(sim::NetworkKind network) {
+  RunSpec spec;
+  spec.model = {.name = "lenet", .batch = 1};
+  spec.platform.file = "atlas800-9000";
+  spec.npus = 2;
+  spec.iterations = 1;
+  spec.network = network;
+  return fmt::format("a step of {:.6f} s", simulate(spec).step_time);
+}
+
+/// The first program of this name in the folders of PATH. Throws Error(bad_input, "path") if there is none.
+std::string program(const std::string& name) {
+  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): no thread changes it
+  for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {
+    std::error_code ignored;
+    const std::filesystem::path file = std::filesystem::path(folder) / name;
+    if (std::filesystem::is_regular_file(file, ignored)) return file;
+  }
+  bad_input("path", "{} is in no folder of PATH", name);
+}
+
+}  // namespace
+
+std::vector<InstalledPart> installed_parts() {
+  return {
+      tried({.name = "platforms",
+             .needed = true,
+             .purpose = "the clusters that come with hcclsim",
+             .remedy = "install hcclsim anew, or set HCCLSIM_PLATFORMS to their folder"},
+            platforms_found),
+      tried({.name = "simulation",
+             .needed = true,
+             .purpose = "every command that simulates",
+             .remedy = "install hcclsim anew"},
+            [] { return step_on(sim::NetworkKind::fluid); }),
+      tried({.name = "SimGrid",
+             .needed = true,
+             .purpose = "--network simgrid, and platform files with SimGrid's own fabrics",
+             .remedy = "install Debian's libsimgrid3.32, and libhcclsim_simgrid.so beside the command"},
+            [] { return step_on(sim::NetworkKind::simgrid); }),
+      tried({.name = "python3",
+             .purpose = "hcclsim script, and the packages of Python",
+             .remedy = "install Debian's python3"},
+            [] { return program("python3"); }),
+      tried({.name = "Slurm", .purpose = "hcclsim sweep submit", .remedy = "install Slurm's commands"},
+            [] { return program("sbatch"); }),
+  };
+}
+
+}  // namespace hcclsim::study

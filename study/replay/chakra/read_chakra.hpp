@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/units.hpp"
+#include "study/replay/chakra/chakra_files.hpp"
+#include "study/replay/execution_trace.hpp"
+
+/// Reads Chakra's execution traces, *.et: docs/traces.md says what of them counts. A file that is damaged, or that no
+/// rank could carry out, is an error that names the file and the node, never a shorter trace.
+namespace hcclsim::study {
+
+/// Which dependencies a node waits for.
+enum class ChakraDependencies : std::uint8_t { both, data, control };
+
+struct ChakraSpec {
+  /// A folder or a prefix: one file per rank, PREFIX.0.et, PREFIX.1.et, …; or one file, which all ranks carry out.
+  std::string path{};
+  Rank ranks = 0;             ///< 0: as many as there are files; of one file it must be told
+  std::string groups_file{};  ///< {"1": [0, 1], …}; empty: comm_groups.json beside the files, if it is there
+  ChakraDependencies dependencies = ChakraDependencies::both;
+  bool node_streams = false;     ///< a node's attribute `stream` is the stream that it occupies
+  bool unknown_is_host = false;  ///< nodes of types that are not known are tasks of the CPU; else they are refused
+};
+
+/// Throws Error(bad_input, "trace").
+[[nodiscard]] ExecutionTrace read_chakra(const ChakraSpec& spec);
+
+/// The contents of a file.
+struct ChakraFile {
+  std::string_view bytes{};
+  std::string name{};
+  std::optional<Rank> rank{};  ///< whose it is; none: of all
+};
+
+/// Adds its nodes to the trace, of whose groups and ranks the caller takes care. `groups` are those of all files,
+/// beside its own. Throws Error(bad_input, "trace").
+void add_chakra(const ChakraFile& file, const ChakraSpec& spec, const ChakraGroups& groups, ExecutionTrace& trace);
+
+}  // namespace hcclsim::study

@@ -1,0 +1,197 @@
+#include "study/replay/meetings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+using hccl::Collective;
+
+/// Collectives of a trace by group, in program order.
+using Calls = std::map<std::uint32_t, std::vector<std::uint32_t>>;
+
+std::string text_of(const ExecutionTrace& trace, const TraceNode& node) {
+  std::string text = fmt::format("{}", name_of(node.collective));
+  if (node.collective != Collective::barrier) text += fmt::format(" of {} B", node.bytes);
+  if (is_rooted(node.collective)) text += fmt::format(" with root {}", node.peer);
+  if (!node.untyped) text += fmt::format(" of {}", name_of(node.type));
+  return fmt::format("{} ({}node {})", text,
+                     trace.names[node.name].empty() ? "" : fmt::format("{}, ", trace.names[node.name]), node.id);
+}
+
+bool agree(const ExecutionTrace& trace, const TraceNode& one, const TraceNode& other) {
+  const auto key = [&](const TraceNode& node) {
+    return std::tuple(node.collective, node.bytes, node.untyped, node.type,
+                      reduces(node.collective) ? node.op : ReduceOp{}, is_rooted(node.collective) ? node.peer : 0,
+                      node.in_place);
+  };
+  return key(one) == key(other) && trace.counts[one.counts] == trace.counts[other.counts];
+}
+
+void check_group(const ExecutionTrace& trace, const hccl::Communicator& group, const RankTrace& caller,
+                 const TraceNode& call) {
+  const std::string at = trace.place(caller, call);
+  if (group.ranks.size() < 2) {
+    bad_input("trace", "{}: a collective among one rank (group {}); nobody would be at its other end", at, group.name);
+  }
+  std::vector<bool> is_member(trace.ranks(), false);
+  for (const Rank rank : group.ranks) {
+    if (rank >= trace.ranks()) {
+      bad_input("trace", "{}: group {} has rank {}, but the trace has ranks 0 to {}", at, group.name, rank,
+                trace.ranks() - 1);
+    }
+    if (is_member[rank]) bad_input("trace", "{}: group {} has rank {} twice", at, group.name, rank);
+    is_member[rank] = true;
+  }
+  if (is_rooted(call.collective) && call.peer >= group.ranks.size()) {
+    bad_input("trace", "{}: root {} of a group of {} ranks", at, call.peer, group.ranks.size());
+  }
+}
+
+/// The calls of a group by one of its members against those of another one.
+void compare(const ExecutionTrace& trace, const std::string& group, const std::array<Rank, 2>& ranks,
+             const std::vector<std::uint32_t>& one, const std::vector<std::uint32_t>& other) {
+  const auto& [first, second] = ranks;
+  const std::size_t both = std::min(one.size(), other.size());
+  for (std::size_t i = 0; i < both; ++i) {
+    const TraceNode& a = trace.of(first).nodes[one[i]];
+    const TraceNode& b = trace.of(second).nodes[other[i]];
+    if (agree(trace, a, b)) continue;
+    bad_input(
+        "trace",
+        "ranks do not call the same collectives in the same order: number {} on group {} is on rank {} {}, on rank "
+        "{} {}",
+        i + 1, group, first, text_of(trace, a), second, text_of(trace, b));
+  }
+  if (one.size() == other.size()) return;
+  const bool first_has_more = one.size() > other.size();
+  const Rank longer = first_has_more ? first : second;
+  const TraceNode& left = trace.of(longer).nodes[(first_has_more ? one : other)[both]];
+  bad_input("trace", "rank {} calls {} on group {}, but rank {} has no such call: {} against {} collectives", longer,
+            text_of(trace, left), group, first_has_more ? second : first, one.size(), other.size());
+}
+
+/// One end of a message.
+struct End {
+  Rank source = 0;
+  Rank destination = 0;
+  std::uint64_t tag = 0;
+  Bytes bytes = 0;
+  std::uint32_t node = 0;
+
+  [[nodiscard]] auto key() const { return std::tuple(source, destination, tag, bytes); }
+  [[nodiscard]] auto channel() const { return std::tuple(source, destination, tag); }
+};
+
+/// That an end has no other: `others` are all ends of the other kind.
+[[noreturn]] void refuse_end(const ExecutionTrace& trace, const End& end, bool sends, const std::vector<End>& others) {
+  const Rank rank = sends ? end.source : end.destination;
+  const Rank peer = sends ? end.destination : end.source;
+  const auto near = std::ranges::find_if(
+      others, [&](const End& other) { return other.channel() == end.channel() && other.bytes != end.bytes; });
+  const std::string hint = near == others.end() ? ""
+                                                : fmt::format(" (under this tag there is one of {} B: node {})",
+                                                              near->bytes, trace.of(peer).nodes[near->node].id);
+  bad_input("trace", "{} {} {} B {} rank {} under tag {}, but rank {} has no {} that belongs to it{}",
+            trace.place(trace.of(rank), trace.of(rank).nodes[end.node]), sends ? "sends" : "receives", end.bytes,
+            sends ? "to" : "from", peer, end.tag, peer, sends ? "receive" : "send", hint);
+}
+
+}  // namespace
+
+Meetings::Meetings(const ExecutionTrace& trace) {
+  for (const RankTrace& one : trace.traces) order_.push_back(program_order(one));
+  match_collectives(trace);
+  match_messages(trace);
+}
+
+void Meetings::match_collectives(const ExecutionTrace& trace) {
+  std::vector<Calls> calls(trace.traces.size());
+  for (std::size_t i = 0; i < trace.traces.size(); ++i) {
+    const RankTrace& one = trace.traces[i];
+    std::vector<std::uint32_t>& next = next_calls_.emplace_back(one.nodes.size(), none);
+    std::vector<std::uint32_t>& numbers = call_numbers_.emplace_back(one.nodes.size(), none);
+    std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> last;  // by group and stream
+    for (const std::uint32_t node : order_[i]) {
+      if (one.nodes[node].kind != NodeKind::collective) continue;
+      check_group(trace, trace.groups[one.nodes[node].group], one, one.nodes[node]);
+      std::vector<std::uint32_t>& of_group = calls[i][one.nodes[node].group];
+      const auto [before, is_first] = last.try_emplace({one.nodes[node].group, one.nodes[node].stream}, node);
+      if (!is_first) next[std::exchange(before->second, node)] = node;
+      numbers[node] = static_cast<std::uint32_t>(of_group.size());
+      of_group.push_back(node);
+    }
+  }
+  static const std::vector<std::uint32_t> nothing;
+  for (std::uint32_t group = 0; group < trace.groups.size(); ++group) {
+    const hccl::Communicator& members = trace.groups[group];
+    const auto calls_of = [&](Rank rank) -> const std::vector<std::uint32_t>& {
+      const auto found = calls[trace.trace_of[rank]].find(group);
+      return found == calls[trace.trace_of[rank]].end() ? nothing : found->second;
+    };
+    std::vector<bool> is_member(trace.ranks(), false);
+    for (const Rank rank : members.ranks) {
+      if (rank < trace.ranks()) is_member[rank] = true;  // of a group that is used, all are
+    }
+    for (Rank rank = 0; rank < trace.ranks(); ++rank) {
+      if (is_member[rank] || calls_of(rank).empty()) continue;
+      bad_input("trace", "{}: rank {} is not in group {} (ranks {})",
+                trace.place(trace.of(rank), trace.of(rank).nodes[calls_of(rank).front()]), rank, members.name,
+                hccl::rank_ranges(members.ranks));
+    }
+    const bool used =
+        std::ranges::any_of(members.ranks, [&](Rank rank) { return rank < trace.ranks() && !calls_of(rank).empty(); });
+    if (!used) continue;
+    const Rank first = members.ranks.front();
+    for (const Rank rank : members.ranks) {
+      if (trace.trace_of[rank] == trace.trace_of[first]) continue;
+      compare(trace, members.name, {first, rank}, calls_of(first), calls_of(rank));
+    }
+  }
+}
+
+void Meetings::match_messages(const ExecutionTrace& trace) {
+  std::vector<End> sends;
+  std::vector<End> receives;
+  message_of_.resize(trace.ranks());
+  for (Rank rank = 0; rank < trace.ranks(); ++rank) {
+    const RankTrace& one = trace.of(rank);
+    for (const std::uint32_t number : order_[trace.trace_of[rank]]) {
+      const TraceNode& node = one.nodes[number];
+      if (node.kind != NodeKind::send && node.kind != NodeKind::receive) continue;
+      const bool is_send = node.kind == NodeKind::send;
+      if (node.peer == rank) bad_input("trace", "{}: a message of rank {} to itself", trace.place(one, node), rank);
+      if (node.peer >= trace.ranks()) {
+        bad_input("trace", "{}: a message {} rank {}, which is missing: the trace has ranks 0 to {}",
+                  trace.place(one, node), is_send ? "to" : "from", node.peer, trace.ranks() - 1);
+      }
+      (is_send ? sends : receives)
+          .push_back({is_send ? rank : node.peer, is_send ? node.peer : rank, node.tag, node.bytes, number});
+    }
+  }
+  if (!sends.empty() || !receives.empty()) {
+    for (Rank rank = 0; rank < trace.ranks(); ++rank) message_of_[rank].assign(trace.of(rank).nodes.size(), none);
+  }
+  std::ranges::stable_sort(sends, {}, &End::key);
+  std::ranges::stable_sort(receives, {}, &End::key);
+  const std::size_t most = std::max(sends.size(), receives.size());
+  for (std::size_t i = 0; i < most; ++i) {
+    const bool no_send = i >= sends.size() || (i < receives.size() && receives[i].key() < sends[i].key());
+    if (no_send) refuse_end(trace, receives[i], false, sends);
+    if (i >= receives.size() || sends[i].key() < receives[i].key()) refuse_end(trace, sends[i], true, receives);
+    const auto number = static_cast<std::uint32_t>(messages_.size());
+    messages_.push_back({sends[i].source, sends[i].destination, sends[i].node, receives[i].node});
+    message_of_[sends[i].source][sends[i].node] = number;
+    message_of_[sends[i].destination][receives[i].node] = number;
+  }
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,219 @@
+#include "cli/profiler/profile_folder.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/cli/profiler/profiled_run.hpp"
+#include "tests/support/json_file.hpp"
+
+/// The files of a profile: field by field what the vendor's have, and figures that agree with each other.
+namespace hcclsim::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+
+constexpr double nanosecond_us = 1e-3;
+
+std::vector<std::string> keys_of(const Json& object) {
+  std::vector<std::string> keys;
+  for (const Json::Member& member : object.items()) keys.push_back(member.key);
+  return keys;
+}
+
+/// Two stages of two replicas on four of the 910A's NPUs.
+const std::string& pipeline_profile() {
+  static const std::string folder = [] {
+    std::string path = fresh_folder("pipeline");
+    study::RunSpec spec = profiled_gpt("atlas800-9000", 4);
+    spec.parallel.shape.stages = 2;
+    spec.parallel.micro_batches = 2;
+    write_profile(spec, path, ProfileLevel::level1);
+    return path;
+  }();
+  return folder;
+}
+
+TEST(ProfileFolder, ColumnsOfTables) {
+  const Json schemas = test::read_json("profiler/schemas.json");
+  for (const char* const name :
+       {"step_trace_time.csv", "kernel_details.csv", "op_statistic.csv", "memory_record.csv"}) {
+    for (Rank rank = 0; rank < 4; ++rank) {
+      const std::string text = text_of(output_of(pipeline_profile(), rank, name));
+      CsvFile csv(text, name, "test");
+      EXPECT_THAT(csv.header(), ElementsAreArray(schemas[name].get<std::vector<std::string>>())) << name;
+      std::size_t rows = 0;
+      while (csv.next()) ++rows;
+      EXPECT_GT(rows, 0U) << name;
+    }
+  }
+}
+
+TEST(ProfileFolder, FieldsOfCommunication) {
+  const Json schema = test::read_json("profiler/schemas.json")["communication.json"];
+  std::size_t operators = 0;
+  for (Rank rank = 0; rank < 4; ++rank) {
+    const Json json = Json::parse(text_of(output_of(pipeline_profile(), rank, "communication.json")));
+    EXPECT_THAT(keys_of(json), ElementsAre("step2", "step3"));
+    for (const Json::Member& step : json.items()) {
+      EXPECT_THAT(keys_of(step.value), ElementsAreArray(schema["step"].get<std::vector<std::string>>()));
+      for (const Json::Member& kind : step.value.items()) {
+        EXPECT_FALSE(kind.value.empty());
+        for (const Json::Member& op : kind.value.items()) {
+          const Json& times = op.value["Communication Time Info"];
+          std::vector<std::string> expected =
+              schema["operator"]["Communication Time Info"].get<std::vector<std::string>>();
+          if (op.key == "Total Op Info") {
+            expected.erase(expected.begin());
+          } else {
+            EXPECT_THAT(op.key, testing::MatchesRegex("hcom_[a-zA-Z]+__[0-9]{3}_[0-9]+_[0-9]+@[0-9]{20}"));
+            ++operators;
+          }
+          EXPECT_THAT(keys_of(times), ElementsAreArray(expected));
+          EXPECT_GE(times["Elapse Time(ms)"].get<double>() + 1e-5,
+                    times["Transit Time(ms)"].get<double>() + times["Wait Time(ms)"].get<double>());
+          const Json& links = op.value["Communication Bandwidth Info"];
+          EXPECT_THAT(
+              keys_of(links),
+              ElementsAreArray(schema["operator"]["Communication Bandwidth Info"].get<std::vector<std::string>>()));
+          for (const Json::Member& link : links.items()) {
+            EXPECT_THAT(keys_of(link.value), ElementsAreArray(schema["transport"].get<std::vector<std::string>>()));
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(operators, 0U);
+}
+
+/// Whoever sees a transfer, both say of it the same bytes in the end: what ranks send is what ranks get.
+TEST(ProfileFolder, MatrixHasTheBytesOfTheOperators) {
+  const Json schema = test::read_json("profiler/schemas.json")["communication_matrix.json"];
+  for (Rank rank = 0; rank < 4; ++rank) {
+    const Json matrix = Json::parse(text_of(output_of(pipeline_profile(), rank, "communication_matrix.json")));
+    const Json sums = Json::parse(text_of(output_of(pipeline_profile(), rank, "communication.json")));
+    for (const Json::Member& step : matrix.items()) {
+      for (const Json::Member& kind : step.value.items()) {
+        for (const Json::Member& op : kind.value.items()) {
+          double megabytes = 0;
+          for (const Json::Member& link : op.value.items()) {
+            EXPECT_THAT(keys_of(link.value), ElementsAreArray(schema["link"].get<std::vector<std::string>>()));
+            const auto source = link.value["Src Rank"].get<Rank>();
+            const auto destination = link.value["Dst Rank"].get<Rank>();
+            EXPECT_EQ(link.key, fmt::format("{}-{}", source, destination));
+            EXPECT_TRUE(source == rank || destination == rank);
+            if (source != destination) megabytes += link.value["Transit Size(MB)"].get<double>();
+          }
+          const Json& links = sums[step.key][kind.key][op.key]["Communication Bandwidth Info"];
+          EXPECT_NEAR(megabytes,
+                      links["RDMA"]["Transit Size(MB)"].get<double>() + links["SDMA"]["Transit Size(MB)"].get<double>(),
+                      1e-6)
+              << op.key;
+        }
+      }
+    }
+  }
+}
+
+TEST(ProfileFolder, StepTimesAddUp) {
+  for (Rank rank = 0; rank < 4; ++rank) {
+    const std::string file = output_of(pipeline_profile(), rank, "step_trace_time.csv");
+    const auto column = [&](std::string_view name) { return column_of(file, name); };
+    EXPECT_THAT(column("Step"), ElementsAre(2, 3));
+    const std::vector<double> computing = column("Computing");
+    const std::vector<double> exposed = column("Communication(Not Overlapped)");
+    const std::vector<double> overlapped = column("Overlapped");
+    const std::vector<double> communication = column("Communication");
+    const std::vector<double> free = column("Free");
+    const std::vector<double> bubble = column("Bubble");
+    const std::vector<double> stage = column("Stage");
+    const std::vector<double> without = column("Communication(Not Overlapped and Exclude Receive)");
+    for (std::size_t i = 0; i < computing.size(); ++i) {
+      EXPECT_NEAR(exposed[i] + overlapped[i], communication[i], nanosecond_us);
+      EXPECT_GE(free[i], -nanosecond_us);
+      EXPECT_LE(without[i], exposed[i] + nanosecond_us);
+      EXPECT_GT(bubble[i], 0);  // activations come to one stage, their gradients to the other
+      EXPECT_LE(stage[i] + bubble[i], computing[i] + exposed[i] + free[i] + nanosecond_us);
+    }
+  }
+}
+
+TEST(ProfileFolder, BubbleIsTheSumOfReceives) {
+  for (Rank rank = 0; rank < 4; ++rank) {
+    const std::string file = output_of(pipeline_profile(), rank, "kernel_details.csv");
+    const std::string text = text_of(file);
+    CsvFile csv(text, file, "test");
+    double receives = 0;
+    double computing = 0;
+    while (csv.next()) {
+      const double duration = csv.number(csv.column("Duration(us)"));
+      if (csv.field(csv.column("Type")) == "hcom_receive_") receives += duration;
+      if (csv.field(csv.column("Accelerator Core")) != "HCCL") computing += duration;
+    }
+    const auto sum = [&](std::string_view name) {
+      const std::vector<double> values = column_of(output_of(pipeline_profile(), rank, "step_trace_time.csv"), name);
+      return std::accumulate(values.begin(), values.end(), 0.0);
+    };
+    EXPECT_NEAR(sum("Bubble"), receives, 1e-3 * receives);
+    EXPECT_NEAR(sum("Computing"), computing, 1e-3 * computing);
+    const std::vector<double> totals =
+        column_of(output_of(pipeline_profile(), rank, "op_statistic.csv"), "Total Time(us)");
+    EXPECT_NEAR(std::accumulate(totals.begin(), totals.end(), 0.0), computing, 1e-6 * computing + 0.1);
+  }
+}
+
+TEST(ProfileFolder, GroupsAreThoseOfTheOperators) {
+  const std::string base = pipeline_profile() + "/rank2_20260101000000000_ascend_ms/";
+  const Json groups = Json::parse(text_of(base + "profiler_metadata.json"))["parallel_group_info"];
+  const Json schema = test::read_json("profiler/schemas.json")["profiler_metadata.json"];
+  bool has_replicas = false;
+  for (const Json::Member& group : groups.items()) {
+    EXPECT_THAT(keys_of(group.value), ElementsAreArray(schema["group"].get<std::vector<std::string>>()));
+    const std::vector<Rank> ranks = group.value["global_ranks"].get<std::vector<Rank>>();
+    EXPECT_EQ(ranks.at(group.value["group_rank"].get<std::size_t>()), 2U);
+    has_replicas = has_replicas || ranks == std::vector<Rank>{2, 3};
+  }
+  EXPECT_TRUE(has_replicas);
+  const Json communication = Json::parse(text_of(output_of(pipeline_profile(), 2, "communication.json")));
+  for (const Json::Member& op : communication["step2"]["collective"].items()) {
+    if (op.key != "Total Op Info") EXPECT_TRUE(groups.contains(op.key.substr(op.key.find('@') + 1))) << op.key;
+  }
+  const Json info = Json::parse(text_of(base + "profiler_info_2.json"));
+  EXPECT_EQ(info["rank_id"].get<Rank>(), 2U);
+  EXPECT_EQ(info["profiler_parameters"]["profiler_level"].text(), "Level1");
+}
+
+TEST(ProfileFolder, TimelineHasTheOperatorsOfTheTables) {
+  const Json schema = test::read_json("profiler/schemas.json")["trace_view.json"];
+  const Json events = Json::parse(text_of(output_of(pipeline_profile(), 1, "trace_view.json")));
+  std::map<std::string, int> names;
+  std::vector<std::string> processes;
+  for (const Json& event : events) {
+    if (event["ph"] == "X") ++names[event["name"].text()];
+    if (event["name"] == "process_name") processes.push_back(event["args"]["name"].text());
+  }
+  EXPECT_THAT(processes, ElementsAreArray(schema["processes"].get<std::vector<std::string>>()));
+  for (const std::string& overlap : schema["overlap"].get<std::vector<std::string>>()) EXPECT_GT(names[overlap], 0);
+  const std::string file = output_of(pipeline_profile(), 1, "kernel_details.csv");
+  const std::string text = text_of(file);
+  CsvFile csv(text, file, "test");
+  while (csv.next()) EXPECT_GT(names[csv.field(csv.column("Name"))], 0) << csv.field(csv.column("Name"));
+}
+
+TEST(ProfileFolder, MemoryIsThatOfTheProgram) {
+  const std::vector<double> allocated =
+      column_of(output_of(pipeline_profile(), 0, "memory_record.csv"), "Total Allocated(MB)");
+  const std::vector<double> reserved =
+      column_of(output_of(pipeline_profile(), 0, "memory_record.csv"), "Total Reserved(MB)");
+  const std::vector<double> dates = column_of(output_of(pipeline_profile(), 0, "memory_record.csv"), "Timestamp(us)");
+  EXPECT_TRUE(std::ranges::is_sorted(dates));
+  EXPECT_GT(*std::ranges::max_element(allocated), *std::ranges::min_element(allocated));
+  EXPECT_DOUBLE_EQ(*std::ranges::max_element(allocated), *std::ranges::max_element(reserved));
+}
+
+}  // namespace
+}  // namespace hcclsim::cli

@@ -1,0 +1,86 @@
+"""What `cmake --install` leaves: the command works from its new place, a program finds the library, shells complete.
+
+install_test.py BUILD-FOLDER
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+BUILD = Path(sys.argv.pop()).resolve()
+HERE = Path(__file__).parent
+
+
+def output_of(*words, **keywords):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, **keywords)
+    if done.returncode != 0:
+        raise AssertionError(f"{words}: status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="hcclsim-install-")
+        cls.prefix = Path(cls.folder.name, "usr")
+        output_of("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        cls.command = cls.prefix / "bin" / "hcclsim"
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def step_time(self):
+        words = ["run", "--model=lenet", "--batch=8", "--platform=atlas800t-a2", "--uncertainty=off", "--format=json"]
+        return json.loads(output_of(self.command, *words))["step_time_s"]
+
+    def test_the_doctor(self):
+        parts = {part["name"]: part for part in json.loads(output_of(self.command, "doctor", "--format=json"))["parts"]}
+        self.assertTrue(all(part["works"] for part in parts.values() if part["needed"]))
+
+    def test_a_program_finds_the_library(self):
+        build = Path(self.folder.name, "consumer")
+        configure = ["-S", HERE / "consumer", "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug"]
+        output_of("cmake", "-G", "Ninja", *configure)
+        output_of("cmake", "--build", build)
+        self.assertAlmostEqual(float(output_of(build / "step_time")), self.step_time(), delta=1e-9)
+
+    def test_pkg_config_names_what_is_there(self):
+        (file,) = self.prefix.glob("lib*/**/hcclsim.pc")
+        text = file.read_text(encoding="utf-8")
+        for word in text.split("Libs:")[1].split():
+            if word.startswith("-lhcclsim"):
+                self.assertTrue(list(self.prefix.glob(f"lib*/**/lib{word[2:]}.a")), word)
+
+    def test_manuals(self):
+        pages = {page.name for page in self.prefix.glob("share/man/man1/*.1")}
+        self.assertLessEqual({"hcclsim.1", "hcclsim-run.1", "hcclsim-schedule-check.1"}, pages)
+        text = Path(self.prefix, "share/man/man1/hcclsim-run.1").read_text(encoding="utf-8")
+        self.assertIn("\\fB\\-\\-hcom\\-parallel\\fR", text)
+
+    def completed(self, line):
+        script = Path(self.prefix, "share/bash-completion/completions/hcclsim")
+        program = (
+            f"source {script}; COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _hcclsim; "
+            'printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        path = {**os.environ, "PATH": f"{self.command.parent}:{os.environ['PATH']}"}
+        return output_of("bash", "-c", program, env=path).split()
+
+    def test_bash_completes(self):
+        self.assertEqual(self.completed("hcclsim ru"), ["run"])
+        self.assertIn("check", self.completed("hcclsim schedule ''"))
+        self.assertEqual(self.completed("hcclsim run --hcom-p"), ["--hcom-parallel"])
+        self.assertEqual(self.completed("hcclsim run --hcom-parallel ''"), ["off", "on"])
+        self.assertEqual(self.completed("hcclsim run --model resnet5"), ["resnet50"])
+        self.assertIn("atlas800t-a2", self.completed("hcclsim run --batch 8 --platform atlas800t"))
+        self.assertEqual(self.completed("hcclsim completion z"), ["zsh"])
+        self.assertEqual(self.completed("hcclsim run --no-such"), [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

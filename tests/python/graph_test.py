@@ -1,0 +1,251 @@
+"""Networks that are described in Python: settings and their exceptions, the graph, the strategies, and runs."""
+
+import importlib.util
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+import hcclsim
+from hcclsim import Layout, Tensor, description, nn, ops, tracing
+
+
+class Mlp(nn.Cell):
+    def __init__(self, features=64, layers=4):
+        super().__init__()
+        self.layers = nn.CellList([nn.Dense(features, features, activation=ops.ReLU()) for _ in range(layers)])
+        self.head = nn.Dense(features, 10)
+
+    def construct(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+
+def nodes_of(cell, *shapes):
+    nn.name_parts(cell)
+    return tracing.describe(cell, [Tensor(shape) for shape in shapes]).nodes
+
+
+class Forgetting(unittest.TestCase):
+    def setUp(self):
+        hcclsim.reset()
+        self.addCleanup(hcclsim.reset)
+        hcclsim.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=8)
+
+
+class Primitives(Forgetting):
+    def test_shard_checks(self):
+        for arguments, error in (
+            (([(1, 2)],), TypeError),
+            (((1, 2),), TypeError),
+            ((((1.0, 2),),), TypeError),
+            ((((True, 2),),), TypeError),
+            ((None, ((1, 2),)), ValueError),
+            ((((1, 2),), [(1, 2)]), TypeError),
+            ((((1, 2),), (Layout((2,), ("a",))("a"),)), ValueError),
+        ):
+            with self.subTest(arguments=arguments), self.assertRaises(error):
+                ops.MatMul().shard(*arguments)
+        primitive = ops.MatMul()
+        self.assertIs(primitive.shard(((2, 1), (1, 4))), primitive)
+
+    def test_shard_has_no_effect_elsewhere(self):
+        hcclsim.set_auto_parallel_context(parallel_mode="data_parallel")
+        with self.assertWarnsRegex(UserWarning, "no effect in parallel_mode data_parallel"):
+            primitive = ops.MatMul().shard(((2, 1), (1, 4)))
+        self.assertEqual(primitive.settings, {})
+
+    def test_recompute_and_attributes(self):
+        self.assertTrue(ops.ReLU().recompute().settings["recompute"])
+        with self.assertRaises(TypeError):
+            ops.ReLU().recompute(1)
+        with self.assertRaises(TypeError):
+            ops.Gather().add_prim_attr(3, "x")
+        with self.assertRaises(ValueError):
+            ops.Gather().add_prim_attr("target", "CPU")
+        hcclsim.reset_auto_parallel_context()
+        hcclsim.set_context(mode=hcclsim.PYNATIVE_MODE)
+        with self.assertRaises(TypeError):
+            ops.ReLU().recompute()
+
+    def test_shapes(self):
+        graph_of = lambda primitive, *shapes: primitive.shape_of(*shapes)  # noqa: E731
+        self.assertEqual(graph_of(ops.MatMul(), (8, 2, 3), (3, 5)), (8, 2, 5))
+        self.assertEqual(graph_of(ops.Conv2D(stride=2, pad=3), (1, 3, 224, 224), (64, 3, 7, 7)), (1, 64, 112, 112))
+        self.assertEqual(graph_of(ops.MaxPool(3, 2, 1), (1, 64, 112, 112)), (1, 64, 56, 56))
+        self.assertEqual(graph_of(ops.Reshape((-1, 4)), (2, 8)), (4, 4))
+        self.assertEqual(graph_of(ops.Concat(1), (2, 3), (2, 4)), (2, 7))
+        for primitive, shapes in (
+            (ops.MatMul(), ((2, 3), (4, 5))),
+            (ops.Add(), ((2, 3), (4, 3))),
+            (ops.Conv2D(), ((1, 3, 8, 8), (4, 2, 3, 3))),
+            (ops.Reshape((3, -1)), ((2, 4),)),
+            (ops.Transpose((0, 0)), ((2, 4),)),
+            (ops.LayerNorm(), ((2, 4), (2,), (2,))),
+        ):
+            with self.subTest(kind=primitive.kind), self.assertRaises(ValueError):
+                primitive.shape_of(*shapes)
+
+    def test_only_within_construct(self):
+        with self.assertRaises(RuntimeError):
+            ops.ReLU()(Tensor((1,)))
+
+
+class Layouts(unittest.TestCase):
+    def test_the_example_of_the_documentation(self):
+        layout = Layout((2, 2, 2), ("dp", "sp", "mp"))("dp", "mp")
+        self.assertEqual(layout.tensor_map, (2, 0))
+        self.assertEqual(layout.cuts(), (2, 2))
+        self.assertEqual(Layout((2, 4), ("a", "b"))(("a", "b"), "None").cuts(), (8, 1))
+
+    def test_checks(self):
+        for arguments, error in (
+            (([2], ("a",)), TypeError),
+            (((2,), ["a"]), TypeError),
+            (((2, 2), ("a",)), ValueError),
+            ((("2",), ("a",)), TypeError),
+            (((2,), (1,)), TypeError),
+            (((2,), ("",)), ValueError),
+            (((2,), ("None",)), ValueError),
+            (((2, 2), ("a", "a")), ValueError),
+        ):
+            with self.subTest(arguments=arguments), self.assertRaises(error):
+                Layout(*arguments)
+        for axes, error in ((("c",), ValueError), (("a", "a"), ValueError), ((1,), TypeError)):
+            with self.subTest(axes=axes), self.assertRaises(error):
+                Layout((2, 2), ("a", "b"))(*axes)
+
+
+class Cells(Forgetting):
+    def test_names_are_paths(self):
+        nodes = nodes_of(Mlp(), (8, 64))
+        self.assertEqual(nodes[0].name, "layers.0.matmul")
+        self.assertEqual([tensor.name for tensor in nodes[0].inputs], ["input", "layers.0.weight", "layers.0.bias"])
+        self.assertEqual(nodes[-1].outputs[0].shape, (8, 10))
+
+    def test_pipeline_stage(self):
+        net = Mlp()
+        for wrong, error in ((1.0, TypeError), (True, TypeError), ("1", TypeError), (-1, ValueError)):
+            with self.subTest(stage=wrong), self.assertRaises(error):
+                net.pipeline_stage = wrong
+        net.layers[1].pipeline_stage = 0
+        net.head.pipeline_stage = 1
+        stages = {node.name: node.settings.get("stage") for node in nodes_of(net, (8, 64))}
+        self.assertEqual((stages["layers.1.matmul"], stages["head.matmul"]), (0, 1))
+
+    def test_recompute(self):
+        net = Mlp()
+        for options, error in (({"mp": True}, ValueError), ({"mp_comm_recompute": 1}, TypeError)):
+            with self.subTest(options=options), self.assertRaises(error):
+                net.recompute(**options)
+        net.layers.recompute(mp_comm_recompute=False)
+        with self.assertRaises(RuntimeError):
+            net.layers.recompute()
+        with self.assertRaises(RuntimeError):
+            net.layers[0].recompute()
+        self.assertFalse(net.options()["mp_comm_recompute"])
+
+    def test_outputs_of_a_recomputed_cell_are_kept(self):
+        net = Mlp(layers=1)
+        net.layers[0].recompute()
+        kept = {node.name: node.settings.get("recompute") for node in nodes_of(net, (8, 64))}
+        self.assertEqual(list(kept.values()), [True, False, None])
+
+    def test_wrappers(self):
+        for wrapper in (nn.PipelineCell, nn.GradAccumulationCell):
+            for size, error in ((1.0, TypeError), ("2", TypeError), (True, TypeError), (0, ValueError), (-1, ValueError)):
+                with self.subTest(wrapper=wrapper.__name__, size=size), self.assertRaises(error):
+                    wrapper(Mlp(), size)
+        self.assertEqual(nn.PipelineCell(Mlp(), 4).options(), {"micro_batches": 4})
+        self.assertEqual(nn.GradAccumulationCell(Mlp(), 2).options(), {"accumulate": 2})
+        with self.assertRaisesRegex(ValueError, "8 samples cannot be cut into 3"):
+            nodes_of(nn.PipelineCell(Mlp(), 3), (8, 64))
+        self.assertEqual(nodes_of(nn.PipelineCell(Mlp(), 2), (8, 64))[0].name, "layers.0.matmul")
+
+    def test_functional_shard(self):
+        net = Mlp()
+        with self.assertRaises(AssertionError):
+            net.shard(((8, 1),))
+        hcclsim.reset_auto_parallel_context()
+        hcclsim.set_context(mode=hcclsim.PYNATIVE_MODE)
+        hcclsim.set_auto_parallel_context(parallel_mode="auto_parallel", search_mode="sharding_propagation", device_num=8)
+        for options, error in (
+            ({"in_strategy": [(8, 1)]}, TypeError),
+            ({"in_strategy": ((8, 1),), "out_strategy": [1]}, TypeError),
+            ({"in_strategy": ((8, 1),), "parameter_plan": []}, TypeError),
+            ({"in_strategy": ((8, 1),), "parameter_plan": {"head.weight": [1, 8]}}, TypeError),
+            ({"in_strategy": ((8, 1),), "parameter_plan": {"head.weight": (1, 7)}}, ValueError),
+            ({"in_strategy": ((8, 1),), "device": 3}, TypeError),
+            ({"in_strategy": ((8, 1),), "level": "0"}, TypeError),
+        ):
+            with self.subTest(options=options), self.assertRaises(error):
+                net.shard(**options)
+        with self.assertWarnsRegex(UserWarning, "no parameter 'tail'"):
+            net.shard(((8, 1),), parameter_plan={"tail": (1,), "head.weight": (1, 8)})
+        text = description.strategy_text(tracing.describe(net, [Tensor((8, 64))]))
+        self.assertIn("[[shard]]", text)
+        self.assertIn('"head.weight" = [1, 8]', text)
+
+    def test_parameters_on_servers(self):
+        net = Mlp()
+        net.head.set_param_ps()
+        nn.name_parts(net)
+        self.assertEqual(nn.parameters_on_servers(net), ["head.weight", "head.bias"])
+        with self.assertRaises(TypeError):
+            net.set_param_ps(recurse=1)
+
+
+@unittest.skipUnless(importlib.util.find_spec("onnx"), "the package onnx is not installed")
+class Runs(Forgetting):
+    def test_strategies_of_primitives(self):
+        net = Mlp()
+        net.head.matmul.shard((Layout((2, 4), ("dp", "mp"))("dp", "mp"), Layout((2, 4), ("dp", "mp"))("None", "mp")))
+        text = description.strategy_text(tracing.describe(net, [Tensor((8, 64))]))
+        self.assertIn("device_matrix = [2, 4]", text)
+        self.assertIn('strategy = [["dp", "mp"], ["None", "mp"]]', text)
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            keywords = description.write(Mlp(), [Tensor((8, 64))], Path(folder))
+            self.assertEqual((list(keywords), keywords["batch"]), (["model", "batch"], 8))
+            import onnx
+
+            model = onnx.load(str(keywords["model"]), load_external_data=False)
+            self.assertEqual([node.name for node in model.graph.node][:2], ["layers.0.matmul", "layers.0.activation"])
+            self.assertEqual(model.graph.initializer[0].name, "layers.0.weight")
+
+    def test_a_step(self):
+        result = hcclsim.run(model=Mlp(), inputs=[Tensor((8, 64))])
+        self.assertEqual(result.npus, 8)
+        self.assertEqual(result.gradients.column("bytes").sum(), 4 * (4 * (64 * 64 + 64) + 64 * 10 + 10))
+
+    def test_strategies_count(self):
+        net = Mlp(features=1024)
+        plain = hcclsim.run(model=net, inputs=[Tensor((64, 1024))])
+        for layer in net.layers:
+            layer.matmul.shard(((1, 1), (8, 1)))
+        cut = hcclsim.run(model=net, inputs=[Tensor((64, 1024))])
+        self.assertLess(cut.hbm_peak_bytes, plain.hbm_peak_bytes)
+
+    def test_a_pipeline(self):
+        hcclsim.set_auto_parallel_context(pipeline_stages=2)
+        net = Mlp()
+        for number, layer in enumerate(net.layers):
+            layer.pipeline_stage = number // 2
+        net.head.pipeline_stage = 1
+        result = hcclsim.run(model=nn.PipelineCell(net, 4), inputs=[Tensor((32, 64))])
+        self.assertEqual((result.parallel.stages, result.parallel.micro_batches), (2, 4))
+
+    def test_inputs_are_needed(self):
+        with self.assertRaisesRegex(ValueError, "shapes of its inputs"):
+            hcclsim.run(model=Mlp())
+        net = Mlp()
+        net.set_inputs(Tensor((8, 64)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            hcclsim.run(model=net)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,236 @@
+"""Calls of the helper: results, exceptions, progress, and that a notebook with threads may call it."""
+
+import ast
+import contextlib
+import inspect
+import io
+import json
+import pickle
+import tempfile
+import threading
+import unittest
+import unittest.mock
+from pathlib import Path
+
+import numpy
+
+import hcclsim
+from hcclsim import errors, helper, options, records
+
+
+class Runs(unittest.TestCase):
+    def test_the_result_is_that_of_the_command(self):
+        result = hcclsim.run(model="lenet", batch=4, hcom_parallel=True, split_by_size=[80, 20])
+        words = ["run", "--model=lenet", "--batch=4", "--hcom-parallel=on", "--split-by-size=80,20", "--format=json"]
+        self.assertEqual(result, json.loads(helper.call(words).output))
+        self.assertIsInstance(result, hcclsim.RunResult)
+        self.assertEqual(result.segments.column("bytes").sum(), result.gradients.column("bytes").sum())
+        self.assertEqual(result.ready_times_s().shape, (10,))
+        self.assertEqual(result.trace.fp_start_s, 0)
+
+    def test_real_gradients(self):
+        seen = []
+        result = hcclsim.run(model="lenet", batch=4, numerics=True, iterations=3, progress=seen.append)
+        self.assertEqual(result.losses().shape, (3,))
+        self.assertLess(result.losses()[-1], result.losses()[0])
+        self.assertTrue(all(text.startswith("iteration") for text in seen))
+        with self.assertRaises(ValueError):
+            hcclsim.run(model="lenet").losses()
+
+    def test_weights_of_a_checkpoint(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder, "w.ckpt"))
+            hcclsim.run(model="lenet", batch=4, numerics=True, iterations=2, save=path)
+            found = hcclsim.read_checkpoint(path)
+            self.assertEqual(found["iteration"], 2)
+            shapes = [array.shape for array in found["tensors"]["weights"].values()]
+            self.assertIn((6, 1, 5, 5), shapes)
+            self.assertTrue(all(array.dtype == numpy.float32 for array in found["tensors"]["weights"].values()))
+            self.assertTrue(all(numpy.isfinite(array).all() for array in found["tensors"]["weights"].values()))
+            Path(path).write_bytes(Path(path).read_bytes()[:-3])
+            with self.assertRaises(hcclsim.BadInput) as raised:
+                hcclsim.read_checkpoint(path)
+            self.assertEqual(raised.exception.kind, "checkpoint")
+
+    def test_gradients_as_rows(self):
+        rows = [("b", 400_000, 100e-6), ("a", 800_000, 200e-6)]
+        result = hcclsim.run(gradients=rows, split="each")
+        self.assertEqual(list(result.gradients.column("name")), ["b", "a"])
+        numpy.testing.assert_allclose(result.ready_times_s(), [100e-6, 200e-6], rtol=1e-9)
+
+    def test_numbers_of_times_and_speeds_are_seconds_and_bytes_per_second(self):
+        late = hcclsim.run(model="lenet", start_skew=1e-3, uncertainty=False)
+        self.assertEqual(late.settings["start-skew"], "0.001")
+        slow = hcclsim.run(model="lenet", set={"link[hccs*].bandwidth": "1GBps"}, uncertainty=False)
+        fast = hcclsim.run(model="lenet", uncertainty=False)
+        self.assertGreater(slow.step_time_s, fast.step_time_s)
+
+    def test_threads_call_side_by_side(self):
+        results = [None] * 4
+
+        def work(number):
+            results[number] = hcclsim.run(model="lenet", batch=number + 1).batch
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(results, [1, 2, 3, 4])
+
+    def test_tuning_and_search_and_measuring(self):
+        tuned = hcclsim.tune(model="lenet")
+        self.assertIn("best", tuned)
+        measured = hcclsim.measure("allgather", size=["1K", "64M"], iters=2)
+        self.assertEqual(list(measured.rows.column("bytes")), [1024, 64 << 20])
+        self.assertTrue(numpy.all(numpy.diff(measured.rows.column("time_s")) > 0))
+        found = hcclsim.search(model="gpt2-small", npus=2, global_batch=4, layers=2, sequence=64)
+        self.assertGreater(found.pareto.column("step_time_s").min(), 0)
+
+    def test_schedules(self):
+        ring = hcclsim.schedule.generate("allreduce", algorithm="ring", bytes="1M")
+        report = hcclsim.schedule.check(ring, platform="atlas800-9000")
+        self.assertTrue(report.ok)
+        self.assertGreater(hcclsim.schedule.time(ring).schedules[0].time_s, 0)
+        self.assertTrue(hcclsim.schedule.execute(ring))
+        wrong = ring.replace('rounds: "7"', 'rounds: "6"', 1)
+        with self.assertRaises(hcclsim.CheckFailed) as raised:
+            hcclsim.schedule.check(wrong)
+        self.assertFalse(raised.exception.result.ok)
+
+    def test_platforms_and_networks(self):
+        self.assertIn("atlas800t-a2", hcclsim.platform.names())
+        self.assertEqual(hcclsim.platform.show("atlas800t-a2-x2").servers, 2)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "cluster.xml")
+            path.write_text(hcclsim.platform.generate(soc="910B2", servers=2), encoding="utf-8")
+            hcclsim.platform.check(path)
+            self.assertEqual(hcclsim.run(model="lenet", platform=path).npus, 16)
+        self.assertIn("resnet50", list(hcclsim.networks.listing().models.column("name")))
+
+    def test_sweeps(self):
+        with tempfile.TemporaryDirectory() as folder:
+            database = Path(folder, "s.db")
+            grid = {"model": "lenet", "hcom_parallel": True, "split_by_size": [[80, 20], [50, 50]], "batch": [1, 2]}
+            points = hcclsim.sweep.run(database, "run", grid)
+            self.assertEqual(len(points), 4)
+            self.assertTrue(numpy.all(points.column("step_time_s") > 0))
+            self.assertIn("lenet", hcclsim.sweep.best(database))
+            with self.assertRaises(TypeError):
+                hcclsim.sweep.run(database, "run", {"modell": ["lenet"]})
+            with self.assertRaises(hcclsim.CheckFailed) as raised:
+                hcclsim.sweep.run(database, "run", {"model": "lenet", "npus": [8, 999]})
+            self.assertIn("failed", set(raised.exception.result.column("status")))
+
+
+class Failures(unittest.TestCase):
+    def test_by_kind_and_status(self):
+        with self.assertRaises(hcclsim.BadInput) as raised:
+            hcclsim.run(platform="nope")
+        self.assertEqual((raised.exception.kind, raised.exception.status), ("platform", 2))
+        self.assertEqual(type(raised.exception).__name__, "PlatformError")
+        with self.assertRaises(hcclsim.SimulatedFailure) as raised:
+            hcclsim.run(model="lenet", fault="link[hccs-0-1].bandwidth=0 at 0.1ms")
+        self.assertEqual((raised.exception.kind, raised.exception.status), ("timeout", 3))
+        self.assertIn("rank", str(raised.exception))
+
+    def test_a_failed_comparison_has_its_result(self):
+        with tempfile.TemporaryDirectory() as folder:
+            stored = Path(folder, "stored.json")
+            stored.write_text(json.dumps(hcclsim.run(model="lenet", uncertainty=False)), encoding="utf-8")
+            hcclsim.run(model="lenet", uncertainty=False, baseline=stored)
+            with self.assertRaises(hcclsim.CheckFailed):
+                hcclsim.run(model="lenet", uncertainty=False, baseline=stored, hcom_parallel=True)
+
+    def test_they_can_be_pickled(self):
+        error = pickle.loads(pickle.dumps(errors.of_kind("deadlock", 3, "who waits")))
+        self.assertIsInstance(error, hcclsim.SimulatedFailure)
+        self.assertEqual((error.kind, str(error)), ("deadlock", "who waits"))
+
+    def test_wrong_keywords_are_python_errors(self):
+        with self.assertRaisesRegex(TypeError, "did you mean hcom_parallel"):
+            hcclsim.run(hcom_paralel=True)
+        with self.assertRaisesRegex(TypeError, "numerics must be True or False"):
+            hcclsim.run(numerics="yes")
+        with self.assertRaises(TypeError):
+            hcclsim.run(model=object())
+
+    def test_what_progress_raises_comes_out(self):
+        def stop(_):
+            raise LookupError("enough")
+
+        with self.assertRaises(LookupError):
+            hcclsim.run(model="lenet", batch=4, numerics=True, iterations=3, progress=stop)
+
+    def test_no_command(self):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(unittest.mock.patch.dict("os.environ", {"HCCLSIM_COMMAND": "/nowhere/hcclsim"}))
+            with self.assertRaises(FileNotFoundError):
+                hcclsim.run()
+
+
+class Documentation(unittest.TestCase):
+    def test_help_has_every_keyword(self):
+        signature = inspect.signature(hcclsim.run)
+        for word in ("model", "hcom_parallel", "split_by_size", "numerics", "progress"):
+            self.assertIn(word, signature.parameters)
+        self.assertNotIn("format", signature.parameters)
+        for keyword in options.command("run").by_keyword:
+            self.assertIn(keyword, hcclsim.run.__doc__)
+
+    def test_every_public_name_is_documented(self):
+        for name in hcclsim.__all__:
+            thing = getattr(hcclsim, name)
+            if callable(thing) or inspect.ismodule(thing):
+                self.assertTrue(inspect.getdoc(thing), name)
+
+    def test_stubs_have_the_same_keywords(self):
+        stub = Path(hcclsim.__file__).parent / "experiments.pyi"
+        functions = {node.name: node for node in ast.parse(stub.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)}
+        for name in ("run", "tune", "search", "measure", "check_plan"):
+            keywords = {argument.arg for argument in functions[name].args.kwonlyargs}
+            taken = set(options.command(*{"measure": ("collective",), "check_plan": ("plan", "check")}.get(name, (name,))).by_keyword)
+            self.assertEqual(keywords - {"progress", "use_settings"}, taken - {"help"}, name)
+
+    def test_aliases_are_keywords(self):
+        command = options.command("run")
+        self.assertIs(command.by_keyword["tp"], command.by_keyword["model_parallel"])
+
+
+class Tables(unittest.TestCase):
+    def test_columns(self):
+        rows = records.of_json([{"a": 1, "b": None, "c": "x"}, {"a": 2, "b": 1.5, "c": None}])
+        self.assertEqual(rows.column("a").dtype, numpy.int64)
+        self.assertTrue(numpy.isnan(rows.column("b")[0]))
+        self.assertEqual(list(rows.column("c")), ["x", None])
+        self.assertEqual(rows.columns(), ["a", "b", "c"])
+        with self.assertRaises(KeyError):
+            rows.column("d")
+        with self.assertRaises(AttributeError):
+            rows[0].d
+
+    def test_pandas(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        frame = hcclsim.run(model="lenet").gradients.to_pandas()
+        self.assertIsInstance(frame, pandas.DataFrame)
+        self.assertEqual(len(frame), 10)
+
+    def test_they_print_what_they_are(self):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            print(records.of_json([{"a": 1}]))
+        self.assertEqual(printed.getvalue(), "<1 records of a>\n")
+
+
+class Segments(unittest.TestCase):
+    def test_as_hccl_cuts(self):
+        self.assertEqual(hcclsim.segments([100] * 20).tolist(), [[0, 18], [19, 19]])
+        self.assertEqual(hcclsim.segments([1, 1, 1, 1], by_idx=[1, 3]).tolist(), [[0, 1], [2, 3]])
+        with self.assertRaises(hcclsim.BadInput):
+            hcclsim.segments([1, 1], by_idx=[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
