@@ -44,13 +44,14 @@ void add_times(models::Program& program, const Soc& soc, std::size_t first) {
   std::map<decltype(product_key(program.kernels.front())), Seconds> products;
   for (std::size_t i = first; i < program.kernels.size(); ++i) {
     models::Kernel& kernel = program.kernels[i];
-    if (kernel.kind == models::KernelClass::matmul) {
-      const auto [product, is_new] = products.try_emplace(product_key(kernel));
-      if (is_new) product->second = kernel_time(kernel, soc);
-      kernel.duration = product->second;
-    } else if (kernel.kind != models::KernelClass::communication) {
+    if (kernel.kind == models::KernelClass::communication || kernel.duration > 0) continue;
+    if (kernel.kind != models::KernelClass::matmul) {
       kernel.duration = kernel_time(kernel, soc);
+      continue;
     }
+    const auto [product, is_new] = products.try_emplace(product_key(kernel));
+    if (is_new) product->second = kernel_time(kernel, soc);
+    kernel.duration = product->second;
   }
 }
 

@@ -34,6 +34,12 @@ Flops attention_multiply_adds(const Operator& op) {
   return static_cast<Flops>(attention_scores(op)) * static_cast<Flops>(features) / 2;
 }
 
+Flops product_multiply_adds(const Operator& op) {
+  const MatrixProduct& product = op.product;
+  return static_cast<Flops>(product.m) * static_cast<Flops>(product.n) * static_cast<Flops>(product.k) *
+         static_cast<Flops>(product.groups);
+}
+
 bool is_product(OperatorKind kind) {
   return kind == OperatorKind::convolution || kind == OperatorKind::linear || kind == OperatorKind::expert_linear;
 }
@@ -61,7 +67,7 @@ Flops inputs_elements(const Graph& graph, const Operator& op) {
 }  // namespace
 
 std::string_view name_of(OperatorKind kind) {
-  static constexpr std::array<std::string_view, 49> names{"input",
+  static constexpr std::array<std::string_view, 51> names{"input",
                                                           "convolution",
                                                           "batch_norm",
                                                           "relu",
@@ -101,6 +107,8 @@ std::string_view name_of(OperatorKind kind) {
                                                           "slice",
                                                           "pad",
                                                           "reshape",
+                                                          "vector",
+                                                          "product",
                                                           "all_reduce",
                                                           "all_gather",
                                                           "reduce_scatter",
@@ -202,6 +210,7 @@ std::uint64_t attention_scores(const Operator& op) {
 
 Flops product_flops(const Graph& graph, const Operator& op, bool causal) {
   if (op.kind == OperatorKind::expert_linear) return 2 * multiply_adds(graph, op) * taken_places(graph, op);
+  if (op.kind == OperatorKind::product) return 2 * product_multiply_adds(op);
   if (is_product(op.kind)) return 2 * multiply_adds(graph, op);
   if (op.kind == OperatorKind::attention) return (causal && op.causal ? 2 : 4) * attention_multiply_adds(op);
   return 0;
@@ -224,6 +233,10 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::batch_norm:
     case OperatorKind::layer_norm:
       return 7 * outputs;
+    case OperatorKind::vector:
+      return static_cast<Flops>(op.work.forward);
+    case OperatorKind::product:
+      return 2 * product_multiply_adds(op);
     case OperatorKind::gelu:
       return 9 * outputs;
     case OperatorKind::rms_norm:
@@ -277,6 +290,10 @@ Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gr
       return 11 * outputs;
     case OperatorKind::layer_norm:
       return (input_needs_gradient ? 15 : 5) * outputs;
+    case OperatorKind::vector:
+      return static_cast<Flops>(op.work.backward);
+    case OperatorKind::product:
+      return 4 * product_multiply_adds(op);
     case OperatorKind::gelu:
       return 17 * outputs;
     case OperatorKind::rms_norm:

@@ -60,6 +60,8 @@ enum class OperatorKind : std::uint8_t {
   slice,           ///< along an axis, the part of this rank of the group
   pad,             ///< zeros before and behind it, along an axis
   reshape,         ///< the same numbers in axes of other sizes
+  vector,          ///< work of the vector unit on its inputs that is none of the above, as VectorWork says
+  product,         ///< products of matrices of its inputs, or of its input and a weight, as MatrixProduct says
   all_reduce,      ///< the sum over the group
   all_gather,      ///< what the group has, one behind the other along an axis, in the order of its ranks
   reduce_scatter,  ///< the sum over the group, of which each rank keeps its part along an axis
@@ -133,6 +135,23 @@ struct Peer {
   std::optional<std::uint32_t> gradient_tag = {};  ///< of the gradient, which goes the other way; none: the same
 };
 
+/// What an operator of the vector unit does that has no kind of its own. It reads its inputs whole, and its parameters.
+struct VectorWork {
+  std::uint64_t forward = 0;             ///< element operations of the forward pass
+  std::uint64_t backward = 0;            ///< … of the backward pass, one kernel
+  bool keeps_inputs = false;             ///< the gradient reads the inputs
+  bool keeps_output = false;             ///< … and what it made
+  std::optional<Seconds> duration = {};  ///< of the forward pass, in place of the cost model; backward twice of it
+};
+
+/// `groups` products of a matrix m×k and one k×n.
+struct MatrixProduct {
+  std::uint64_t m = 0;
+  std::uint64_t n = 0;
+  std::uint64_t k = 0;
+  std::uint64_t groups = 1;
+};
+
 struct Operator {
   std::string name;
   OperatorKind kind = OperatorKind::input;
@@ -175,6 +194,8 @@ struct Operator {
   bool normalised = false;            ///< route: those add up to 1
   float balance_weight = 0;           ///< route: of the loss that grows as its experts are used unevenly
   bool dropless = false;              ///< dispatch: its capacity is no bound, but the rows that are expected
+  VectorWork work{};                  ///< vector
+  MatrixProduct product{};            ///< product
   std::uint32_t layer = no_layer;     ///< what pipelines are cut into, and what is recomputed as one
   std::uint32_t chunk = 0;            ///< of a rank that computes several parts of a network: the part it belongs to
   bool recompute = false;             ///< its outputs are not kept for the backward pass, which computes them again

@@ -122,6 +122,22 @@ class GraphBuilder {
   OperatorId expert_linear(std::string name, Value rows, std::uint32_t features);
   OperatorId combine(std::string name, Value rows, Value gates);
 
+  // Operators that say themselves what they do, for networks that are read from files.
+  /// The same numbers in axes of other sizes; `sequence`: rows of a sequence in them, 0: as before.
+  OperatorId reshape(std::string name, Value from, Shape shape, std::uint32_t sequence = 0);
+  /// Parameters follow by add_weight().
+  OperatorId vector_work(std::string name, std::vector<Value> inputs, Shape output, const VectorWork& work);
+  /// `inputs`: both factors, or one, whose weight follows by add_weight().
+  OperatorId matrix_product(std::string name, std::vector<Value> inputs, Shape output, const MatrixProduct& product);
+  /// The next parameter of the operator appended last; returns its number.
+  std::uint32_t add_weight(OperatorId owner, std::vector<std::uint32_t> shape);
+  /// The operator appended last also has a parameter of another one.
+  void share_weight(OperatorId owner, std::uint32_t parameter) {
+    graph_.operators[owner].parameters.push_back(parameter);
+  }
+  [[nodiscard]] const Graph& graph() const { return graph_; }
+  [[nodiscard]] std::uint32_t rows_of_sequence(Value from) const { return sequences_[from.op]; }
+
   /// Cuts along an axis into equal parts, one output each.
   OperatorId split(std::string name, Value from, std::uint32_t axis, std::uint32_t parts);
   /// Joins tensors along an axis; the other sizes must be equal.

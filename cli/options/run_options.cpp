@@ -41,7 +41,7 @@ constexpr std::uint64_t max_npus = 16384;
 
 void add_model_options(Command& command, RunOptions& options) {
   command.begin_group("What is trained");
-  command.add("--model", text(options.spec.model.name), "Network, see 'hcclsim models list'")
+  command.add("--model", text(options.spec.model.name), "Network, see 'hcclsim models list', or file *.onnx")
       .value_name("NAME")
       .with_default();
   command.add("--gradients", read_file(options.spec.gradients_file), "CSV of measured gradients instead of a model");
@@ -274,6 +274,7 @@ void add_output_options(Command& command, RunOptions& options) {
       .add("--config", read_file(options.config),
            "TOML file of options, such as batch = 64; the command line counts first")
       .not_in_files();
+  add_launch_file_options(command, options.launch_file);
 }
 
 /// Options that cannot be given together.
@@ -395,6 +396,7 @@ void finish_run_options(Command& command, RunOptions& options) {
     origins.apply(read_config_file(options.config));
   }
   options.seeds_are_given = origins.given("routing-seeds");
+  finish_launch_file_options(origins, options.launch_file);
   refuse_overwriting(command);
   finish_ps_options(origins, options.ps, options.spec.npus);
   options.spec.precision = chosen_precision(options.precision);

@@ -10,6 +10,7 @@
 #include "cli/options/failure_options.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/host_options.hpp"
+#include "cli/options/launch_file_options.hpp"
 #include "cli/options/numerics_options.hpp"
 #include "cli/options/parallel_options.hpp"
 #include "cli/options/platform_options.hpp"
@@ -35,6 +36,7 @@ struct RunOptions {
   PsOptions ps{};
   HostOptions host{};
   FailureOptions failures{};
+  LaunchFileOptions launch_file{};
 
   // As they were given
   std::string platform = "atlas800-9000";

@@ -12,6 +12,7 @@
 #include "cli/print/goodput_report.hpp"
 #include "cli/print/host_report.hpp"
 #include "cli/print/link_report.hpp"
+#include "cli/print/mapping.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
@@ -224,6 +225,7 @@ std::string json_report(const RunReport& report) {
             {"uncertainty", report.uncertainty.has_value() ? uncertainty_json(*report.uncertainty) : Json(nullptr)},
             {"advice", advice_json(report)},
             {"notes", report.notes}};
+  if (!report.mapping.empty()) json["mapping"] = mapping_json(report.mapping);
   if (report.step.ranks_simulated > 0) json["folded"] = folded_json(report.step.ranks_simulated);
   if (report.faults.has_value()) {
     json["faults"] = {

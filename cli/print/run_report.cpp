@@ -136,6 +136,7 @@ RunReport::RunReport(study::RunResult result, const RunOptions& options)
       loss_scale(options.loss_scale),
       clip_norm(options.spec.clip_norm),
       settings(settings_of(options)),
-      changed_settings(changed_settings_of(options)) {}
+      changed_settings(changed_settings_of(options)),
+      mapping(options.launch_file.mapping) {}
 
 }  // namespace hcclsim::cli

@@ -41,6 +41,7 @@ struct RunReport : study::RunResult {
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<std::pair<std::string, std::string>> changed_settings;  ///< that a run without options has otherwise
   std::optional<BaselineReport> baseline;                             ///< of --baseline
+  study::ForeignMapping mapping;                                      ///< of --mindformers or --megatron
   std::string timeline;                                               ///< path that was written; empty: none
 
   /// "gradients fp32", or "sent in fp32" behind an `amp` that tells the gradients' type itself.

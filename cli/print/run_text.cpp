@@ -13,6 +13,7 @@
 #include "cli/print/host_report.hpp"
 #include "cli/print/iteration.hpp"
 #include "cli/print/link_report.hpp"
+#include "cli/print/mapping.hpp"
 #include "cli/print/numerics_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/parallel_report.hpp"
@@ -380,12 +381,13 @@ std::string RunReport::segment_list() const {
 }
 
 std::string timed_text(const RunReport& report) {
+  const std::string mapping = mapping_text(report.mapping);
   if (report.parallel.has_value() && !report.parallel->plain) {
-    return parallel_head(report) + settings_line(report) + step_line(report) + fault_line(report) +
+    return mapping + parallel_head(report) + settings_line(report) + step_line(report) + fault_line(report) +
            start_up_line(report) + input_line(report) + busy_line(report) + host_lines(report) + parallel_text(report) +
            checks_lines(report) + compression_text(report) + busiest_links(report) + foot(report);
   }
-  std::string text = report.profile.has_value() ? profile_text(*report.profile) : "";
+  std::string text = mapping + (report.profile.has_value() ? profile_text(*report.profile) : "");
   text += head(report) + settings_line(report) + step_line(report) + fault_line(report) + parallel_line(report) +
           start_up_line(report) + input_line(report) + busy_line(report) + host_lines(report) + trace_line(report);
   for (const std::string& line : iteration_bar(report.view.iterations.back())) text += "  " + line + '\n';

@@ -133,7 +133,8 @@ void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_
   std::vsnprintf(text.data(), text.size(), fmt, list);
   va_end(list);
   static constexpr std::array<const char*, 4> names{"DEBUG", "INFO", "WARNING", "ERROR"};
-  std::fprintf(stderr, "[%s] %s:%u %s: %s\n", names[static_cast<unsigned>(logLevel) & 3U], file, line, func, text.data());
+  std::fprintf(stderr, "[%s] %s:%u %s: %s\n", names[static_cast<unsigned>(logLevel) & 3U], file, line, func,
+               text.data());
 }
 
 aclError aclprofInit(const char* profilerResultPath, size_t length) {

@@ -152,7 +152,8 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size, const aclrt
     return fail(__func__, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "only memory of devices is there");
   }
   if (size == 0 || size % granularity_of_memory != 0) {
-    return fail(__func__, ACL_ERROR_INVALID_PARAM, "size: only multiples of 2 MiB, see aclrtMemGetAllocationGranularity");
+    return fail(__func__, ACL_ERROR_INVALID_PARAM,
+                "size: only multiples of 2 MiB, see aclrtMemGetAllocationGranularity");
   }
   const std::int32_t device = device_on_server(static_cast<std::int32_t>(prop->location.id));
   const Answer answer = ask(Call::allocate_physical, {size, as_number(device)});

@@ -111,13 +111,14 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
                         kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
   const bool wants_from = kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEVICE_TO_DEVICE ||
                           kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
-  if (kind_number > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE) return refused(ACL_ERROR_RT_PARAM_INVALID, "there is no such kind");
+  if (kind_number > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE)
+    return refused(ACL_ERROR_RT_PARAM_INVALID, "there is no such kind");
   if (kind != ACL_MEMCPY_DEFAULT && (wants_to != to_device || wants_from != from_device)) {
     const bool destination_is_wrong = wants_to != to_device;
-    return refused(ACL_ERROR_RT_PARAM_INVALID,
-                   fmt::format("{} is memory of {}, which is not what the kind says",
-                               destination_is_wrong ? "dst" : "src",
-                               (destination_is_wrong ? to_device : from_device) ? "a device" : "the host"));
+    return refused(
+        ACL_ERROR_RT_PARAM_INVALID,
+        fmt::format("{} is memory of {}, which is not what the kind says", destination_is_wrong ? "dst" : "src",
+                    (destination_is_wrong ? to_device : from_device) ? "a device" : "the host"));
   }
   FoundSpan to;
   FoundSpan from;
@@ -195,9 +196,8 @@ std::optional<Result> Devices::fill(ThreadId id, const Question& question) {
   reach(*stream, thread.date);
   begin_task(*stream, fmt::format("filling {} bytes", bytes));
   core_.runtime.launch(stream->id, duration, core_.trace.intern("fill"));
-  end_task(*stream, [span = found.span, byte = static_cast<int>(value & 0xff)] {
-    std::memset(span.data, byte, span.bytes);
-  });
+  end_task(*stream,
+           [span = found.span, byte = static_cast<int>(value & 0xff)] { std::memset(span.data, byte, span.bytes); });
   return at_once != 0 ? after_task(id, *stream, "aclrtMemset") : Result{};
 }
 

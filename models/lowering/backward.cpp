@@ -5,6 +5,7 @@
 
 #include "models/lowering/backward_order.hpp"
 #include "models/lowering/cube.hpp"
+#include "models/lowering/general.hpp"
 #include "models/lowering/parameter_gradients.hpp"
 #include "models/lowering/state.hpp"
 
@@ -143,6 +144,12 @@ class BackwardPass {
           differentiate_attention(id, dy);
         }
         return;
+      case vector:
+        differentiate_general(state_, gradients_, id, dy);
+        return;
+      case product:
+        differentiate_matrix_product(state_, gradients_, op, dy);
+        return;
       case broadcast:
         state_.contribute_unchanged(op.inputs.front(), dy);
         return;
@@ -180,6 +187,7 @@ class BackwardPass {
       case gelu:
       case factorization:
       case combine:
+      case product:
         return true;
       default:
         return false;
@@ -192,11 +200,11 @@ class BackwardPass {
 
   /// Computes again what the gradient of an operator reads and the forward pass did not keep.
   void remake_for(const Operator& op, OperatorId id) {
-    if (reads_inputs(op.kind)) {
+    if (reads_inputs(op.kind) || (op.kind == vector && op.work.keeps_inputs)) {
       for (const Value input : op.inputs) remake(input.op);
     }
     if (op.kind == dispatch) remake(op.inputs[1].op);
-    if (reads_own(op.kind)) remake(id);
+    if (reads_own(op.kind) || (op.kind == vector && op.work.keeps_output)) remake(id);
   }
 
   /// A layer that is computed again repeats all of its collectives, as MindSpore's mp_comm_recompute has it, also those

@@ -1,4 +1,5 @@
 #include "models/lowering/cube.hpp"
+#include "models/lowering/general.hpp"
 #include "models/lowering/state.hpp"
 
 namespace hcclsim::models {
@@ -137,6 +138,12 @@ class ForwardPass {
       case class_token:
         launch_vector(head, "forward");
         writer_.read_bytes(table_rows_bytes(op));
+        break;
+      case vector:
+        launch_general(state_, head, phase_);
+        break;
+      case product:
+        launch_matrix_product(state_, head, phase_);
         break;
       case attention:
         if (op.group.ranks > 1) {

@@ -11,6 +11,7 @@
 #include "base/suggest.hpp"
 #include "base/text.hpp"
 #include "models/graph_builder.hpp"
+#include "models/onnx/import.hpp"
 #include "models/zoo/networks.hpp"
 
 namespace hcclsim::models {
@@ -127,6 +128,17 @@ constexpr zoo::Experts tiny_experts{
     .count = 8, .feed_forward = 32, .route = {.top_k = 2, .normalised = true, .balance_weight = 0.01F}};
 }  // namespace sizes
 
+/// Positions that are turned have no table; one that is there has a row for each.
+void require_table_holds(const ModelInfo& info, const ModelOptions& options, const zoo::Transformer& sizes) {
+  if (!options.positions.has_value()) return;
+  if (sizes.positions == 0)
+    bad_input("model", "{} has no table of positions: --positions does not go with it", info.name);
+  if (*options.positions < sizes.sequence) {
+    bad_input("model", "{}: a table for {} positions does not hold sequences of {}; give --positions or --sequence",
+              info.name, *options.positions, sizes.sequence);
+  }
+}
+
 /// The sizes of the paper with what the user wants otherwise.
 zoo::Transformer transformer_of(const ModelInfo& info, const ModelOptions& options, zoo::Transformer sizes) {
   const std::uint32_t hidden = options.hidden.value_or(sizes.hidden);
@@ -137,18 +149,21 @@ zoo::Transformer transformer_of(const ModelInfo& info, const ModelOptions& optio
               hidden);
   }
   const bool groups = sizes.kv_heads < sizes.heads;
-  sizes.kv_heads = groups ? std::min(sizes.kv_heads, heads) : heads;
-  if (heads % sizes.kv_heads != 0) {
+  sizes.kv_heads = options.kv_heads.value_or(groups ? std::min(sizes.kv_heads, heads) : heads);
+  if (sizes.kv_heads == 0 || heads % sizes.kv_heads != 0) {
     bad_input("model", "{}: {} heads cannot share {} heads of keys and values; give a multiple", info.name, heads,
               sizes.kv_heads);
   }
   sizes.heads = heads;
   sizes.hidden = hidden;
-  sizes.feed_forward = static_cast<std::uint32_t>(std::min<std::uint64_t>(feed_forward, ~0U));
+  sizes.feed_forward =
+      options.feed_forward.value_or(static_cast<std::uint32_t>(std::min<std::uint64_t>(feed_forward, ~0U)));
   sizes.layers = options.layers.value_or(sizes.layers);
   sizes.vocabulary = options.vocabulary.value_or(sizes.vocabulary);
   sizes.sequence = options.sequence.value_or(sizes.sequence);
-  sizes.positions = std::max(sizes.positions, sizes.sequence);
+  require_table_holds(info, options, sizes);
+  sizes.positions = options.positions.value_or(std::max(sizes.positions, sizes.sequence));
+  if (options.drop_rate.has_value()) sizes.drop_rate = static_cast<float>(*options.drop_rate);
   sizes.batch = options.batch;
   if (sizes.layers == 0 || sizes.layers > max_layers) {
     bad_input("model", "{}: layers must be 1 to {}, got {}", info.name, max_layers, sizes.layers);
@@ -170,6 +185,13 @@ zoo::Experts experts_of(const ModelInfo& info, const ModelOptions& options, std:
   const std::uint64_t hidden = options.hidden.value_or(published_hidden);
   experts.feed_forward =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(experts.feed_forward * hidden / published_hidden, ~0U));
+  experts.feed_forward = options.feed_forward.value_or(experts.feed_forward);
+  experts.count = options.experts.value_or(experts.count);
+  experts.route.top_k = options.chosen_experts.value_or(experts.route.top_k);
+  if (experts.route.top_k > experts.count) {
+    bad_input("model", "{}: a token cannot be sent to {} of {} experts; give --moe-top-k and --experts that fit",
+              info.name, experts.route.top_k, experts.count);
+  }
   experts.capacity = options.dropless ? 1 : options.capacity.value_or(info.capacity);
   experts.dropless = options.dropless;
   return experts;
@@ -203,7 +225,7 @@ struct Network {
 
 constexpr auto tokens = NetworkKind::tokens;
 constexpr auto categories = NetworkKind::categories;
-constexpr std::array<Network, 28> networks{{
+constexpr std::array<Network, 31> networks{{
     {{"resnet50", "ResNet50 v1.5", "bottleneck residual network, stride on the 3x3 convolution"},
      of_images<resnet_of<50>>},
     {{"resnet18", "ResNet18", "residual network of two 3x3 convolutions per block"}, of_images<resnet_of<18>>},
@@ -237,6 +259,9 @@ constexpr std::array<Network, 28> networks{{
     {{"deepseek-v2-lite", "DeepSeek-V2-Lite",
       "27 layers of 2048, latent attention, 6 of 64 experts and 2 shared, 4096 tokens", tokens, 0, 0, 1},
      of_deepseek},
+    {{"gpt", "GPT", "GPT-2 small unless its sizes are given", tokens}, of_tokens<zoo::gpt, sizes::gpt2_small>},
+    {{"llama", "LLaMA", "LLaMA-2 7B unless its sizes are given", tokens}, of_tokens<zoo::llama, sizes::llama2_7b>},
+    {{"mixtral", "Mixtral", "Mixtral 8x7B unless its sizes are given", tokens, 0, 0, 1}, of_mixtral},
     {{"wide-deep", "Wide & Deep", "39 categories, table of 200,000 x 80, linear model and perceptron", categories},
      of_categories<zoo::wide_deep, 200000>},
     {{"deepfm", "DeepFM", "39 categories, table of 184,965 x 80, factorization machine and perceptron", categories},
@@ -310,14 +335,17 @@ struct SizeOption {
 
 void require_options_fit(const ModelInfo& info, const ModelOptions& options) {
   using enum NetworkKind;
-  static const std::array<SizeOption, 7> sized{
+  static const std::array<SizeOption, 10> sized{
       {{"--input", &ModelOptions::input, {images, patches}},
        {"--classes", &ModelOptions::classes, {images, patches}},
        {"--sequence", &ModelOptions::sequence, {NetworkKind::tokens}},
        {"--layers", &ModelOptions::layers, {patches, NetworkKind::tokens}},
        {"--hidden", &ModelOptions::hidden, {patches, NetworkKind::tokens}},
        {"--heads", &ModelOptions::heads, {patches, NetworkKind::tokens}},
-       {"--vocabulary", &ModelOptions::vocabulary, {NetworkKind::tokens, NetworkKind::categories}}}};
+       {"--vocabulary", &ModelOptions::vocabulary, {NetworkKind::tokens, NetworkKind::categories}},
+       {"--kv-heads", &ModelOptions::kv_heads, {NetworkKind::tokens}},
+       {"--feed-forward", &ModelOptions::feed_forward, {patches, NetworkKind::tokens}},
+       {"--positions", &ModelOptions::positions, {NetworkKind::tokens}}}};
   std::vector<std::string_view> taken;
   for (const SizeOption& option : sized) {
     if (std::ranges::count(option.kinds, info.kind) != 0) taken.push_back(option.name);
@@ -329,7 +357,19 @@ void require_options_fit(const ModelInfo& info, const ModelOptions& options) {
   }
 }
 
+/// Whether heads can share keys and values.
+bool shares_keys(const ModelInfo& info) { return info.name.starts_with("llama") || info.name.starts_with("mixtral"); }
+
 void require_capacity_fits(const ModelInfo& info, const ModelOptions& options) {
+  if (info.capacity == 0 && (options.experts.has_value() || options.chosen_experts.has_value())) {
+    bad_input("model", "--experts and --moe-top-k do not go with {}, which has no experts", info.name);
+  }
+  if (options.drop_rate.has_value() && info.kind != NetworkKind::tokens) {
+    bad_input("model", "--dropout does not go with {}: it is of networks of tokens", info.name);
+  }
+  if (options.kv_heads.has_value() && !shares_keys(info)) {
+    bad_input("model", "--kv-heads does not go with {}, whose heads do not share keys and values", info.name);
+  }
   if (!options.capacity.has_value() && !options.dropless) return;
   if (info.capacity == 0) {
     bad_input("model", "a capacity of experts does not go with {}, which has none", info.name);
@@ -364,11 +404,29 @@ std::uint32_t smallest_input(const Network& network, ModelOptions options) {
   }
 }
 
+/// A file says all sizes itself.
+void require_sizes_of_file(const ModelOptions& options) {
+  static constexpr ModelInfo file{"a file of ONNX", "", "", NetworkKind::tiny};
+  if (options.input || options.classes) {
+    bad_input("model", "{} gives input and output sizes itself; --input and --classes do not go with it", options.name);
+  }
+  require_options_fit(file, options);
+  require_capacity_fits(file, options);
+}
+
 }  // namespace
 
 std::span<const ModelInfo> model_list() { return models; }
 
 Graph make_model(const ModelOptions& options) {
+  if (is_onnx_file(options.name)) {
+    require_sizes_of_file(options);
+    return onnx::import_graph(
+        options.name, {.batch = options.batch, .dims = options.onnx.dims, .unsupported = options.onnx.unsupported});
+  }
+  if (!options.onnx.dims.empty() || options.onnx.unsupported.has_value()) {
+    bad_input("model", "--onnx-dim and --unsupported are for a file of ONNX, and {} is none", options.name);
+  }
   if (normalised(options.name.substr(0, mlp_prefix.size())) == mlp_prefix) return make_mlp(options);
   const std::string name = normalised(options.name);
   const auto named = [&](const Network& network) { return normalised(network.info.name) == name; };

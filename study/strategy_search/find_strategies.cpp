@@ -68,7 +68,7 @@ class StrategyFinder {
   /// Of the file that is given.
   hccl::StrategyMap given() {
     if (spec_.given.empty()) return {};
-    return read_operator_strategies(spec_.given, network_, found_.notes).strategies;
+    return read_operator_strategies(spec_.given, network_, options_.devices, found_.notes).strategies;
   }
 
   NetworkStrategies propagated() {

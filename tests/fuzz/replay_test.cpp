@@ -51,6 +51,9 @@ constexpr std::array targets{Target{"config_file", fuzz_config_file},
                              Target{"sweep_rows", fuzz_sweep_rows},
                              Target{"sweep_grid", fuzz_sweep_grid},
                              Target{"option_texts", fuzz_option_texts},
+                             Target{"onnx", fuzz_onnx},
+                             Target{"mindformers", fuzz_mindformers},
+                             Target{"megatron", fuzz_megatron},
                              Target{"platform_loading", fuzz_platform_loading}};
 
 std::vector<std::uint8_t> bytes_of(const fs::path& path) {

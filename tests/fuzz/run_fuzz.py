@@ -56,6 +56,9 @@ WORDS = {
                      "hccl/collective/algorithm.cpp", "study/measure/names.cpp", "study/split/comparison.cpp",
                      "study/sweep/slurm.cpp", "study/tune/spec.cpp"],
     "sweep_rows": ["study/sweep/*.cpp"],
+    "onnx": ["models/onnx/*.cpp"],
+    "mindformers": ["study/foreign/mindformers*.cpp"],
+    "megatron": ["study/foreign/megatron*.cpp", "study/foreign/shell_script.cpp"],
     "sweep_grid": ["study/sweep/grid.cpp", "study/sweep/ranking.cpp", "base/units.cpp"],
 }
 LONGEST_INPUT = 8192  # bytes

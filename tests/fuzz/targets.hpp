@@ -57,6 +57,10 @@ int fuzz_sweep_rows(Input input);
 int fuzz_sweep_grid(Input input);
 // targets/options.cpp
 int fuzz_option_texts(Input input);
+// targets/foreign.cpp
+int fuzz_onnx(Input input);
+int fuzz_mindformers(Input input);
+int fuzz_megatron(Input input);
 // targets/loading.cpp
 int fuzz_platform_loading(Input input);
 

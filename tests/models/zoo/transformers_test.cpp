@@ -152,6 +152,36 @@ TEST(Transformers, SizesOfTheUsersOwn) {
   EXPECT_EQ(graph.parameter_elements(), 2 * 64 * 128 + 3 * 128 + 2 * 128 * 128 + 2 * 64 * 128 + 3 * 448 * 128);
 }
 
+TEST(Transformers, FamiliesTakeAllSizes) {
+  const Graph llama = make_model({.name = "llama",
+                                  .batch = 1,
+                                  .sequence = 16,
+                                  .layers = 1,
+                                  .hidden = 128,
+                                  .heads = 16,
+                                  .vocabulary = 64,
+                                  .kv_heads = 2,
+                                  .feed_forward = 100});
+  // Two heads of keys and values of 8 features, 100 features inside of the layer.
+  EXPECT_EQ(llama.parameter_elements(), 2 * 64 * 128 + 3 * 128 + 2 * 128 * 128 + 2 * 16 * 128 + 3 * 100 * 128);
+  const Graph experts = make_model({.name = "mixtral",
+                                    .batch = 1,
+                                    .sequence = 16,
+                                    .layers = 1,
+                                    .hidden = 32,
+                                    .heads = 4,
+                                    .vocabulary = 64,
+                                    .kv_heads = 4,
+                                    .feed_forward = 24,
+                                    .experts = 6,
+                                    .chosen_experts = 3});
+  EXPECT_EQ(experts.parameter_elements(), 2 * 64 * 32 + 3 * 32 + 4 * 32 * 32 + 6 * 32 + 6 * 3 * 24 * 32);
+  EXPECT_EQ(experts.active_parameter_elements(), 2 * 64 * 32 + 3 * 32 + 4 * 32 * 32 + 6 * 32 + 3 * 3 * 24 * 32);
+  const Graph gpt = make_model({.name = "gpt", .sequence = 16, .layers = 1, .positions = 20, .drop_rate = 0});
+  EXPECT_EQ(gpt.parameters[1].shape, (std::vector<std::uint32_t>{20, 768}));
+  EXPECT_TRUE(std::ranges::none_of(gpt.operators, [](const Operator& op) { return op.drop_rate > 0; }));
+}
+
 TEST(Transformers, RefusesSizesThatCannotBe) {
   const auto refused = [](const ModelOptions& options) { return model_refusal([&] { (void)make_model(options); }); };
   EXPECT_THAT(refused({.name = "gpt2-small", .heads = 7}), AllOf(HasSubstr("7 heads"), HasSubstr("768 features")));
@@ -165,6 +195,12 @@ TEST(Transformers, RefusesSizesThatCannotBe) {
   EXPECT_THAT(refused({.name = "wide-deep", .heads = 3}), HasSubstr("which takes --vocabulary"));
   EXPECT_THAT(refused({.name = "mlp:4,2", .sequence = 3}), HasSubstr("--sequence does not go with mlp"));
   EXPECT_THAT(refused({.name = "tinygpt", .layers = 3}), HasSubstr("none such"));
+  EXPECT_THAT(refused({.name = "gpt", .kv_heads = 3}), HasSubstr("--kv-heads does not go with gpt"));
+  EXPECT_THAT(refused({.name = "llama", .kv_heads = 5}), HasSubstr("cannot share 5"));
+  EXPECT_THAT(refused({.name = "llama", .kv_heads = 0}), HasSubstr("cannot share 0"));
+  EXPECT_THAT(refused({.name = "llama", .experts = 2}), HasSubstr("has no experts"));
+  EXPECT_THAT(refused({.name = "mixtral", .experts = 2, .chosen_experts = 3}), HasSubstr("3 of 2 experts"));
+  EXPECT_THAT(refused({.name = "gpt", .sequence = 64, .positions = 32}), HasSubstr("32 positions"));
 }
 
 }  // namespace

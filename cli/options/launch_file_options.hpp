@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "study/foreign/mapping.hpp"
+
+/// Files that other programs train with, taken as options of `run`: mindformers' YAML, scripts that start Megatron.
+namespace hcclsim::cli {
+
+class Command;
+class OptionOrigins;
+
+struct LaunchFileOptions {
+  std::string mindformers{};           ///< empty: none
+  std::string megatron{};              ///< empty: none
+  std::vector<std::string> ignored{};  ///< keys that are left out
+  study::ForeignMapping mapping{};     ///< after finish_launch_file_options(): what became of the file
+};
+
+void add_launch_file_options(Command& command, LaunchFileOptions& options);
+/// Gives options their values from the file, unless the command line or the file of --config has them. Throws
+/// Error(bad_input).
+void finish_launch_file_options(OptionOrigins& origins, LaunchFileOptions& options);
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,172 @@
+#include <algorithm>
+
+#include "models/onnx/emitter.hpp"
+#include "models/onnx/matching.hpp"
+
+namespace hcclsim::models::onnx {
+
+std::optional<Window> Emitter::square_window(const Node& node) const {
+  const auto all_are = [](const std::vector<std::int64_t>& values, std::int64_t value) {
+    return std::ranges::all_of(values, [&](std::int64_t item) { return item == value; });
+  };
+  const auto list = [&](const char* name) { return integers(network_, node, name, node.inputs.size()); };
+  std::vector<std::int64_t> kernel = list("kernel_shape");
+  if (kernel.empty() && node.inputs.size() > 1) {
+    const auto& weight = network_.dims(node.inputs[1]);
+    if (weight.size() > 2) kernel.assign(weight.begin() + 2, weight.end());
+  }
+  const std::vector<std::int64_t> strides = list("strides");
+  const std::vector<std::int64_t> pads = list("pads");
+  const auto filled = node.attributes.find("auto_pad");
+  const bool padded = filled != node.attributes.end() && !filled->second.texts.empty() &&
+                      filled->second.texts[0] != "NOTSET" && filled->second.texts[0] != "VALID";
+  if (padded || kernel.size() != 2 || kernel[0] < 1 || !all_are(kernel, kernel[0])) return std::nullopt;
+  const std::int64_t stride = strides.empty() ? 1 : strides[0];
+  const std::int64_t padding = pads.empty() ? 0 : pads[0];
+  if (!all_are(strides, stride) || !all_are(pads, padding) || !all_are(list("dilations"), 1)) return std::nullopt;
+  if (kernel[0] > UINT16_MAX || stride < 1 || stride > UINT16_MAX || padding < 0 || padding > UINT16_MAX) {
+    return std::nullopt;
+  }
+  return Window{.kernel = static_cast<std::uint32_t>(kernel[0]),
+                .stride = static_cast<std::uint32_t>(stride),
+                .padding = static_cast<std::uint32_t>(padding)};
+}
+
+bool Emitter::emit_convolution(std::size_t number) {
+  const Node& node = network_.node(number);
+  const std::string& weight = node.inputs[1];
+  const std::string bias = node.inputs.size() > 2 ? node.inputs[2] : "";
+  if (!network_.is(weight, Role::weight) || (!bias.empty() && !network_.is(bias, Role::weight))) return false;
+  const std::vector<std::uint32_t> sizes = sizes_of(weight);
+  const Shape out(sizes_of(node.outputs[0]));
+  if (sizes.size() < 3 || out.rank() != sizes.size()) return false;
+  const auto groups =
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(integer(node, "group", 1), 1, out.channels()));
+  const std::optional<Window> window = square_window(node);
+  begin(number, weight);
+  const std::string name = name_for(number, weight);
+  if (window.has_value() && is_type(node, "Conv") && sizes.size() == 4 && !knows(weight)) {
+    const OperatorId id =
+        builder_->convolution(name, image(node.inputs[0]),
+                              {.channels = out.channels(), .window = *window, .groups = groups, .bias = !bias.empty()});
+    note({weight});
+    if (!bias.empty()) note({bias});
+    set(node.outputs[0], id);
+    return true;
+  }
+  // Of other windows the product that it comes to: for each pixel of the larger image the weights of its channels.
+  const bool transposed = is_type(node, "ConvTranspose");
+  const std::string& pixels = transposed ? node.inputs[0] : node.outputs[0];
+  const std::vector<std::uint32_t> at = sizes_of(pixels);
+  std::uint64_t rows = at[0];
+  for (std::size_t axis = 2; axis < at.size(); ++axis) rows *= at[axis];
+  const std::uint64_t per_output = Shape(sizes).elements() / sizes[0];
+  const OperatorId id = builder_->matrix_product(
+      name, {value_of(node.inputs[0])}, shape_of(node.outputs[0]),
+      {.m = rows, .n = sizes[0] / std::min(groups, sizes[0]), .k = per_output, .groups = groups});
+  if (knows(weight)) {
+    builder_->share_weight(id, parameters_.at(weight_name(weight)));
+  } else {
+    static_cast<void>(builder_->add_weight(id, sizes));
+    note({weight});
+  }
+  set(node.outputs[0], id);
+  if (bias.empty()) return true;
+  const std::uint64_t elements = out.elements();
+  const OperatorId sum =
+      builder_->vector_work(name_for(number), {id}, builder_->shape(id), {.forward = elements, .backward = elements});
+  if (knows(bias)) {
+    builder_->share_weight(sum, parameters_.at(weight_name(bias)));
+  } else {
+    static_cast<void>(builder_->add_weight(sum, sizes_of(bias)));
+    note({bias});
+  }
+  set(node.outputs[0], sum);
+  return true;
+}
+
+bool Emitter::emit_pool(std::size_t number) {
+  const Node& node = network_.node(number);
+  const std::string& x = node.inputs[0];
+  const auto& in = network_.dims(x);
+  const auto& out = network_.dims(node.outputs[0]);
+  const std::string name = name_for(number);
+  if (node.type == "GlobalAveragePool" && in.size() == 4) {
+    set(node.outputs[0], builder_->average_pool(name, image(x), 1));
+    return true;
+  }
+  const std::optional<Window> window = square_window(node);
+  if (window.has_value() && in.size() == 4) {
+    const auto slid = [&](std::int64_t size) {
+      return (size + 2 * std::int64_t{window->padding} - window->kernel) / window->stride + 1;
+    };
+    const bool fits = out[2] == slid(in[2]) && out[3] == slid(in[3]);
+    const bool even = window->kernel == window->stride && window->padding == 0 && in[2] % window->kernel == 0;
+    if (node.type == "MaxPool" && fits) {
+      set(node.outputs[0], builder_->max_pool(name, image(x), *window));
+      return true;
+    }
+    if (node.type == "AveragePool" && fits && even && in[2] == in[3]) {
+      set(node.outputs[0], builder_->average_pool(name, image(x), static_cast<std::uint32_t>(out[2])));
+      return true;
+    }
+  }
+  // One operation for each pixel of a window.
+  std::uint64_t area = 1;
+  for (const std::int64_t size : integers(network_, node, "kernel_shape", node.inputs.size())) {
+    area *= static_cast<std::uint64_t>(std::clamp<std::int64_t>(size, 1, UINT16_MAX));
+  }
+  const auto outputs = static_cast<std::uint64_t>(elements_of(out));
+  const auto inputs = static_cast<std::uint64_t>(elements_of(in));
+  const std::uint64_t work = node.type.starts_with("Global") ? inputs : area * outputs;
+  emit_vector(number, {.forward = work, .backward = work, .keeps_inputs = node.type.ends_with("MaxPool")});
+  return true;
+}
+
+bool Emitter::emit_gemm(std::size_t number) {
+  const Node& node = network_.node(number);
+  const std::string bias = node.inputs.size() > 2 ? node.inputs[2] : "";
+  const bool row = !bias.empty() && network_.is(bias, Role::weight) &&
+                   elements_of(network_.dims(bias)) == network_.dims(node.outputs[0]).back();
+  if (integer(node, "transA", 0) != 0 || !network_.is(node.inputs[0], Role::activation) ||
+      !network_.is(node.inputs[1], Role::weight) || (!bias.empty() && !row && !network_.is(bias, Role::constant))) {
+    return false;
+  }
+  emit_linear(number, node.inputs[0], node.inputs[1], row ? bias : "", node.outputs[0], number);
+  return true;
+}
+
+bool Emitter::emit_matmul(std::size_t number) {
+  const Node& node = network_.node(number);
+  const std::string& a = node.inputs[0];
+  const std::string& b = node.inputs[1];
+  const auto& dims_of_a = network_.dims(a);
+  const auto& dims_of_b = network_.dims(b);
+  if (network_.is(b, Role::weight) && dims_of_b.size() == 2 && dims_of_a.size() >= 2) {
+    emit_linear(number, a, b, "", node.outputs[0], number);
+    return true;
+  }
+  if (dims_of_a.size() < 2 || dims_of_b.size() < 2) return false;
+  const std::vector<std::uint32_t> left = sizes_of(a);
+  const std::vector<std::uint32_t> right = sizes_of(b);
+  const std::uint64_t m = left[left.size() - 2];
+  const std::uint64_t n = right.back();
+  const std::string weight = network_.is(a, Role::weight) ? a : network_.is(b, Role::weight) ? b : "";
+  begin(number, weight);
+  const OperatorId id = builder_->matrix_product(
+      name_for(number, weight), varying(node), shape_of(node.outputs[0]),
+      {.m = m,
+       .n = n,
+       .k = left.back(),
+       .groups = static_cast<std::uint64_t>(elements_of(network_.dims(node.outputs[0]))) / (m * n)});
+  if (!weight.empty() && knows(weight)) {
+    builder_->share_weight(id, parameters_.at(weight_name(weight)));
+  } else if (!weight.empty()) {
+    static_cast<void>(builder_->add_weight(id, sizes_of(weight)));
+    note({weight});
+  }
+  set(node.outputs[0], id);
+  return true;
+}
+
+}  // namespace hcclsim::models::onnx

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "models/graph_builder.hpp"
+#include "models/onnx/network.hpp"
+#include "models/onnx/patterns.hpp"
+
+/// Writes the operators of a Graph, node by node. Tensors of three axes are the rows of sequences, as in the zoo; what
+/// only gives numbers other axes is written when somebody reads it.
+namespace hcclsim::models::onnx {
+
+class Emitter {
+ public:
+  Emitter(const Network& network, const Patterns& patterns, const ImportOptions& options);
+
+  /// Throws Error(bad_input, "onnx").
+  [[nodiscard]] Graph run() &&;
+
+ private:
+  // emitter.cpp
+  [[nodiscard]] std::vector<std::string> logits() const;
+  void find_live(const std::vector<std::string>& outputs);
+  void emit(std::size_t number);
+  [[nodiscard]] bool emit_known(std::size_t number);
+  void set(const std::string& name, Value value);
+  [[nodiscard]] Value value_of(const std::string& name);
+  /// As features × rows; of three axes, as the rows of sequences.
+  [[nodiscard]] Value rows(const std::string& name);
+  /// With the axes of the file.
+  [[nodiscard]] Value image(const std::string& name);
+  [[nodiscard]] Value shaped(const std::string& name, Value value, const Shape& shape, std::uint32_t sequence);
+  [[nodiscard]] Shape shape_of(const std::string& name) const;
+  [[nodiscard]] Shape rows_shape(const std::string& name) const;
+  [[nodiscard]] std::uint32_t sequence_of(const std::string& name) const;
+  [[nodiscard]] std::vector<std::uint32_t> sizes_of(const std::string& name) const;
+  /// The name of an operator: that of its parameters without their last part, or that of the node.
+  [[nodiscard]] std::string name_for(std::size_t number, const std::string& weight = "");
+  [[nodiscard]] std::string layer_for(std::size_t number, const std::string& weight) const;
+  void begin(std::size_t number, const std::string& weight);
+  /// Notes the names of parameters that the builder has just given to an operator.
+  void note(std::initializer_list<std::string> weights);
+  [[nodiscard]] bool knows(const std::string& weight) const { return parameters_.contains(weight_name(weight)); }
+  [[nodiscard]] std::string weight_name(const std::string& name) const { return network_.tensor(name).weight; }
+  [[nodiscard]] std::vector<Value> varying(const Node& node);
+  [[nodiscard]] Graph finish(const std::vector<std::string>& outputs);
+
+  // emit_patterns.cpp
+  void emit_pattern(std::size_t number, const Pattern& pattern);
+  void emit_attention(const Pattern& pattern);
+  void emit_linear(std::size_t number, const std::string& from, const std::string& weight, const std::string& bias,
+                   const std::string& output, std::size_t last);
+
+  // emit_products.cpp
+  [[nodiscard]] bool emit_convolution(std::size_t number);
+  [[nodiscard]] bool emit_pool(std::size_t number);
+  [[nodiscard]] bool emit_gemm(std::size_t number);
+  [[nodiscard]] bool emit_matmul(std::size_t number);
+  [[nodiscard]] std::optional<Window> square_window(const Node& node) const;
+
+  // emit_others.cpp
+  [[nodiscard]] bool emit_gather(std::size_t number);
+  [[nodiscard]] bool emit_add(std::size_t number);
+  [[nodiscard]] bool emit_norm(std::size_t number);
+  [[nodiscard]] bool emit_concat(std::size_t number);
+  [[nodiscard]] bool emit_reduction(std::size_t number);
+  [[nodiscard]] bool emit_activation(std::size_t number);
+  [[nodiscard]] bool emit_dropout(std::size_t number);
+  void emit_vector(std::size_t number, const VectorWork& work);
+  void emit_layout(std::size_t number);
+  void emit_parts(std::size_t number);
+
+  const Network& network_;
+  const Patterns& patterns_;
+  const ImportOptions& options_;
+  std::optional<GraphBuilder> builder_;
+  std::map<std::string, Value> values_;
+  std::set<std::size_t> live_;
+  std::map<std::string, std::uint32_t> parameters_;  ///< by initializer: its number
+  std::map<std::string, OperatorId> tables_;         ///< token embeddings by initializer
+  std::map<std::string, std::vector<std::string>>
+      rows_to_add_;                 ///< rows of tables that wait for what they are added to
+  std::vector<std::string> names_;  ///< of parameters
+  std::set<std::string> taken_;     ///< names of operators
+  std::string layer_;
+  std::map<std::string, std::set<std::string>> numbered_;  ///< layers by their names without numbers
+  std::size_t current_ = 0;                                ///< node that is being written
+};
+
+}  // namespace hcclsim::models::onnx

@@ -1,0 +1,306 @@
+#include "models/onnx/network.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "models/onnx/folding.hpp"
+
+namespace hcclsim::models::onnx {
+namespace {
+
+bool any_of_types(const Node& node, std::initializer_list<std::string_view> types) {
+  return node.domain.empty() && std::ranges::find(types, node.type) != types.end();
+}
+
+}  // namespace
+
+std::int64_t whole(double value) {
+  if (value >= 0x1p63) return INT64_MAX;
+  if (value <= -0x1p63) return INT64_MIN;
+  return static_cast<std::int64_t>(value);
+}
+
+std::int64_t integer(const Node& node, const std::string& attribute, std::int64_t otherwise) {
+  const auto found = node.attributes.find(attribute);
+  return found == node.attributes.end() || found->second.ints.empty() ? otherwise : found->second.ints.front();
+}
+
+double real(const Node& node, const std::string& attribute, double otherwise) {
+  const auto found = node.attributes.find(attribute);
+  return found == node.attributes.end() || found->second.floats.empty() ? otherwise : found->second.floats.front();
+}
+
+std::vector<std::int64_t> integers(const Network& network, const Node& node, std::string_view attribute,
+                                   std::size_t input) {
+  const auto found = node.attributes.find(std::string(attribute));
+  if (found != node.attributes.end()) return found->second.ints;
+  std::vector<std::int64_t> values;
+  if (input >= node.inputs.size() || node.inputs[input].empty()) return values;
+  const TensorInfo& tensor = network.tensor(node.inputs[input]);
+  if (tensor.role != Role::constant || !tensor.constant.known) return values;
+  for (const double value : tensor.constant.values) values.push_back(whole(value));
+  return values;
+}
+
+std::size_t axis_of(std::int64_t axis, std::size_t rank) {
+  const std::int64_t from_front = axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
+  return from_front < 0 ? 0 : static_cast<std::size_t>(from_front);
+}
+
+std::int64_t elements_of(const std::vector<std::int64_t>& dims) {
+  constexpr std::int64_t most = std::int64_t{1} << 62;
+  std::int64_t elements = 1;
+  for (const std::int64_t size : dims) {
+    if (__builtin_mul_overflow(elements, size, &elements)) return most;
+  }
+  return elements;
+}
+
+Network::Network(const std::string& file, const ImportOptions& options) : file_(file), open_(onnx_module().open(file)) {
+  for (const auto& [name, constant] : model().initializers) {
+    const bool trained = kind_of(constant.element_type) == ElementKind::floating && elements_of(constant.dims) > 1;
+    TensorInfo& tensor = tensors_[name];
+    tensor.type = {.element_type = constant.element_type, .has_shape = true, .dims = constant.dims};
+    tensor.role = trained ? Role::weight : Role::constant;
+    tensor.constant = constant;
+    if (trained) tensor.weight = name;
+  }
+  choose_batch_input();
+  add_inputs(options);
+  sort_nodes();
+  for (const std::size_t number : order_) evaluate(number, options);
+  for (const std::string& output : model().outputs) {
+    if (!tensors_.contains(output)) bad_input("onnx", "{}: output '{}' is made by no node", file_, output);
+  }
+}
+
+std::string Network::place(std::size_t number) const {
+  const Node& of = node(number);
+  if (of.name.empty()) return fmt::format("{}: node {} ({})", file_, number, of.type);
+  return fmt::format("{}: node '{}' ({})", file_, of.name, of.type);
+}
+
+void Network::refuse(std::size_t number, std::string_view why) const {
+  const Node& of = node(number);
+  const auto set = model().operator_sets.find(of.domain);
+  const std::string version = set == model().operator_sets.end() ? "none" : std::to_string(set->second);
+  bad_input("onnx",
+            "{}: operator {} of domain {}, set {}: {}; --unsupported time=10us goes on and lets it take that long",
+            place(number), of.type, of.domain.empty() ? "ai.onnx" : of.domain, version, why);
+}
+
+void Network::choose_batch_input() {
+  if (model().inputs.empty()) bad_input("onnx", "{}: the graph has no input", file_);
+  batch_input_ = model().inputs.front();
+  std::int64_t most = 0;
+  for (const Node& node : model().nodes) {
+    if (!any_of_types(node, {"Gather"}) || node.inputs.size() != 2) continue;
+    const auto table = model().initializers.find(node.inputs[0]);
+    if (table == model().initializers.end() || table->second.dims.size() != 2 || table->second.dims[0] <= most)
+      continue;
+    if (std::ranges::find(model().inputs, node.inputs[1]) == model().inputs.end()) continue;
+    most = table->second.dims[0];
+    batch_input_ = node.inputs[1];
+  }
+}
+
+void Network::add_inputs(const ImportOptions& options) {
+  std::map<std::string, std::uint32_t> sizes = options.dims;
+  std::set<std::string> used;
+  const TensorType& batch = model().types.at(batch_input_);
+  if (!batch.has_shape || batch.dims.empty()) {
+    bad_input("onnx", "{}: input '{}' has no shape; export with one", file_, batch_input_);
+  }
+  if (batch.dims[0] >= 0 && batch.dims[0] != options.batch) {
+    bad_input("onnx",
+              "{}: input '{}' has the fixed batch of {}; give --batch {}, or export it with a symbolic first "
+              "dimension",
+              file_, batch_input_, batch.dims[0], batch.dims[0]);
+  }
+  if (!batch.symbols[0].empty()) {
+    if (sizes.contains(batch.symbols[0])) {
+      bad_input("onnx", "{}: --onnx-dim {}: that is the batch; give --batch", file_, batch.symbols[0]);
+    }
+    sizes[batch.symbols[0]] = options.batch;
+    used.insert(batch.symbols[0]);
+  }
+  for (const std::string& name : model().inputs) {
+    TensorType type = model().types.at(name);
+    if (!type.has_shape) bad_input("onnx", "{}: input '{}' has no shape; export with one", file_, name);
+    for (std::size_t i = 0; i < type.dims.size(); ++i) {
+      if (type.dims[i] >= 0) continue;
+      const std::string& symbol = type.symbols[i];
+      used.insert(symbol);
+      const auto size = sizes.find(symbol);
+      if (size != sizes.end()) {
+        type.dims[i] = size->second;
+      } else if (i == 0) {
+        type.dims[i] = options.batch;
+      } else if (symbol.empty()) {
+        bad_input("onnx", "{}: dimension {} of input '{}' has neither a size nor a name; export with one", file_, i,
+                  name);
+      } else {
+        bad_input("onnx", "{}: dimension {} of input '{}' is '{}'; give its size, such as --onnx-dim {}=128", file_, i,
+                  name, symbol, symbol);
+      }
+    }
+    TensorInfo& tensor = tensors_[name];
+    tensor.type = std::move(type);
+    tensor.role = name == batch_input_ ? Role::activation : Role::side;
+  }
+  for (const auto& [symbol, size] : options.dims) {
+    if (used.contains(symbol)) continue;
+    used.erase("");
+    bad_input("onnx", "{}: --onnx-dim {}={}: no input has such a dimension; there are: {}", file_, symbol, size,
+              used.empty() ? "none" : fmt::format("{}", fmt::join(used, ", ")));
+  }
+}
+
+void Network::sort_nodes() {
+  const std::vector<Node>& nodes = model().nodes;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::string& output : nodes[i].outputs) {
+      if (output.empty()) continue;
+      if (tensors_.contains(output) || !producers_.emplace(output, i).second) {
+        bad_input("onnx", "{}: makes '{}', which is there already", place(i), output);
+      }
+    }
+  }
+  // Nodes that wait for others come behind them; else their order is that of the file.
+  enum class State : std::uint8_t { waits, open, done };
+  std::vector<State> states(nodes.size(), State::waits);
+  std::vector<std::size_t> path;
+  for (std::size_t first = 0; first < nodes.size(); ++first) {
+    path.push_back(first);
+    while (!path.empty()) {
+      const std::size_t number = path.back();
+      if (states[number] == State::done) {
+        path.pop_back();
+        continue;
+      }
+      states[number] = State::open;
+      std::size_t waits_for = no_node;
+      for (const std::string& input : nodes[number].inputs) {
+        if (input.empty() || tensors_.contains(input)) continue;
+        const auto producer = producers_.find(input);
+        if (producer == producers_.end()) {
+          bad_input("onnx", "{}: reads '{}', which is neither an input nor an initializer, and no node makes it",
+                    place(number), input);
+        }
+        if (states[producer->second] == State::open) {
+          bad_input("onnx", "{}: is part of a cycle: it reads '{}', which depends on it", place(number), input);
+        }
+        if (states[producer->second] == State::waits && waits_for == no_node) waits_for = producer->second;
+      }
+      if (waits_for != no_node) {
+        path.push_back(waits_for);
+        continue;
+      }
+      states[number] = State::done;
+      order_.push_back(number);
+      path.pop_back();
+    }
+  }
+}
+
+bool Network::is_view_of_weight(const Node& node) const {
+  return !node.inputs.empty() && is(node.inputs[0], Role::weight) &&
+         any_of_types(
+             node, {"Transpose", "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Expand"});
+}
+
+Role Network::role_of(const Node& node) const {
+  bool varies = false;
+  for (const std::string& input : node.inputs) {
+    if (input.empty()) continue;
+    if (is(input, Role::activation) && !any_of_types(node, {"Shape", "Size"})) return Role::activation;
+    varies = varies || !is(input, Role::constant);
+  }
+  if (is_view_of_weight(node)) return Role::weight;
+  // Rows of a table for every position or segment are added to what there is, and trained.
+  if (any_of_types(node, {"Gather"}) && is(node.inputs[0], Role::weight) && dims(node.inputs[0]).size() == 2 &&
+      integer(node, "axis", 0) == 0) {
+    return Role::activation;
+  }
+  return varies && !any_of_types(node, {"Shape", "Size"}) ? Role::side : Role::constant;
+}
+
+std::vector<TensorType> Network::types_of(std::size_t number, const ImportOptions& options) {
+  const Node& of = node(number);
+  std::vector<KnownInput> inputs;
+  for (const std::string& name : of.inputs) {
+    if (name.empty()) {
+      inputs.emplace_back();
+      continue;
+    }
+    const TensorInfo& tensor = tensors_.at(name);
+    inputs.push_back({.type = &tensor.type, .constant = tensor.constant.known ? &tensor.constant : nullptr});
+  }
+  Inference inference = open_->infer(number, inputs);
+  if (!inference.trouble.empty()) bad_input("onnx", "{}: {}", place(number), inference.trouble);
+  if (!inference.known) {
+    unknown_.insert(number);
+    if (!options.unsupported.has_value()) refuse(number, "it is not known");
+  }
+  inference.outputs.resize(of.outputs.size());
+  for (std::size_t i = 0; i < of.outputs.size(); ++i) {
+    TensorType& type = inference.outputs[i];
+    const bool complete = type.has_shape && std::ranges::all_of(type.dims, [](std::int64_t size) { return size >= 0; });
+    if (complete || of.outputs[i].empty()) continue;
+    const auto stated = model().types.find(of.outputs[i]);
+    if (stated != model().types.end() && stated->second.has_shape &&
+        std::ranges::all_of(stated->second.dims, [](std::int64_t size) { return size >= 0; })) {
+      type = stated->second;
+    } else if (unknown_.contains(number) && !of.inputs.empty() && !of.inputs[0].empty()) {
+      type = tensors_.at(of.inputs[0]).type;
+    } else if (i == 0) {
+      bad_input("onnx", "{}: the shape of '{}' depends on values that are not known before it runs", place(number),
+                of.outputs[i]);
+    }
+  }
+  return std::move(inference.outputs);
+}
+
+void Network::evaluate(std::size_t number, const ImportOptions& options) {
+  const Node& of = node(number);
+  std::set<std::string> read;
+  for (const std::string& input : of.inputs) {
+    if (!input.empty() && read.insert(input).second) tensors_.at(input).readers.push_back(number);
+  }
+  const Role role = role_of(of);
+  if (role == Role::constant && of.outputs.size() == 1) {
+    if (std::optional<Constant> folded = fold(*this, of); folded.has_value()) {
+      TensorInfo& tensor = tensors_[of.outputs[0]];
+      tensor.type = {.element_type = folded->element_type, .has_shape = true, .dims = folded->dims};
+      const bool trained = of.type == "Constant" && kind_of(folded->element_type) == ElementKind::floating &&
+                           folded->dims.size() > 1 && elements_of(folded->dims) > 1;
+      tensor.role = trained ? Role::weight : Role::constant;
+      if (trained) tensor.weight = of.outputs[0];
+      tensor.constant = *std::move(folded);
+      tensor.producer = number;
+      return;
+    }
+  }
+  std::vector<TensorType> types = types_of(number, options);
+  for (std::size_t i = 0; i < of.outputs.size(); ++i) {
+    if (of.outputs[i].empty()) continue;
+    TensorInfo& tensor = tensors_[of.outputs[i]];
+    tensor.type = std::move(types[i]);
+    tensor.role = role;
+    tensor.producer = number;
+    if (role == Role::constant) {
+      tensor.constant.element_type = tensor.type.element_type;
+      tensor.constant.dims = tensor.type.dims;
+    }
+    if (role != Role::weight) continue;
+    const TensorInfo& from = tensors_.at(of.inputs[0]);
+    tensor.weight = from.weight;
+    tensor.transposed = from.transposed != (of.type == "Transpose");
+  }
+}
+
+}  // namespace hcclsim::models::onnx

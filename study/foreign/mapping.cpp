@@ -1,0 +1,59 @@
+#include "study/foreign/mapping.hpp"
+
+#include <algorithm>
+
+namespace hcclsim::study {
+
+std::vector<ConfigEntry> ForeignMapping::entries() const {
+  std::vector<ConfigEntry> entries;
+  entries.reserve(options.size());
+  for (const MappedOption& option : options) {
+    entries.push_back({.section = {}, .key = option.option, .value = option.value, .place = option.place});
+  }
+  return entries;
+}
+
+MappingWriter::MappingWriter(std::string program, std::string file, std::vector<std::string> ignored) {
+  mapping_.program = std::move(program);
+  mapping_.file = std::move(file);
+  for (std::string& key : ignored) ignored_.emplace_back(std::move(key), false);
+}
+
+void MappingWriter::set(std::string source, std::string_view option, std::string value, std::uint32_t line) {
+  mapping_.options.push_back({.source = std::move(source),
+                              .option = std::string(option),
+                              .value = std::move(value),
+                              .place = fmt::format("{}:{}", mapping_.file, line)});
+}
+
+void MappingWriter::no_effect(std::string source, std::string reason) {
+  mapping_.without_effect.push_back({std::move(source), std::move(reason)});
+}
+
+void MappingWriter::leave_out(std::string source, std::string reason) {
+  mapping_.left_out.push_back({std::move(source), std::move(reason)});
+}
+
+void MappingWriter::refuse(std::string_view key, std::string source, std::string_view reason, std::uint32_t line) {
+  for (auto& [ignored, used] : ignored_) {
+    if (ignored != key) continue;
+    used = true;
+    leave_out(std::move(source), fmt::format("left out as --ignore-keys says: {}", reason));
+    return;
+  }
+  fail(line, "{}: {}; --ignore-keys {} leaves it out", source, reason, key);
+}
+
+bool MappingWriter::has(std::string_view option) const {
+  return std::ranges::any_of(mapping_.options, [&](const MappedOption& mapped) { return mapped.option == option; });
+}
+
+ForeignMapping MappingWriter::finish() && {
+  for (const auto& [key, used] : ignored_) {
+    if (used) continue;
+    bad_input("foreign", "--ignore-keys {}: {} has no such key that would be refused", key, mapping_.file);
+  }
+  return std::move(mapping_);
+}
+
+}  // namespace hcclsim::study

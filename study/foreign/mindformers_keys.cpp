@@ -1,0 +1,79 @@
+#include "study/foreign/mindformers_keys.hpp"
+
+namespace hcclsim::study {
+
+namespace {
+using Kind = YamlNode::Kind;
+}  // namespace
+
+bool is_true(const YamlNode& node) { return node.text == "True" || node.text == "true" || node.text == "TRUE"; }
+bool is_false(const YamlNode& node) { return node.text == "False" || node.text == "false" || node.text == "FALSE"; }
+
+/// "[1, 2]", "True" or "'text'": as Python writes it.
+std::string literal(const YamlNode& node) {
+  if (node.kind == Kind::null) return "None";
+  if (node.kind == Kind::list) {
+    std::string text;
+    for (const YamlNode& item : node.items) text += (text.empty() ? "" : ", ") + literal(item);
+    return "[" + text + "]";
+  }
+  if (node.kind == Kind::map) {
+    std::string text;
+    for (const YamlMember& member : node.members)
+      text += fmt::format("{}'{}': {}", text.empty() ? "" : ", ", member.key, literal(member.value));
+    return "{" + text + "}";
+  }
+  if (is_true(node)) return "True";
+  if (is_false(node)) return "False";
+  return node.plain && parse_number<double>(node.text).has_value() ? node.text : "'" + node.text + "'";
+}
+
+std::string source(std::string_view path, const YamlNode& node) {
+  return fmt::format("{} {}", path, node.kind == Kind::scalar ? node.text : literal(node));
+}
+
+const YamlNode* MindformersKeys::find(std::string_view section, std::string_view key, std::string_view inner) {
+  const YamlNode* node = &root_;
+  std::string path;
+  for (const std::string_view part : {section, key, inner}) {
+    if (part.empty()) break;
+    if (node->kind != Kind::map) return nullptr;
+    const YamlMember* const member = node->find(part);
+    if (member == nullptr) return nullptr;
+    path += (path.empty() ? "" : ".") + std::string(part);
+    node = &member->value;
+  }
+  read_.insert(path);
+  return node;
+}
+
+std::optional<std::uint64_t> MindformersKeys::whole(std::string_view section, std::string_view key) {
+  const YamlNode* const node = find(section, key);
+  if (node == nullptr || node->kind == Kind::null) return std::nullopt;
+  return whole_of(*node, fmt::format("{}.{}", section, key));
+}
+std::uint64_t MindformersKeys::whole_of(const YamlNode& node, std::string_view path) {
+  const auto value = node.kind == Kind::scalar ? parse_number<std::uint32_t>(node.text) : std::nullopt;
+  if (!value.has_value()) writer_.fail(node.line, "{} is '{}', must be a whole number", path, literal(node));
+  return *value;
+}
+std::uint64_t MindformersKeys::at_least_one(std::string_view section, std::string_view key) {
+  const YamlNode* const node = find(section, key);
+  const std::uint64_t value = whole(section, key).value_or(1);
+  if (value == 0) writer_.fail(node->line, "{}.{} is 0, must be 1 or more", section, key);
+  return value;
+}
+bool MindformersKeys::truth(std::string_view section, std::string_view key, bool otherwise) {
+  const YamlNode* const node = find(section, key);
+  if (node == nullptr || node->kind == Kind::null) return otherwise;
+  if (!is_true(*node) && !is_false(*node)) {
+    writer_.fail(node->line, "{}.{} is '{}', must be True or False", section, key, literal(*node));
+  }
+  return is_true(*node);
+}
+std::uint32_t MindformersKeys::line_of(std::string_view section, std::string_view key) {
+  const YamlNode* const node = find(section, key);
+  return node == nullptr ? root_.line : node->line;
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "study/foreign/mapping.hpp"
+#include "study/job/msjob/yaml.hpp"
+
+/// Reads keys of a file of mindformers, and notes which.
+namespace hcclsim::study {
+
+inline constexpr const char* no_effect_text = "of no effect on a step's time";
+inline constexpr const char* unknown_text = "no option of run stands for it";
+
+[[nodiscard]] bool is_true(const YamlNode& node);
+[[nodiscard]] bool is_false(const YamlNode& node);
+/// "[1, 2]", "True" or "'text'": as Python writes it.
+[[nodiscard]] std::string literal(const YamlNode& node);
+/// "parallel_config.model_parallel 4".
+[[nodiscard]] std::string source(std::string_view path, const YamlNode& node);
+
+class MindformersKeys {
+ public:
+  MindformersKeys(const YamlNode& root, MappingWriter& writer) : root_(root), writer_(writer) {}
+
+  [[nodiscard]] const YamlNode& root() const { return root_; }
+  [[nodiscard]] MappingWriter& writer() { return writer_; }
+  [[nodiscard]] bool was_read(const std::string& path) const { return read_.contains(path); }
+  /// The value of a key, noted as read; nullptr if there is none.
+  [[nodiscard]] const YamlNode* find(std::string_view section, std::string_view key = {}, std::string_view inner = {});
+  [[nodiscard]] std::uint64_t whole_of(const YamlNode& node, std::string_view path);
+  [[nodiscard]] std::optional<std::uint64_t> whole(std::string_view section, std::string_view key);
+  /// 1 without the key.
+  [[nodiscard]] std::uint64_t at_least_one(std::string_view section, std::string_view key);
+  [[nodiscard]] bool truth(std::string_view section, std::string_view key, bool otherwise);
+  [[nodiscard]] std::uint32_t line_of(std::string_view section, std::string_view key);
+
+ private:
+  const YamlNode& root_;
+  MappingWriter& writer_;
+  std::set<std::string> read_;
+};
+
+/// Maps `model` and `moe_config`.
+void map_mindformers_model(MindformersKeys& keys);
+
+}  // namespace hcclsim::study
