@@ -33,8 +33,9 @@ std::vector<Rank> find_updaters(const Plan& plan, std::uint32_t stage, std::span
     updated_by.resize(plan.roles[role].program->gradients.size(), no_replica);
     for (const models::Kernel& kernel : plan.roles[role].program->once_per_step()) {
       if (!kernel.owners) continue;
-      if (updated_by[kernel.gradient] != no_replica) return {};
-      updated_by[kernel.gradient] = replica_of[rank];
+      Rank& updater = updated_by[kernel.gradient];
+      if (updater != no_replica && updater != replica_of[rank]) return {};
+      updater = replica_of[rank];
     }
   }
   if (std::ranges::find(updated_by, no_replica) != updated_by.end()) internal_error("nobody updates some parameters");
