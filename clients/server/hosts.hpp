@@ -141,6 +141,7 @@ class Hosts {
   std::uint64_t ticks_ = 0;     // counts dates
   std::optional<std::uint32_t> failed_;
   ThreadId running_ = 0;
+  int first_moments_ = 0;        // in which processes slept that had not joined
   std::uint32_t began_ = 0;      // processes that have joined in the beginning, or been given up
   std::uint64_t fruitless_ = 0;  // waits for those that poll, since something was done
 };
