@@ -20,7 +20,7 @@
 namespace hcclsim::clients {
 namespace {
 
-constexpr int moment_ms = 20;               // of real time, after which a thread that sleeps is outside
+constexpr int moment_ms = 20;                   // of real time, after which a thread that sleeps is outside
 constexpr std::uint64_t most_fruitless = 5000;  // moments of 2 ms in which threads poll and nothing happens
 constexpr int first_moment_ms = 2;
 constexpr int most_first_moments = 250;
@@ -59,9 +59,8 @@ std::optional<Question> receive_question(int socket) {
 }
 
 void send_result(int socket, const Result& result) {
-  const Reply reply{.status = result.status,
-                    .bytes = static_cast<std::uint32_t>(result.bytes.size()),
-                    .values = result.values};
+  const Reply reply{
+      .status = result.status, .bytes = static_cast<std::uint32_t>(result.bytes.size()), .values = result.values};
   if (send_all(socket, &reply, sizeof reply)) send_all(socket, result.bytes.data(), result.bytes.size());
 }
 

@@ -117,6 +117,27 @@ TEST(Fold, PaddedSegments) {
   EXPECT_EQ(compare(shared, "a hierarchy of shared parameters"), 2U);
 }
 
+// The NPUs of a server share operators: each does what the next one of its server does. Where gradients do not divide
+// into equal slices, servers differ from each other, so one NPU of each is simulated.
+TEST(Fold, RanksThatShareOperators) {
+  RunSpec spec = tiny_gpt(servers(3, 2), 6);
+  spec.model.vocabulary = 258;
+  spec.parallel.operators.model = 2;
+  EXPECT_EQ(compare(spec, "three replicas"), 3U);
+  spec.rank = 5;
+  EXPECT_EQ(compare(spec, "the same, of another rank"), 3U);
+  spec.parallel.operators.sequence = true;
+  EXPECT_EQ(compare(spec, "sequence parallelism"), 3U);
+  RunSpec stages = tiny_gpt(servers(6, 2), 12);
+  stages.model.vocabulary = 258;
+  stages.parallel.operators.model = 2;
+  stages.parallel.shape.stages = 2;
+  stages.parallel.micro_batches = 4;
+  EXPECT_EQ(compare(stages, "two stages of three replicas"), 6U);
+  stages.skew.speeds = {1, 1, 1, 1, 1, 1, 1, 0.9, 1, 1, 1, 1};
+  EXPECT_EQ(compare(stages, "a slow NPU"), 0U);
+}
+
 // Data workers, copies over links of each NPU or of a server, launches and checkpoints are those of the images.
 TEST(Fold, HostsThatDoTheSame) {
   for (const bool one_host_link : {false, true}) {
@@ -275,6 +296,7 @@ TEST(Fold, ChangesNoFigureOfRandomPlans) {
     if (random() % 3 == 0) spec.clip_norm = 1;
     if (random() % 2 == 0) spec.pad_segments = true;
     if (random() % 2 == 0) spec.model.vocabulary = 258;
+    if (stages == 1 && random() % 2 == 0) spec.parallel.operators.model = 2;
     spec.rank = random() % 6;
     spec.launch = random() % 4 == 0 ? hccl::LaunchMode::op : hccl::LaunchMode::graph;
     const std::string what = fmt::format("{}: {} stages, {}, rank {}", i, stages, optimizer, spec.rank);
