@@ -103,15 +103,17 @@ std::vector<StruckPlan> struck_plans() {
                    }});
   RunSpec workers = step_of_eight();
   workers.npus = 4;
-  workers.iterations = 3;  // a step computes in its beginning
   for (const bool asynchronous : {false, true}) {
     PsSpec ps{.servers = 2};
     ps.asynchronous = asynchronous;
     if (asynchronous) ps.staleness = 1;
+    // NPUs compute in the beginning of a step; workers without rounds come to wait for one that stands still later.
+    workers.iterations = asynchronous ? 8 : 3;
     plans.push_back({.name = asynchronous ? "asynchronous servers" : "servers",
                      .simulate = [=](const auto& faults) { return ends_with_servers(placed(workers, 8), ps, faults); },
                      .servers = true});
   }
+  workers.iterations = 3;
   PsSpec some{.servers = 2};
   some.marked = {"*.bias"};
   plans.push_back({.name = "servers for some parameters",
@@ -165,7 +167,7 @@ TEST(AllFaults, EndEveryKindOfPlanWithTheirName) {
     const std::vector<Seconds> spared = plan.simulate({fmt::format("npu[1].lost at {}s", 1000 * healthy.back())});
     ASSERT_EQ(spared.size(), healthy.size());
     for (std::size_t end = 0; end < healthy.size(); ++end) {
-      EXPECT_NEAR(spared[end], healthy[end], 1e-12 * healthy[end]);
+      EXPECT_NEAR(spared[end], healthy[end], (plan.servers ? 1e-9 : 1e-12) * healthy[end]);
     }
   }
 }

@@ -36,13 +36,15 @@ struct Figures {
   Rank simulated = 0;
   std::uint64_t transfers = 0;
   std::vector<Seconds> ends;  ///< of all iterations on all ranks, then exposed communication and computing of rank
+  std::vector<std::string> limits;  ///< what limits each collective
 };
 
 Figures figures(RunSpec spec, hccl::Fold fold) {
   spec.fold = fold;
   return on_experiment(spec, [](Experiment& experiment) {
     const hccl::TimedStep step = experiment.simulate(experiment.training);
-    Figures result{.simulated = step.ranks_simulated, .transfers = step.transfers, .ends = {}};
+    Figures result{.simulated = step.ranks_simulated, .transfers = step.transfers, .ends = {}, .limits = {}};
+    for (const hccl::Bottleneck& limit : step.bottlenecks) result.limits.push_back(limit.name);
     for (const std::vector<Seconds>& of_ranks : step.iteration_ends) {
       result.ends.insert(result.ends.end(), of_ranks.begin(), of_ranks.end());
     }
@@ -59,6 +61,7 @@ Rank compare(const RunSpec& spec, const std::string& what) {
   const Figures all = figures(spec, hccl::Fold::off);
   EXPECT_EQ(all.simulated, 0U) << what;
   EXPECT_EQ(folded.transfers, all.transfers) << what;
+  EXPECT_EQ(folded.limits, all.limits) << what;
   EXPECT_EQ(folded.ends.size(), all.ends.size()) << what;
   for (std::size_t i = 0; i < std::min(folded.ends.size(), all.ends.size()); ++i) {
     EXPECT_NEAR(folded.ends[i], all.ends[i], 1e-12 * all.ends[i]) << what << ", figure " << i;
