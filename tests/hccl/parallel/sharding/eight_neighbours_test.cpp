@@ -66,7 +66,7 @@ TEST(EightNeighbours, PairsOfThePlan) {
   test::ShardedTraining training;
   training.network = test::images_network();
   training.devices = 8;
-  training.strategies["conv1"].inputs = {{1, 1, 2, 4}, {1, 1, 1, 1}};
+  training.strategies = {{"conv1", {.inputs = {{1, 1, 2, 4}, {1, 1, 1, 1}}}}};
   const Plan plan = test::plan_of(training, test::stages_of(training, training.network));
   const auto collective =
       std::ranges::find(plan.collectives, "conv1.neighbour_exchange:forward", &PlannedCollective::name);

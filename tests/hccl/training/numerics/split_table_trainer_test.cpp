@@ -65,7 +65,9 @@ models::Graph recommender(const std::vector<std::uint32_t>& parts) {
 }
 
 ShardedTraining split_training() {
-  ShardedTraining training{.network = recommender({10, 20, 30, 4}), .devices = 4};
+  ShardedTraining training;
+  training.network = recommender({10, 20, 30, 4});
+  training.devices = 4;
   training.strategies = {{"table", {.inputs = {{4, 1}, {1, 4}}, .manual_split = {10, 20, 30, 4}}},
                          {"fc1", {.inputs = {{2, 1}, {2, 1}}}},
                          {"fc2", {.inputs = {{2, 2}, {1, 2}}}}};
@@ -113,7 +115,9 @@ TEST(HostTableTrainer, TrainsLikeOneDevice) {
 }
 
 ShardedTraining images_training(Rank devices) {
-  ShardedTraining training{.network = test::images_network(), .devices = devices};
+  ShardedTraining training;
+  training.network = test::images_network();
+  training.devices = devices;
   training.options.data = "synthetic:96";
   training.options.learning_rate = device::LearningRate(0.05);
   return training;
