@@ -71,8 +71,8 @@ enum class OperatorKind : std::uint8_t {
   /// ends.
   neighbour_exchange,
   host_copy,  ///< what the host has computed, to the memory of the rank; its gradient goes back
-  send,     ///< to one other rank
-  receive,  ///< from one other rank
+  send,       ///< to one other rank
+  receive,    ///< from one other rank
 };
 
 [[nodiscard]] std::string_view name_of(OperatorKind kind);
@@ -177,7 +177,7 @@ struct Operator {
   /// token_embedding: rows of each part of the table if they are not equal. The tokens of part k of n are those of the
   /// k-th of n parts of the positions of every sequence; a rank has the parts of its place in the group.
   std::vector<std::uint32_t> row_parts{};
-  bool on_host = false;           ///< token_embedding: the host has the table, and computes
+  bool on_host = false;  ///< token_embedding: the host has the table, and computes
   /// Of communication and slice. Others know by it which part of a whole this rank has, if the group has several ranks:
   ///  - token_embedding: of the rows of the table; tokens of other rows give zeros;
   ///  - position_embedding, segment_embedding, rotary: of the positions of every sequence, `sequence` of which it has;
