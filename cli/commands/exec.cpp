@@ -39,7 +39,6 @@ void run(Command& command, ExecOptions& options) {
   spec.platform.rank_table = {};
   spec.launch = hccl::parse_launch_mode(options.launch);
   spec.words = command.rest();
-  if (!spec.words.empty() && spec.words.front() == "--") spec.words.erase(spec.words.begin());
   if (!spec.words.empty() && spec.words.front().starts_with('-')) {
     bad_input("option", "unknown option {}; a program comes behind --", spec.words.front());
   }
@@ -72,7 +71,7 @@ void add_exec_command(Command& app) {
     add_faults(command, options->spec.faults);
     command.add("--flags", flag(options->flags),
                 "Print the compiler's and linker's flags for a program, and do nothing else");
-    command.keep_rest();
+    command.keep_rest_behind_dashes();
     command.on_run([&command, options] { run(command, *options); });
   });
 }

@@ -28,12 +28,13 @@ std::string_view why_of_no_job(const Option& option) {
   constexpr std::array<std::string_view, 8> of_one_run{
       "routing-seeds", "advice",         "baseline",    "explain",
       "links",         "explain-memory", "uncertainty", "explain-uncertainty"};
+  constexpr std::array<std::string_view, 4> of_files{"config", "mindformers", "megatron", "ignore-keys"};
   const std::string key = option.key();
   if (key == "mode" || option.group() == ps_group) return "concurrent jobs train without parameter servers";
   if (key == "numerics" || option.group() == numerics_group) return "concurrent jobs are timed, without real numbers";
   if (option.group() == failure_group && !key.starts_with("checkpoint-")) return "concurrent jobs do not fail";
   if (key == "rank-table") return "npus-list says which NPUs a concurrent job is on";
-  if (key == "config") return "with --concurrent every job has its own file";
+  if (is_key_of(key, of_files)) return "with --concurrent every job has its own file";
   if (is_key_of(key, of_one_run) || key == "tolerance") return "it is of a run that is alone";
   const bool writes = option.role() == Role::writes_file || key == "profile-output";
   if (writes && key != "trace") return "it is of a run that is alone";

@@ -71,14 +71,24 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
   const std::string capacity = model.dropless               ? "dropless"
                                : model.capacity.has_value() ? fmt::format("{}", *model.capacity)
                                                             : "";
-  const std::array<std::pair<const char*, std::string>, 17> where_given{
+  std::vector<std::string> dims;
+  for (const auto& [name, size] : model.onnx.dims) dims.push_back(fmt::format("{}={}", name, size));
+  const std::array<std::pair<const char*, std::string>, 25> where_given{
       {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
        {"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
        {"hidden", number(options.spec.model.hidden)},
        {"heads", number(options.spec.model.heads)},
        {"vocabulary", number(options.spec.model.vocabulary)},
+       {"kv-heads", number(model.kv_heads)},
+       {"feed-forward", number(model.feed_forward)},
+       {"positions", number(model.positions)},
+       {"dropout", model.drop_rate.has_value() ? fmt::format("{}", *model.drop_rate) : ""},
+       {"experts", number(model.experts)},
+       {"moe-top-k", number(model.chosen_experts)},
        {"moe-capacity", capacity},
+       {"onnx-dim", fmt::format("{}", fmt::join(dims, ","))},
+       {"unsupported", model.onnx.unsupported.has_value() ? fmt::format("time={}s", *model.onnx.unsupported) : ""},
        {"fused-attention", fused.has_value() ? (*fused ? "on" : "off") : ""},
        {"compress", options.spec.compression.has_value() ? to_string(*options.spec.compression) : ""},
        {"pad-segments", options.spec.pad_segments ? "on" : ""},

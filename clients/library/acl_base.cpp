@@ -88,7 +88,8 @@ const char* aclrtGetSocName(void) {
 const char* aclGetRecentErrMsg(void) {
   thread_local std::string message;
   message = take_message();
-  return message.empty() ? nullptr : message.c_str();
+  // The text is good until the thread's next call.
+  return message.empty() ? nullptr : message.c_str();  // NOLINT(clang-analyzer-cplusplus.InnerPointer)
 }
 
 size_t aclDataTypeSize(aclDataType dataType) {

@@ -100,9 +100,8 @@ std::optional<Result> Devices::after_task(ThreadId id, ClientStream& stream, con
 
 std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
   const HostThread& thread = core_.hosts.thread(id);
-  const auto [destination, room, source, bytes, kind_number, handle, at_once, unused] = question.values;
+  const auto [destination, room, source, bytes, kind_number, handle, at_once, pinned] = question.values;
   static_cast<void>(room);
-  static_cast<void>(unused);
   const bool to_device = DeviceMemory::is_device(destination);
   const bool from_device = DeviceMemory::is_device(source);
   const auto kind = static_cast<aclrtMemcpyKind>(kind_number);
@@ -135,7 +134,8 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
   const pid_t process = core_.hosts.process(thread.process).pid;
   const std::uint32_t name = core_.trace.intern("copy");
   const std::string text = fmt::format("a copy of {} bytes", bytes);
-  // What the program gives is taken now: it may be gone when the stream comes to it.
+  // What the program gives is taken now, as it may be gone when the stream comes to it; pinned memory is read then.
+  const bool reads_later = !from_device && pinned != 0 && at_once == 0;
   auto taken = std::make_shared<std::vector<std::byte>>();
   if (!from_device) {
     taken->resize(bytes);
@@ -166,6 +166,7 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
     core_.runtime.copy_to_host(stream->id, bytes, name);
   }
   end_task(*stream, [=, to = to.span, from = from.span] {
+    if (reads_later) static_cast<void>(read_host(process, taken->data(), source, bytes));
     const std::byte* const data = from_device ? from.data : taken->data();
     if (to_device) {
       std::memmove(to.data, data, bytes);

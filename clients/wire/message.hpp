@@ -31,13 +31,13 @@ enum class Call : std::uint32_t {
   get_device,    ///< → device
   reset_device,  ///< device
   soc_name,
-  set_saturation,     ///< device as one saturates, or not
-  device_topology,    ///< device, other device → links
-  allocate,           ///< bytes → address
-  free,               ///< address
-  memory_info,        ///< → free, total
-  copy,               ///< destination, its room, source, bytes, kind, stream, whether at once
-  fill,               ///< address, its room, value, bytes, stream, whether at once
+  set_saturation,   ///< device as one saturates, or not
+  device_topology,  ///< device, other device → links
+  allocate,         ///< bytes → address
+  free,             ///< address
+  memory_info,      ///< → free, total
+  copy,  ///< destination, its room, source, bytes, kind, stream, whether at once, whether the source is pinned
+  fill,  ///< address, its room, value, bytes, stream, whether at once
   reserve_address,    ///< bytes → address
   release_address,    ///< address
   allocate_physical,  ///< bytes, device → handle

@@ -144,7 +144,7 @@ class ClientsTest(unittest.TestCase):
         done = on_npus(4, program(EXAMPLES / "hccl_bench.cpp"), "allreduce", "-b", "1M", "-e", "1M",
                        options=("--fault", "npu[2].lost at 100us"))
         self.assertEqual(done.returncode, 3)
-        self.assertRegex(done.stderr, "aclrtSynchronizeStream: the simulated cluster has failed: .*lost")
+        self.assertRegex(done.stderr, "(?s)aclrtSynchronizeStream: the simulated cluster has failed: .*lost")
 
     def test_what_cannot_be_started(self):
         for words, said in ((["./no-such-program"], "cannot be started: No such file"), ([], "no program"),

@@ -103,6 +103,7 @@ std::vector<StruckPlan> struck_plans() {
                    }});
   RunSpec workers = step_of_eight();
   workers.npus = 4;
+  workers.iterations = 3;  // a step computes in its beginning
   for (const bool asynchronous : {false, true}) {
     PsSpec ps{.servers = 2};
     ps.asynchronous = asynchronous;
@@ -120,7 +121,7 @@ std::vector<StruckPlan> struck_plans() {
 }
 
 /// The message of the failure, which must be of this kind; nothing if there is none.
-std::optional<std::string> failure_of(const StruckPlan& plan, const std::string& fault, std::string_view kind) {
+std::optional<std::string> end_by(const StruckPlan& plan, const std::string& fault, std::string_view kind) {
   try {
     static_cast<void>(plan.simulate({fault}));
   } catch (const Error& error) {
@@ -145,7 +146,7 @@ TEST(AllFaults, EndEveryKindOfPlanWithTheirName) {
     for (const auto& [fault, cause] : faults) {
       // A node of servers that registers late makes the cluster wait, which it does for 300 s.
       const bool registers_late = plan.servers && fault.find("late") != std::string::npos;
-      const std::optional<std::string> failure = failure_of(plan, fault, registers_late ? "ps" : "timeout");
+      const std::optional<std::string> failure = end_by(plan, fault, registers_late ? "ps" : "timeout");
       ASSERT_TRUE(failure.has_value()) << fault;
       if (registers_late) {
         EXPECT_THAT(*failure, HasSubstr("1 of 6 nodes have not registered"));

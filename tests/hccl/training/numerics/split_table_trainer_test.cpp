@@ -87,7 +87,7 @@ TEST(SplitTableTrainer, WithStagesMicroBatchesSharingAndRecomputation) {
   ShardedTraining training = split_training();
   training.shape.stages = 2;
   training.shape.micro_batches = 4;
-  training.optimizer_parallel = "on,threshold=0";
+  training.optimizer_parallel = "on:threshold=0";
   training.recompute = "full";
   expect_like_one_device(training);
 }
