@@ -111,8 +111,8 @@ void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank 
     bad_input("runtime-error", "dataset_strategy: {} slices do not divide the {} devices of a stage", slices, devices);
   }
   if (spec.parallel.operators.cuts() || slices == 1 || (of_samples && slices == devices)) return;
-  bad_input("runtime-error", "dataset_strategy: {} slices of samples on {} devices; say with --npus how many there are",
-            slices, devices);
+  bad_input("runtime-error", "dataset_strategy: {} slices on {} devices; say with --npus how many there are", slices,
+            devices);
 }
 
 }  // namespace hcclsim::study

@@ -113,7 +113,8 @@ class StrategyTextReader {
   void add_call(StrategyText& result) {
     const std::string name(last_part(reader_.dotted_name()));
     if (name.empty()) {
-      if (!reader_.read().has_value()) unreadable("there is no Layout");
+      const bool numbers_alone = text_.find("ayout") == std::string_view::npos;
+      if (numbers_alone || !reader_.read().has_value()) unreadable("it is no literal, and there is no Layout");
       value_error("in_strategy has tuples beside Layouts; all are of one kind");
     }
     LayoutDefinition layout;

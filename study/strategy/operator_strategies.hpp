@@ -45,7 +45,7 @@ struct OperatorStrategies {
 
 /// What a checkpoint holds of the operators of a network that is cut over the devices of a stage: their strategies, or
 /// how they are cut without one, and the stage of each. Operators without parameters, which MindSpore does not save,
-/// stand under their kind and name ("gelu_h.0.mlp.act"), so that a loaded file cuts the network as before.
+/// stand under their kind and name ("gelu_h.0.mlp.gelu"), so that a loaded file cuts the network as before.
 [[nodiscard]] std::vector<NodeStrategy> node_strategies(const models::Graph& network,
                                                         const hccl::StrategyMap& strategies, Rank devices,
                                                         std::span<const std::uint32_t> stages);

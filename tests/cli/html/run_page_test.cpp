@@ -124,7 +124,7 @@ TEST(LinkData, HasLoadsOfKindsAndOfLinksToFourDigits) {
                           .shares = {{"allreduce1", 0, 15'000'000}, {"allreduce2", 0, 5'000'000}},
                           .loads = {1, 1e-9}});
   EXPECT_EQ(link_data(report), Json::parse(R"({
-    "interval_s": 0.004, "links_used": 2,
+    "interval_s": 0.004, "links_used": 2, "links_without_host_copies": false,
     "kinds": [{"kind": "HCCS", "links": 2, "bytes": 35000000, "busiest_link": "h1", "capacity_Bps": 1e10,
                "utilisation": 0.5, "busiest": [1.0, 0.5], "mean": [0.75, 0.25]}],
     "links": [{"name": "h1", "kind": "HCCS", "from": "NPU 0", "to": "NPU 1", "shared": true, "capacity_Bps": 1e10,

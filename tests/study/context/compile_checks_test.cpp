@@ -68,8 +68,8 @@ TEST(CompileChecks, DatasetStrategies) {
       {{{4, 1, 1, 1}, {2}}, "runtime-error", "into 4 and into 2 slices"},
       {{{1, 1, 1, 1}, {4}}, "runtime-error", "input 0 has most dimensions"},
       {{{3, 1, 1, 1}, {3}}, "runtime-error", "3 slices do not divide the 4 devices"},
-      {{{2, 1, 1, 1}, {2}}, "unsupported", "2 slices on 4 devices"},
-      {{{1, 1, 4, 1}, {1}}, "unsupported", "other axes"},
+      {{{2, 1, 1, 1}, {2}}, "runtime-error", "2 slices on 4 devices"},
+      {{{1, 1, 4, 1}, {1}}, "runtime-error", "4 slices on 4 devices"},
   };
   for (const Cuts& cuts : all) {
     RunSpec spec = semi_auto();

@@ -134,10 +134,11 @@ TEST_F(OperatorStrategyFiles, AllKeysOfATable) {
       read("[wte]\nstrategy = [[2, 1], [1, 2]]\nmanual_split = [[20, 0], [12, 20]]").strategies.at("wte").manual_split,
       ElementsAre(20, 12));
   // A table of tokens takes an out_strategy too: all rows for every device in place of a part of them.
-  const OperatorStrategies gather = read("[wte]\nstrategy = [[4, 1], [1, 1]]\nout_strategy = [1, 1]\n");
+  const std::string head = "[head]\nstrategy = [[4, 1], [1, 1]]\n";
+  const OperatorStrategies gather = read(head + "[wte]\nstrategy = [[4, 1], [1, 1]]\nout_strategy = [1, 1]\n");
   const hccl::ShardedGraph whole = hccl::shard_graph(network_, gather.strategies, 4);
   EXPECT_EQ(whole.graph.operators[2].kind, models::OperatorKind::all_reduce);
-  const OperatorStrategies parts = read("[wte]\nstrategy = [[4, 1], [1, 1]]\nout_strategy = [4, 1]\n");
+  const OperatorStrategies parts = read(head + "[wte]\nstrategy = [[4, 1], [1, 1]]\nout_strategy = [4, 1]\n");
   EXPECT_EQ(hccl::shard_graph(network_, parts.strategies, 4).graph.operators[2].kind,
             models::OperatorKind::reduce_scatter);
 }
@@ -209,7 +210,7 @@ TEST_F(OperatorStrategyFiles, LayoutsAsTexts) {
 TEST_F(OperatorStrategyFiles, RegionsOfAFile) {
   const OperatorStrategies region = read(
       "[[shard]]\n"
-      "operators = ['h.1.mlp.c_fc', 'h.1.mlp.act', 'h.1.mlp.c_proj']\n"
+      "operators = ['h.1.mlp.c_fc', 'h.1.mlp.gelu', 'h.1.mlp.c_proj']\n"
       "in_strategy = [[2, 1]]\n"
       "out_strategy = 'None'\n"
       "parameter_plan = { 'h.1.mlp.c_fc.weight' = [4, 1], nobody = [1] }\n");
