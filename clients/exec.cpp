@@ -26,9 +26,9 @@ constexpr Seconds usual_connect_timeout = 120;
 
 /// What of HCCL's variables has an effect on programs.
 std::vector<std::string_view> obeyed_variables(const ExecSpec& spec) {
-  std::vector<std::string_view> obeyed{"HCCL_ALGO",         "HCCL_BUFFSIZE",           "HCCL_CONNECT_TIMEOUT",
-                                       "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",       "HCCL_INTER_HCCS_DISABLE",
-                                       "HCCL_RDMA_QPS_PER_CONNECTION", "HCCL_MULTI_QP_THRESHOLD"};
+  std::vector<std::string_view> obeyed{
+      "HCCL_ALGO",         "HCCL_BUFFSIZE",           "HCCL_CONNECT_TIMEOUT",         "HCCL_DETERMINISTIC",
+      "HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE", "HCCL_RDMA_QPS_PER_CONNECTION", "HCCL_MULTI_QP_THRESHOLD"};
   const hccl::HcclSetting* const expansion = find_setting(spec.platform.hccl_settings, "HCCL_OP_EXPANSION_MODE");
   if (expansion != nullptr && expansion->value != "AIV") obeyed.emplace_back("HCCL_OP_EXPANSION_MODE");
   return obeyed;
@@ -46,8 +46,8 @@ std::uint32_t per_server_of(const ExecSpec& spec, const sim::Cluster& cluster) {
   const std::uint32_t per_server = spec.per_server > 0 ? spec.per_server : devices;
   const std::uint32_t servers = (spec.processes + per_server - 1) / per_server;
   if (servers > cluster.servers()) {
-    bad_input("option", "--processes {}: {} on a server need {} servers, {} has {}", spec.processes, per_server, servers,
-              cluster.path(), cluster.servers());
+    bad_input("option", "--processes {}: {} on a server need {} servers, {} has {}", spec.processes, per_server,
+              servers, cluster.path(), cluster.servers());
   }
   return per_server;
 }

@@ -8,17 +8,17 @@
 #include "sim/faults/fault.hpp"
 #include "study/platform.hpp"
 
-/// Programs written for HCCL and ACL on a simulated cluster: their processes are real, their NPUs are not. They are linked
-/// to our libhccl, libascendcl and libmpi (clients/library), which ask this process for all that a device does.
+/// Programs written for HCCL and ACL on a simulated cluster: their processes are real, their NPUs are not. They are
+/// linked to our libhccl, libascendcl and libmpi (clients/library), which ask this process for all that a device does.
 namespace hcclsim::clients {
 
 struct ExecSpec {
   study::PlatformSpec platform{};
   std::vector<std::string> words{};  ///< the program and its arguments
   std::uint32_t processes = 1;
-  std::uint32_t per_server = 0;                       ///< processes on a server; 0: as many as it has NPUs
-  hccl::LaunchMode launch = hccl::LaunchMode::op;     ///< how hosts issue communication
-  std::vector<sim::Fault> faults{};                   ///< their dates are those since the start
+  std::uint32_t per_server = 0;                    ///< processes on a server; 0: as many as it has NPUs
+  hccl::LaunchMode launch = hccl::LaunchMode::op;  ///< how hosts issue communication
+  std::vector<sim::Fault> faults{};                ///< their dates are those since the start
 };
 
 struct ExecResult {

@@ -81,6 +81,9 @@ void add_completion_commands(Command& app) {
   scripts.on_run([shell] { print(*shell == "bash" ? bash : *shell == "zsh" ? zsh : fish); });
 
   Command& asked = app.add_command("complete", "What may stand in the place of the last word, for these scripts");
+  asked.footer(
+      "Examples:\n"
+      "  hcclsim complete run --hcom");
   asked.keep_rest();
   asked.on_run([&app, &asked] {
     app.declare_all();

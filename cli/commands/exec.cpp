@@ -17,9 +17,8 @@ namespace {
 constexpr const char* exec_examples =
     "Examples:\n"
     "  hcclsim exec --flags                                      what g++ needs to compile and link a program\n"
-    "  hcclsim exec --platform atlas800t-a2 --processes 8 -- ./program 1M\n"
-    "                                                            eight processes, an NPU of A2 for each\n"
-    "  hcclsim exec --platform atlas800t-a2 -- ./program         one process, with a thread for each NPU";
+    "  hcclsim exec --platform atlas800t-a2 -- ./program         one process, with a thread for each NPU\n"
+    "  hcclsim exec -n 8 -- echo 'a process for each NPU'        eight processes of the same program";
 
 struct ExecOptions {
   PlatformChoice platform;
@@ -40,7 +39,6 @@ void run(Command& command, ExecOptions& options) {
   spec.platform.rank_table = {};
   spec.launch = hccl::parse_launch_mode(options.launch);
   spec.words = command.rest();
-  if (!spec.words.empty() && spec.words.front() == "--") spec.words.erase(spec.words.begin());
   if (!spec.words.empty() && spec.words.front().starts_with('-')) {
     bad_input("option", "unknown option {}; a program comes behind --", spec.words.front());
   }
@@ -55,12 +53,12 @@ void add_exec_command(Command& app) {
     command.footer(exec_examples);
     const auto options = std::make_shared<ExecOptions>();
     options->platform.platform = "atlas800-9000";
-    command
-        .add("--platform", read_file(options->platform.platform), "A platform file, or the name of a shipped one")
+    command.add("--platform", read_file(options->platform.platform), "A platform file, or the name of a shipped one")
         .value_name("TEXT")
         .with_default();
     add_hccl_options(command, options->platform.hccl_options);
-    command.add("-n,--processes", whole_number(options->spec.processes, 1, 1U << 16U), "How many, all of the same program")
+    command
+        .add("-n,--processes", whole_number(options->spec.processes, 1, 1U << 16U), "How many, all of the same program")
         .value_name("UINT")
         .with_default();
     command
@@ -71,8 +69,9 @@ void add_exec_command(Command& app) {
                       "How hosts issue communication; op: each call by itself; graph: as if it were loaded in advance");
     add_platform_edits(command, options->spec.platform.edits);
     add_faults(command, options->spec.faults);
-    command.add("--flags", flag(options->flags), "Print the compiler's and linker's flags for a program, and do nothing else");
-    command.keep_rest();
+    command.add("--flags", flag(options->flags),
+                "Print the compiler's and linker's flags for a program, and do nothing else");
+    command.keep_rest_behind_dashes();
     command.on_run([&command, options] { run(command, *options); });
   });
 }

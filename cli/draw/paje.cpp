@@ -90,6 +90,7 @@ class PajeWriter {
     const sim::Span* span = nullptr;
     Kind kind = Kind::push;
     std::uint64_t link = 0;
+    const sim::Span* source = nullptr;  ///< of a link: where it begins
   };
 
   template <typename... Args>
@@ -175,8 +176,8 @@ class PajeWriter {
   }
 
   void add_link(const sim::Span& from, Seconds begin, const sim::Span& to, Seconds end) {
-    links_.push_back({nanoseconds(begin), &from, Kind::link_begin, ++link_count_});
-    events_.push_back({std::max(nanoseconds(begin), nanoseconds(end)), &to, Kind::link_end, link_count_});
+    links_.push_back({nanoseconds(begin), &from, Kind::link_begin, ++link_count_, &from});
+    events_.push_back({std::max(nanoseconds(begin), nanoseconds(end)), &to, Kind::link_end, link_count_, &from});
   }
 
   void write_events() {
@@ -207,20 +208,19 @@ class PajeWriter {
         return;
       case Kind::link_begin:
         line("8 {} {} cluster {} {} k{}", date(event.date), is_task(span) ? "NOTIFY" : "MESSAGE", container_of(span),
-             link_value(span), event.link);
+             link_value(*event.source), event.link);
         return;
       case Kind::link_end:
         line("9 {} {} cluster {} {} k{}", date(event.date), is_task(span) ? "NOTIFY" : "MESSAGE", container_of(span),
-             link_value(span), event.link);
+             link_value(*event.source), event.link);
         return;
     }
   }
 
-  [[nodiscard]] std::string link_value(const sim::Span& span) const {
-    if (is_task(span)) return "notify";
-    const hccl::PlanTask& task = *purpose_of(plan_, span).task;
-    const auto* send = std::get_if<hccl::SendTask>(&task.work);
-    return fmt::format("m{}", send != nullptr ? send->message : std::get<hccl::ReceiveTask>(task.work).message);
+  /// What both ends of a link have: of a message that of its sender, for receives may be named otherwise.
+  [[nodiscard]] std::string link_value(const sim::Span& source) const {
+    if (is_task(source)) return "notify";
+    return fmt::format("m{}", std::get<hccl::SendTask>(purpose_of(plan_, source).task->work).message);
   }
 
   static constexpr std::uint32_t no_plane = std::numeric_limits<std::uint32_t>::max();

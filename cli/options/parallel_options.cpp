@@ -269,14 +269,14 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
   }
 }
 
-void require_effect(const OptionOrigins& origins, const study::RunSpec& spec) {
+void require_effect(const OptionOrigins& origins, const study::RunSpec& spec, const ParallelOptions& options) {
   const study::ParallelSpec& parallel = spec.parallel;
   for (const char* const option : {"schedule", "chunks", "stage-layers"}) {
-    if (parallel.shape.stages > 1 || !origins.given(option)) continue;
+    if (parallel.shape.stages > 1 || options.searched || !origins.given(option)) continue;
     bad_input("option", "{} is of a pipeline: it needs --stages of 2 or more", origins.name(option));
   }
   for (const char* const option : {"sequence-parallel", "vocabulary-parallel"}) {
-    if (parallel.operators.model > 1 || !origins.given(option)) continue;
+    if (parallel.operators.model > 1 || options.searched || !origins.given(option)) continue;
     bad_input("option", "{} is of ranks that share operators: it needs --model-parallel of 2 or more",
               origins.name(option));
   }

@@ -242,7 +242,8 @@ void add_output_options(Command& command, RunOptions& options) {
   command.add("--step-trace", written_file(options.step_trace), "Iteration trace as CSV, in the columns of msprof");
   command
       .add("--fp-point", text(options.fp_point),
-           "Operator at whose first kernel FP Start of the iteration trace is, such as layer1.0.conv1 (default: the first)")
+           "Operator at whose first kernel FP Start of the iteration trace is, such as layer1.0.conv1 (default: the "
+           "first)")
       .value_name("OPERATOR");
   command
       .add("--bp-point", text(options.bp_point),
@@ -426,7 +427,7 @@ void finish_run_options(Command& command, RunOptions& options) {
   finish_context_options(origins, options.context, options.spec);
   // A context is MindSpore's.
   if (options.spec.framework == study::Framework::mindspore && !origins.given("split")) options.split = "none";
-  require_effect(origins, options.spec);
+  require_effect(origins, options.spec, options.parallel);
   finish_fusion(origins, options.spec);
 }
 

@@ -47,8 +47,8 @@ struct RunOptions {
 
   // What is written
   TimelineOptions timeline{};
-  std::string step_trace{};     ///< file of the iteration trace; empty: none
-  std::string fp_point{};       ///< operators of its trace points; empty: the first and the last kernel
+  std::string step_trace{};  ///< file of the iteration trace; empty: none
+  std::string fp_point{};    ///< operators of its trace points; empty: the first and the last kernel
   std::string bp_point{};
   std::string gradients_out{};  ///< file of the gradients' dates; empty: none
   std::string chakra_output{};  ///< folder of execution traces; empty: none

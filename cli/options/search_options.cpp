@@ -92,8 +92,9 @@ void add_search_options(Command& command, SearchOptions& options) {
 }
 
 void finish_search_options(Command& command, SearchOptions& options) {
-  finish_run_options(command, options.run);
   const std::optional<study::StrategySearchMode> mode = study::strategy_search_mode(options.mode);
+  options.run.parallel.searched = !mode.has_value();
+  finish_run_options(command, options.run);
   check_strategy_search_options(command, mode.has_value(), mode.value_or(options.strategies.mode));
   options.strategies.mode = mode.value_or(options.strategies.mode);
 }

@@ -189,14 +189,15 @@ std::string operators_text(const study::OperatorParallel& operators) {
 std::string parallel_head(const RunReport& report) {
   const study::ParallelResult& parallel = *report.parallel;
   const hccl::PipelineShape& shape = parallel.shape;
+  const std::string replicas = fmt::format("{} replica{}", parallel.data, parallel.data == 1 ? "" : "s");
   std::string text = fmt::format("{}, {} x {} ({}): ", study::network_title(*report.program), report.npus, report.npu,
                                  report.platform);
   if (shape.stages > 1) {
-    text += fmt::format("{} stages{} x {} replicas, {}", shape.stages,
-                        shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : "", parallel.data,
+    text += fmt::format("{} stages{} x {}, {}", shape.stages,
+                        shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : "", replicas,
                         name_of(shape.schedule));
   } else {
-    text += fmt::format("{} replicas", parallel.data);
+    text += replicas;
   }
   text += operators_text(parallel.operators);
   if (parallel.sharing != "off") text += ", " + sharing_text(parallel);

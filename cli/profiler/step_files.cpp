@@ -23,7 +23,6 @@ struct Busy {
   std::vector<sim::Interval> computing;
   std::vector<sim::Interval> communicating;
   std::vector<sim::Interval> without_receives;
-  std::vector<sim::Interval> receiving;  ///< one by one
 };
 
 Busy busy_of(const ProfiledRank& rank) {
@@ -35,7 +34,7 @@ Busy busy_of(const ProfiledRank& rank) {
       continue;
     }
     busy.communicating.push_back(time);
-    (op.receives() ? busy.receiving : busy.without_receives).push_back(time);
+    if (!op.receives()) busy.without_receives.push_back(time);
   }
   busy.computing = sim::unite(std::move(busy.computing));
   busy.communicating = sim::unite(std::move(busy.communicating));
@@ -43,13 +42,24 @@ Busy busy_of(const ProfiledRank& rank) {
   return busy;
 }
 
-/// Of those that begin in the step.
-Seconds bubble_of(const Busy& busy, sim::Interval time) {
-  Seconds sum = 0;
-  for (const sim::Interval& receive : busy.receiving) {
-    sum += std::max(0.0, std::min(receive.end, time.end) - std::max(receive.start, time.start));
+/// What an iteration does, whenever that is: a stage may begin it before others have ended the one before.
+struct OwnWork {
+  Seconds begin = 0;
+  Seconds end = 0;
+  Seconds receives = 0;
+};
+
+OwnWork own_work(const ProfiledRank& rank, std::uint32_t step) {
+  OwnWork work;
+  bool any = false;
+  for (const ProfiledOp& op : rank.ops()) {
+    if (op.span->id.iteration + 1 != static_cast<std::int32_t>(step)) continue;
+    work.begin = any ? std::min(work.begin, op.span->start) : op.span->start;
+    work.end = std::max(work.end, op.span->end);
+    if (op.receives()) work.receives += op.span->end - op.span->start;
+    any = true;
   }
-  return sum;
+  return work;
 }
 
 }  // namespace
@@ -65,21 +75,14 @@ void write_step_trace_time(const ProfiledRank& rank, const Sink& sink) {
     const std::vector<sim::Interval> communicating = within(busy.communicating, window.time);
     const std::vector<sim::Interval> without_receives = within(busy.without_receives, window.time);
     const Seconds exposed = length(subtract(communicating, computing));
-    Seconds begin = window.time.end;
-    Seconds end = window.time.start;
-    for (const std::vector<sim::Interval>* work : {&computing, &communicating}) {
-      if (work->empty()) continue;
-      begin = std::min(begin, work->front().start);
-      end = std::max(end, work->back().end);
-    }
-    const Seconds bubble = bubble_of(busy, window.time);
+    const OwnWork own = own_work(rank, window.number);
     rows.add("{},{},{},{},{},{},{},{},{},{}", window.number, profiled_duration(length(computing)),
              profiled_duration(exposed), profiled_duration(length(communicating) - exposed),
              profiled_duration(length(communicating)),
              profiled_duration(window.time.length() - length(computing) - exposed),
-             profiled_duration(std::max(0.0, end - begin) - bubble), profiled_duration(bubble),
+             profiled_duration(std::max(0.0, own.end - own.begin - own.receives)), profiled_duration(own.receives),
              profiled_duration(length(subtract(without_receives, computing))),
-             profiled_duration(std::max(0.0, begin - window.time.start)));
+             profiled_duration(std::max(0.0, own.begin - window.time.start)));
   }
 }
 

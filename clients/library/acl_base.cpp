@@ -88,7 +88,8 @@ const char* aclrtGetSocName(void) {
 const char* aclGetRecentErrMsg(void) {
   thread_local std::string message;
   message = take_message();
-  return message.empty() ? nullptr : message.c_str();
+  // The text is good until the thread's next call.
+  return message.empty() ? nullptr : message.c_str();  // NOLINT(clang-analyzer-cplusplus.InnerPointer)
 }
 
 size_t aclDataTypeSize(aclDataType dataType) {
@@ -133,7 +134,8 @@ void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_
   std::vsnprintf(text.data(), text.size(), fmt, list);
   va_end(list);
   static constexpr std::array<const char*, 4> names{"DEBUG", "INFO", "WARNING", "ERROR"};
-  std::fprintf(stderr, "[%s] %s:%u %s: %s\n", names[static_cast<unsigned>(logLevel) & 3U], file, line, func, text.data());
+  std::fprintf(stderr, "[%s] %s:%u %s: %s\n", names[static_cast<unsigned>(logLevel) & 3U], file, line, func,
+               text.data());
 }
 
 aclError aclprofInit(const char* profilerResultPath, size_t length) {

@@ -78,9 +78,7 @@ aclError aclrtGetRunMode(aclrtRunMode* runMode) {
   return ACL_SUCCESS;
 }
 
-aclError aclrtSynchronizeDevice(void) {
-  return status_of(__func__, ask(Call::synchronize_device, {as_number(-1)}));
-}
+aclError aclrtSynchronizeDevice(void) { return status_of(__func__, ask(Call::synchronize_device, {as_number(-1)})); }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
   return status_of(__func__, ask(Call::synchronize_device, {as_number(timeout)}));

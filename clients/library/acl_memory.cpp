@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <set>
+#include <iterator>
+#include <map>
+#include <string>
 
 #include "clients/library/api.hpp"
 
@@ -14,9 +16,16 @@ namespace {
 
 constexpr std::size_t granularity_of_memory = std::size_t{2} << 20U;
 
-std::set<void*>& host_blocks() {
-  static auto* const all = new std::set<void*>;
+/// Pinned memory: blocks and their bytes.
+std::map<const char*, std::size_t>& host_blocks() {
+  static auto* const all = new std::map<const char*, std::size_t>;
   return *all;
+}
+
+bool is_pinned(const void* address) {
+  const char* const place = static_cast<const char*>(address);
+  const auto behind = host_blocks().upper_bound(place);
+  return behind != host_blocks().begin() && place < std::prev(behind)->first + std::prev(behind)->second;
 }
 
 int allocate(const char* function, void** address, std::size_t size) {
@@ -41,7 +50,8 @@ int copy(const char* function, void* destination, std::size_t room, const void* 
     return ACL_SUCCESS;
   }
   return status_of(function, ask(Call::copy, {number_of(destination), room, number_of(source), count,
-                                              static_cast<std::uint64_t>(kind), stream, at_once ? 1U : 0U}));
+                                              static_cast<std::uint64_t>(kind), stream, at_once ? 1U : 0U,
+                                              is_pinned(source) ? 1U : 0U}));
 }
 
 int copy_rows(const char* function, void* destination, std::size_t destination_pitch, const void* source,
@@ -83,12 +93,12 @@ aclError aclrtMallocHost(void** hostPtr, size_t size) {
   constexpr std::size_t page = 4096;
   *hostPtr = std::aligned_alloc(page, (size + page - 1) / page * page);
   if (*hostPtr == nullptr) return fail(__func__, ACL_ERROR_BAD_ALLOC, "there is not so much memory");
-  host_blocks().insert(*hostPtr);
+  host_blocks()[static_cast<const char*>(*hostPtr)] = size;
   return ACL_SUCCESS;
 }
 
 aclError aclrtFreeHost(void* hostPtr) {
-  if (host_blocks().erase(hostPtr) == 0) {
+  if (host_blocks().erase(static_cast<const char*>(hostPtr)) == 0) {
     return fail(__func__, ACL_ERROR_INVALID_PARAM, "hostPtr is not from aclrtMallocHost, or was freed");
   }
   std::free(hostPtr);
@@ -152,7 +162,8 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size, const aclrt
     return fail(__func__, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "only memory of devices is there");
   }
   if (size == 0 || size % granularity_of_memory != 0) {
-    return fail(__func__, ACL_ERROR_INVALID_PARAM, "size: only multiples of 2 MiB, see aclrtMemGetAllocationGranularity");
+    return fail(__func__, ACL_ERROR_INVALID_PARAM,
+                "size: only multiples of 2 MiB, see aclrtMemGetAllocationGranularity");
   }
   const std::int32_t device = device_on_server(static_cast<std::int32_t>(prop->location.id));
   const Answer answer = ask(Call::allocate_physical, {size, as_number(device)});

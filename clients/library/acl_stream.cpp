@@ -214,8 +214,8 @@ aclError aclrtProcessReport(int32_t timeout) {
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
   if (fn == nullptr) return fail(__func__, ACL_ERROR_INVALID_PARAM, "fn is null");
   start_server();
-  return status_of(__func__, ask(Call::launch_function, {number_of(stream), number_of(reinterpret_cast<void*>(fn)),
-                                                         number_of(args), 1, 0}));
+  return status_of(__func__, ask(Call::launch_function,
+                                 {number_of(stream), number_of(reinterpret_cast<void*>(fn)), number_of(args), 1, 0}));
 }
 
 aclError hcclsimLaunchKernel(const char* name, double microseconds, aclrtStream stream) {

@@ -39,7 +39,8 @@ const VisibleDevices& visible() {
 int fail(const char* function, int status, const std::string& message) {
   if (connected() && !message.empty()) {
     keep_message(std::string(function) + ": " + message);
-    const std::string line = "hcclsim: process " + std::to_string(process_number()) + ": " + function + ": " + message + "\n";
+    const std::string line =
+        "hcclsim: process " + std::to_string(process_number()) + ": " + function + ": " + message + "\n";
     std::fflush(stdout);  // what the program said before comes first
     std::fputs(line.c_str(), stderr);
   }

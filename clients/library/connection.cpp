@@ -139,7 +139,7 @@ void after_fork_in_child() {
 
 /// Joins the simulator before main(), and waits there for the token.
 __attribute__((constructor)) void join_simulator() {
-  const char* const name = std::getenv(socket_variable);    // NOLINT(concurrency-mt-unsafe)
+  const char* const name = std::getenv(socket_variable);     // NOLINT(concurrency-mt-unsafe)
   const char* const number = std::getenv(process_variable);  // NOLINT(concurrency-mt-unsafe)
   const char* const count = std::getenv(count_variable);     // NOLINT(concurrency-mt-unsafe)
   if (name == nullptr || number == nullptr || count == nullptr) return;

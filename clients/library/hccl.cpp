@@ -175,13 +175,30 @@ HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
 }
 
 const char* HcclGetErrorString(HcclResult code) {
-  static constexpr std::array<const char*, 24> texts{
-      "no error",           "invalid parameter",       "null pointer",         "no memory",
-      "internal error",     "not supported",           "not found",            "resource unavailable",
-      "system call failed", "time-out",                "a file cannot be opened", "TCP connection failed",
-      "RoCE connection failed", "TCP transfer failed", "RoCE transfer failed", "the runtime of the device failed",
-      "the driver failed",  "the profiler failed",     "the AI core failed",   "the network failed",
-      "not ready, try again", "a remote NPU failed",   "suspended",            "unknown error"};
+  static constexpr std::array<const char*, 24> texts{"no error",
+                                                     "invalid parameter",
+                                                     "null pointer",
+                                                     "no memory",
+                                                     "internal error",
+                                                     "not supported",
+                                                     "not found",
+                                                     "resource unavailable",
+                                                     "system call failed",
+                                                     "time-out",
+                                                     "a file cannot be opened",
+                                                     "TCP connection failed",
+                                                     "RoCE connection failed",
+                                                     "TCP transfer failed",
+                                                     "RoCE transfer failed",
+                                                     "the runtime of the device failed",
+                                                     "the driver failed",
+                                                     "the profiler failed",
+                                                     "the AI core failed",
+                                                     "the network failed",
+                                                     "not ready, try again",
+                                                     "a remote NPU failed",
+                                                     "suspended",
+                                                     "unknown error"};
   return texts[std::min<std::size_t>(static_cast<std::size_t>(code), texts.size() - 1)];
 }
 
@@ -360,9 +377,8 @@ HcclResult HcclAlltoAllVC(const void* sendBuf, const void* sendCountMatrix, Hccl
 }
 
 HcclResult HcclBarrier(HcclComm comm, aclrtStream stream) {
-  return communicate(__func__, {.collective = CollectiveCall::barrier,
-                                .communicator = number_of(comm),
-                                .stream = number_of(stream)});
+  return communicate(
+      __func__, {.collective = CollectiveCall::barrier, .communicator = number_of(comm), .stream = number_of(stream)});
 }
 
 HcclResult HcclSend(void* sendBuf, uint64_t count, HcclDataType dataType, uint32_t destRank, HcclComm comm,
@@ -415,11 +431,10 @@ HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void* baseVirPtr) {
   return result_of(__func__, ask(Call::unset_range, {number_of(comm), number_of(baseVirPtr)}));
 }
 
-HcclResult HcclCommActivateCommMemory(HcclComm comm, void* virPtr, size_t size, size_t offset,
-                                      aclrtDrvMemHandle handle, uint64_t /*flags*/) {
+HcclResult HcclCommActivateCommMemory(HcclComm comm, void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                                      uint64_t /*flags*/) {
   if (offset != 0) return failed(__func__, HCCL_E_PARA, "offset: only 0");
-  return result_of(__func__,
-                   ask(Call::activate_range, {number_of(comm), number_of(virPtr), size, number_of(handle)}));
+  return result_of(__func__, ask(Call::activate_range, {number_of(comm), number_of(virPtr), size, number_of(handle)}));
 }
 
 HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void* virPtr) {

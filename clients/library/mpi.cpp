@@ -9,85 +9,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <map>
 #include <numeric>
 #include <string>
-#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "clients/library/api.hpp"
+#include "clients/library/mpi_comm.hpp"
 
 using namespace hcclsim::clients;  // NOLINT(google-build-using-namespace)
 
 namespace {
-
-struct Comm {
-  std::uint64_t name = 0;              // the same on all members
-  std::vector<std::uint32_t> members;  // processes
-  int rank = 0;
-  std::uint64_t exchanges = 0;  // so far
-  std::uint64_t children = 0;   // communicators made of it
-};
-
-struct World {
-  bool initialised = false;
-  bool finalised = false;
-  std::map<MPI_Comm, Comm> comms;
-  MPI_Comm next_comm = 3;
-  std::map<MPI_Request, std::function<int(MPI_Status*)>> requests;
-  MPI_Request next_request = 1;
-};
-
-World& world() {
-  static auto* const one = new World;
-  return *one;
-}
-
-Comm* find(MPI_Comm comm) {
-  const auto found = world().comms.find(comm);
-  return found == world().comms.end() ? nullptr : &found->second;
-}
-
-int size_of(MPI_Datatype type) { return type & 0xff; }
-std::size_t bytes_of(int count, MPI_Datatype type) { return static_cast<std::size_t>(count) * static_cast<std::size_t>(size_of(type)); }
-bool is_type(MPI_Datatype type) { return type >= MPI_CHAR && type <= MPI_DOUBLE && size_of(type) > 0; }
-
-/// A number that is the same wherever the parts are.
-std::uint64_t name_from(std::initializer_list<std::uint64_t> parts) {
-  std::uint64_t name = 0xcbf29ce484222325;
-  for (const std::uint64_t part : parts) name = (std::rotl(name, 23) ^ part) * 0x9e3779b97f4a7c15;
-  return name;
-}
-
-/// What is wrong ends the program, as MPI does unless it is told otherwise.
-int stop(const char* function, int code, const std::string& message) {
-  fail(function, code, message);
-  ask(Call::abort, {static_cast<std::uint64_t>(code)});
-  std::exit(code);
-}
-
-/// What all ranks have given, in their order; empty with no simulator.
-std::vector<std::string> exchange(const char* function, Comm& comm, std::string_view own) {
-  if (!connected()) return {std::string(own)};  // a world of one
-  std::string bytes(reinterpret_cast<const char*>(comm.members.data()), comm.members.size() * sizeof comm.members[0]);
-  bytes += own;
-  const Answer answer = ask(Call::exchange, {comm.name, comm.exchanges++, static_cast<std::uint64_t>(comm.rank),
-                                             comm.members.size()}, bytes);
-  if (answer.status != 0) stop(function, MPI_ERR_OTHER, answer.bytes);
-  std::vector<std::string> all;
-  std::size_t at = 0;
-  while (at < answer.bytes.size()) {
-    std::uint64_t length = 0;
-    std::memcpy(&length, answer.bytes.data() + at, sizeof length);
-    all.push_back(answer.bytes.substr(at + sizeof length, length));
-    at += sizeof length + length;
-  }
-  return all;
-}
-
-std::string_view view(const void* data, std::size_t bytes) { return {static_cast<const char*>(data), bytes}; }
 
 template <typename Value>
 Value combine(MPI_Op op, Value one, Value other) {
@@ -153,25 +86,12 @@ void combine_into(std::string& sum, const std::string& more, MPI_Datatype type, 
   }
 }
 
-/// Checks what all functions have in common, and returns the communicator.
-Comm& checked(const char* function, MPI_Comm comm, int count, MPI_Datatype type, int root = 0) {
-  Comm* const found = find(comm);
-  if (!world().initialised || world().finalised) stop(function, MPI_ERR_OTHER, "outside MPI_Init and MPI_Finalize");
-  if (found == nullptr) stop(function, MPI_ERR_COMM, "this is no communicator");
-  if (count < 0) stop(function, MPI_ERR_COUNT, "a negative count");
-  if (!is_type(type)) stop(function, MPI_ERR_TYPE, "a type that this MPI does not have");
-  const int ranks = static_cast<int>(found->members.size());
-  if (root < 0 || root >= ranks) {
-    stop(function, MPI_ERR_ROOT, "rank " + std::to_string(root) + " of " + std::to_string(ranks));
-  }
-  return *found;
-}
-
 void require_equal(const char* function, const std::vector<std::string>& all, std::size_t bytes) {
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].size() == bytes) continue;
-    stop(function, MPI_ERR_TRUNCATE, "rank " + std::to_string(rank) + " gives " + std::to_string(all[rank].size()) +
-                                         " bytes, this rank " + std::to_string(bytes));
+    stop(function, MPI_ERR_TRUNCATE,
+         "rank " + std::to_string(rank) + " gives " + std::to_string(all[rank].size()) + " bytes, this rank " +
+             std::to_string(bytes));
   }
 }
 
@@ -201,39 +121,6 @@ int split(const char* function, MPI_Comm comm, int color, int key, MPI_Comm* mad
   return MPI_SUCCESS;
 }
 
-int send(const char* function, const void* data, std::size_t bytes, int destination, int tag, Comm& comm) {
-  if (destination == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (destination < 0 || static_cast<std::size_t>(destination) >= comm.members.size()) {
-    return stop(function, MPI_ERR_RANK, "there is no rank " + std::to_string(destination));
-  }
-  ask(Call::send_bytes, {comm.name, static_cast<std::uint64_t>(comm.rank),
-                         comm.members[static_cast<std::size_t>(destination)], as_number(tag)}, view(data, bytes));
-  return MPI_SUCCESS;
-}
-
-int receive(const char* function, void* data, std::size_t room, int source, int tag, Comm& comm, MPI_Status* status) {
-  MPI_Status got{MPI_PROC_NULL, MPI_ANY_TAG, MPI_SUCCESS, 0};
-  if (source != MPI_PROC_NULL) {
-    const std::uint64_t from = source == MPI_ANY_SOURCE ? none : static_cast<std::uint64_t>(source);
-    const Answer answer = ask(Call::receive_bytes, {comm.name, from, tag == MPI_ANY_TAG ? none : as_number(tag)});
-    if (answer.bytes.size() > room) {
-      return stop(function, MPI_ERR_TRUNCATE, "a message of " + std::to_string(answer.bytes.size()) +
-                                                  " bytes for a place of " + std::to_string(room));
-    }
-    std::memcpy(data, answer.bytes.data(), answer.bytes.size());
-    got = {static_cast<int>(answer.values[0]), static_cast<int>(answer.values[1]), MPI_SUCCESS,
-           static_cast<int>(answer.bytes.size())};
-  }
-  if (status != MPI_STATUS_IGNORE) *status = got;
-  return MPI_SUCCESS;
-}
-
-MPI_Request request_of(std::function<int(MPI_Status*)> wait) {
-  const MPI_Request request = world().next_request++;
-  world().requests[request] = std::move(wait);
-  return request;
-}
-
 }  // namespace
 
 extern "C" {
@@ -258,7 +145,7 @@ int MPI_Init_thread(int* /*argc*/, char*** /*argv*/, int required, int* provided
   world().comms[MPI_COMM_WORLD] = std::move(all);
   world().comms[MPI_COMM_SELF] = std::move(self);
   if (provided != nullptr) *provided = required;
-  exchange("MPI_Init", *find(MPI_COMM_WORLD), {});
+  exchange("MPI_Init", world().comms[MPI_COMM_WORLD], {});
   return MPI_SUCCESS;
 }
 
@@ -346,9 +233,11 @@ int MPI_Barrier(MPI_Comm comm) {
 int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   Comm& own = checked(__func__, comm, count, datatype, root);
   const std::size_t bytes = bytes_of(count, datatype);
-  const std::vector<std::string> all = exchange(__func__, own, own.rank == root ? view(buffer, bytes) : view(nullptr, 0));
+  const std::vector<std::string> all =
+      exchange(__func__, own, own.rank == root ? view(buffer, bytes) : view(nullptr, 0));
   const std::string& sent = all[static_cast<std::size_t>(root)];
-  if (sent.size() != bytes) stop(__func__, MPI_ERR_TRUNCATE, "the root gives " + std::to_string(sent.size()) + " bytes");
+  if (sent.size() != bytes)
+    stop(__func__, MPI_ERR_TRUNCATE, "the root gives " + std::to_string(sent.size()) + " bytes");
   std::memcpy(buffer, sent.data(), bytes);
   return MPI_SUCCESS;
 }
@@ -392,12 +281,14 @@ int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
 
 int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
                    const int* displs, MPI_Datatype recvtype, MPI_Comm comm) {
-  Comm& own = checked(__func__, comm, sendbuf == MPI_IN_PLACE ? 0 : sendcount, sendbuf == MPI_IN_PLACE ? recvtype : sendtype);
+  Comm& own =
+      checked(__func__, comm, sendbuf == MPI_IN_PLACE ? 0 : sendcount, sendbuf == MPI_IN_PLACE ? recvtype : sendtype);
   const auto rank = static_cast<std::size_t>(own.rank);
   const std::vector<std::string> all = exchange(
       __func__, own,
-      sendbuf == MPI_IN_PLACE ? view(static_cast<char*>(recvbuf) + bytes_of(displs[rank], recvtype), bytes_of(recvcounts[rank], recvtype))
-                              : view(sendbuf, bytes_of(sendcount, sendtype)));
+      sendbuf == MPI_IN_PLACE
+          ? view(static_cast<char*>(recvbuf) + bytes_of(displs[rank], recvtype), bytes_of(recvcounts[rank], recvtype))
+          : view(sendbuf, bytes_of(sendcount, sendtype)));
   for (std::size_t from = 0; from < all.size(); ++from) {
     if (all[from].size() != bytes_of(recvcounts[from], recvtype)) stop(__func__, MPI_ERR_TRUNCATE, "counts differ");
     std::memcpy(static_cast<char*>(recvbuf) + bytes_of(displs[from], recvtype), all[from].data(), all[from].size());
@@ -420,11 +311,12 @@ int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
   const std::size_t bytes = bytes_of(recvcount, recvtype);
   const std::size_t ranks = own.members.size();
   const bool in_place = sendbuf == MPI_IN_PLACE;
-  const std::vector<std::string> all =
-      exchange(__func__, own, in_place ? view(recvbuf, ranks * bytes) : view(sendbuf, ranks * bytes_of(sendcount, sendtype)));
+  const std::vector<std::string> all = exchange(
+      __func__, own, in_place ? view(recvbuf, ranks * bytes) : view(sendbuf, ranks * bytes_of(sendcount, sendtype)));
   require_equal(__func__, all, ranks * bytes);
   for (std::size_t from = 0; from < ranks; ++from) {
-    std::memcpy(static_cast<char*>(recvbuf) + from * bytes, all[from].data() + static_cast<std::size_t>(own.rank) * bytes, bytes);
+    std::memcpy(static_cast<char*>(recvbuf) + from * bytes,
+                all[from].data() + static_cast<std::size_t>(own.rank) * bytes, bytes);
   }
   return MPI_SUCCESS;
 }
@@ -447,67 +339,6 @@ int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datat
 int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   Comm& own = checked(__func__, comm, count, datatype);
   return MPI_Reduce(sendbuf, recvbuf, count, datatype, op, own.rank, comm);  // every rank is its own root
-}
-
-int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  Comm& own = checked(__func__, comm, count, datatype);
-  return send(__func__, buf, bytes_of(count, datatype), dest, tag, own);
-}
-
-int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  Comm& own = checked(__func__, comm, count, datatype);
-  return receive(__func__, buf, bytes_of(count, datatype), source, tag, own, status);
-}
-
-int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
-                 int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  MPI_Send(sendbuf, sendcount, sendtype, dest, sendtag, comm);
-  return MPI_Recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status);
-}
-
-int MPI_Get_count(const MPI_Status* status, MPI_Datatype datatype, int* count) {
-  const int size = size_of(datatype);
-  *count = size == 0 || status->hcclsim_bytes % size != 0 ? MPI_UNDEFINED : status->hcclsim_bytes / size;
-  return MPI_SUCCESS;
-}
-
-int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
-  checked(__func__, comm, count, datatype, root);
-  *request = request_of([=](MPI_Status*) { return MPI_Bcast(buffer, count, datatype, root, comm); });
-  return MPI_SUCCESS;
-}
-
-int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  *request = request_of([=](MPI_Status*) { return MPI_Barrier(comm); });
-  return MPI_SUCCESS;
-}
-
-int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-              MPI_Request* request) {
-  MPI_Send(buf, count, datatype, dest, tag, comm);
-  *request = request_of([](MPI_Status*) { return MPI_SUCCESS; });
-  return MPI_SUCCESS;
-}
-
-int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  checked(__func__, comm, count, datatype);
-  *request = request_of(
-      [=](MPI_Status* status) { return MPI_Recv(buf, count, datatype, source, tag, comm, status); });
-  return MPI_SUCCESS;
-}
-
-int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  const auto found = world().requests.find(*request);
-  if (found == world().requests.end()) return MPI_SUCCESS;
-  const std::function<int(MPI_Status*)> wait = std::move(found->second);
-  world().requests.erase(found);
-  *request = MPI_REQUEST_NULL;
-  return wait(status);
-}
-
-int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  for (int i = 0; i < count; ++i) MPI_Wait(&requests[i], statuses == MPI_STATUSES_IGNORE ? nullptr : &statuses[i]);
-  return MPI_SUCCESS;
 }
 
 #pragma GCC visibility pop

@@ -36,11 +36,9 @@ Function* next(const char* name, const char* version = nullptr) {
   return reinterpret_cast<Function*>(found != nullptr ? found : ::dlsym(RTLD_NEXT, name));
 }
 
-#define NEXT(name) \
-  static auto* const real = next<decltype(::name)>(#name)
+#define NEXT(name) static auto* const real = next<decltype(::name)>(#name)
 // Of condition variables the C library has two kinds; this is the one of today.
-#define NEXT_CONDITION(name) \
-  static auto* const real = next<decltype(::name)>(#name, "GLIBC_2.3.2")
+#define NEXT_CONDITION(name) static auto* const real = next<decltype(::name)>(#name, "GLIBC_2.3.2")
 
 /// Yields until the condition holds. `timed`: it may come to hold by itself.
 template <typename Condition>
@@ -200,8 +198,8 @@ EXPORTED int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* dea
   NEXT(pthread_mutex_timedlock);
   if (!connected()) return real(mutex, deadline);
   int status = 0;
-  const bool in_time = wait_with_deadline([&] { return (status = ::pthread_mutex_trylock(mutex)) != EBUSY; },
-                                          CLOCK_REALTIME, deadline);
+  const bool in_time =
+      wait_with_deadline([&] { return (status = ::pthread_mutex_trylock(mutex)) != EBUSY; }, CLOCK_REALTIME, deadline);
   return in_time ? status : ETIMEDOUT;
 }
 
@@ -250,9 +248,8 @@ EXPORTED int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex
 EXPORTED int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* deadline) {
   NEXT_CONDITION(pthread_cond_timedwait);
   if (!connected()) return real(condition, mutex, deadline);
-  const bool in_time = wait_for_signal(condition, mutex, [&](const auto& signalled) {
-    return wait_with_deadline(signalled, CLOCK_REALTIME, deadline);
-  });
+  const bool in_time = wait_for_signal(
+      condition, mutex, [&](const auto& signalled) { return wait_with_deadline(signalled, CLOCK_REALTIME, deadline); });
   return in_time ? 0 : ETIMEDOUT;
 }
 
@@ -260,9 +257,8 @@ EXPORTED int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* 
                                     const timespec* deadline) {
   NEXT(pthread_cond_clockwait);
   if (!connected()) return real(condition, mutex, clock, deadline);
-  const bool in_time = wait_for_signal(condition, mutex, [&](const auto& signalled) {
-    return wait_with_deadline(signalled, clock, deadline);
-  });
+  const bool in_time = wait_for_signal(
+      condition, mutex, [&](const auto& signalled) { return wait_with_deadline(signalled, clock, deadline); });
   return in_time ? 0 : ETIMEDOUT;
 }
 

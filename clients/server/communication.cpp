@@ -18,7 +18,8 @@ using hccl::Collective;
 std::string text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy) {
   std::string text = function;
   if (operation.collective == Collective::barrier) return text;
-  const std::uint64_t count = operation.counts.empty() ? operation.elements : operation.counts.offset(0, operation.ranks);
+  const std::uint64_t count =
+      operation.counts.empty() ? operation.elements : operation.counts.offset(0, operation.ranks);
   text += fmt::format(" of {} {}", count, name_of(operation.type));
   if (reduces(operation.collective)) text += fmt::format(", {}", name_of(operation.op));
   if (is_rooted(operation.collective)) text += fmt::format(", root {}", operation.root);
@@ -89,8 +90,7 @@ void Communication::meet(const std::string& meeting, Rank place, Rank needed, co
     const std::string ranks = missing_now();
     return ranks.empty() ? "" : fmt::format("waits in {}, which connects for the first time, for {}", function, ranks);
   });
-  const auto done = [this, id = call.thread, failed, met, missing_now](
-                        const std::map<Rank, Guest>* all, Seconds date) {
+  const auto done = [this, id = call.thread, failed, met, missing_now](const std::map<Rank, Guest>* all, Seconds date) {
     HostThread& thread = core_.hosts.thread(id);
     thread.date = std::max(thread.date, date);
     if (all != nullptr) {
@@ -103,8 +103,7 @@ void Communication::meet(const std::string& meeting, Rank place, Rank needed, co
   };
   const std::uint32_t process = core_.hosts.thread(call.thread).process;
   const bool joined = meetings_.join(
-      meeting, place, needed,
-      {.thread = call.thread, .process = process, .bytes = std::move(bytes), .done = done},
+      meeting, place, needed, {.thread = call.thread, .process = process, .bytes = std::move(bytes), .done = done},
       communicators_.connect_timeout());
   if (!joined) failed(refused(HCCL_E_PARA, "the same rank connects twice at the same time"));
 }
@@ -156,7 +155,8 @@ void Communication::exchange_counts(RankCall call, const std::vector<std::uint64
              std::memcpy(&expected, guest.bytes.data() + (ranks + sender) * sizeof expected, sizeof expected);
              const std::uint64_t sent = matrix[std::size_t{sender} * ranks + receiver];
              if (sent == expected) continue;
-             simulated_failure("mismatch", "HcclAlltoAllV on {}: rank {} sends {} elements to rank {}, which expects {}",
+             simulated_failure("mismatch",
+                               "HcclAlltoAllV on {}: rank {} sends {} elements to rank {}, which expects {}",
                                shared->group->name, sender, sent, receiver, expected);
            }
          }
@@ -174,16 +174,14 @@ MadeSchedule& Communication::schedule_for(const RankCall& call) {
   std::vector<MadeSchedule>& all = call.group->schedules;
   const hccl::Determinism determinism = communicators_.determinism().value_or(call.group->config.determinism);
   for (MadeSchedule& one : all) {
-    const bool same = one.operation == call.operation && one.zero_copy == call.zero_copy &&
-                      one.determinism == determinism;
+    const bool same =
+        one.operation == call.operation && one.zero_copy == call.zero_copy && one.determinism == determinism;
     if (same) return one;
   }
   constexpr std::size_t most_kept = 256;
   if (all.size() >= most_kept) all.erase(all.begin());
-  hccl::CollectiveRequest request{.operation = call.operation,
-                                  .launch = core_.launch,
-                                  .zero_copy = call.zero_copy,
-                                  .config = call.group->config};
+  hccl::CollectiveRequest request{
+      .operation = call.operation, .launch = core_.launch, .zero_copy = call.zero_copy, .config = call.group->config};
   request.config.determinism = determinism;
   MadeSchedule made{.operation = call.operation, .zero_copy = call.zero_copy, .determinism = determinism};
   const hccl::Topology topology = call.is_message() ? hccl::Topology{.ranks = 2} : call.group->topology;
@@ -214,7 +212,8 @@ void Communication::announce(RankCall& call) {
     call.key = {group.number, kind, call.source(), call.destination(), number};
     call.place = call.receives ? 1 : 0;
     members = {call.source(), call.destination()};
-    name = fmt::format("message #{} from rank {} to rank {} on {}", number, call.source(), call.destination(), group.name);
+    name =
+        fmt::format("message #{} from rank {} to rank {} on {}", number, call.source(), call.destination(), group.name);
   } else {
     const std::uint64_t number = group.calls[call.rank]++;
     call.key = {group.number, 0, 0, 0, number};
@@ -231,7 +230,8 @@ void Communication::announce(RankCall& call) {
               .zero_copy = call.zero_copy};
   } else if (record.operation != call.operation || record.zero_copy != call.zero_copy) {
     const Rank other = record.members[*record.called.begin()];
-    simulated_failure("mismatch", "{}: rank {} (process {}) calls {}, rank {} (process {}) has called {}; all ranks must "
+    simulated_failure("mismatch",
+                      "{}: rank {} (process {}) calls {}, rank {} (process {}) has called {}; all ranks must "
                       "call the same",
                       record.name, call.rank, group.processes[call.rank], what, other, group.processes[other],
                       record.what);

@@ -17,12 +17,12 @@
 #include "clients/server/meetings.hpp"
 #include "clients/server/payload.hpp"
 
-/// Collectives and messages. A call becomes a task of its stream, as the host of its rank issues it; the collective forms
-/// in the runtime (hccl/runtime/runtime.hpp), and its data move when it ends (payload.hpp).
+/// Collectives and messages. A call becomes a task of its stream, as the host of its rank issues it; the collective
+/// forms in the runtime (hccl/runtime/runtime.hpp), and its data move when it ends (payload.hpp).
 ///
-/// The first call that needs a transport waits on the host for all peers: of a collective all ranks of the communicator,
-/// for each operator and algorithm; of a message its other end. So does every call whose counts only the other ranks
-/// know (HcclAlltoAllV).
+/// The first call that needs a transport waits on the host for all peers: of a collective all ranks of the
+/// communicator, for each operator and algorithm; of a message its other end. So does every call whose counts only the
+/// other ranks know (HcclAlltoAllV).
 namespace hcclsim::clients {
 
 class Communication {
@@ -65,9 +65,9 @@ class Communication {
     std::string what{};  // "HcclAllReduce of 8 fp32 (sum)"
     std::string name{};  // "HcclAllReduce #3 on world"
     std::shared_ptr<CommunicatorGroup> group{};
-    std::vector<Rank> members{};  // of the group, by rank of the payload
-    std::set<Rank> called{};      // ranks of the payload …
-    std::set<Rank> arrived{};     // … and those that have begun it on the device
+    std::vector<Rank> members{};                    // of the group, by rank of the payload
+    std::set<Rank> called{};                        // ranks of the payload …
+    std::set<Rank> arrived{};                       // … and those that have begun it on the device
     std::map<Rank, const ClientStream*> streams{};  // … in which they do
     hccl::Operation operation{};
     bool zero_copy = false;
@@ -88,7 +88,8 @@ class Communication {
   Result prepare_message(RankCall& call, std::uint32_t type, std::uint32_t peer, std::uint64_t address,
                          std::uint64_t count);
   Result find_pieces(const RankCall& call, const char* which, std::uint64_t address,
-                     const std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& places, Pieces& pieces);
+                     const std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& places,
+                     Pieces& pieces);
   /// HcclAlltoAllV: waits for the counts of all ranks.
   void exchange_counts(RankCall call, const std::vector<std::uint64_t>& counts, const std::shared_ptr<Answers>& answers,
                        const Done& done);

@@ -92,8 +92,10 @@ Result Communication::prepare_message(RankCall& call, std::uint32_t type, std::u
   const std::optional<DataType> known = type_of(type);
   if (!known.has_value()) return refused(HCCL_E_NOT_SUPPORT, fmt::format("dataType {}", type));
   if (peer >= call.group->ranks() || peer == call.rank) {
-    return refused(HCCL_E_PARA, fmt::format("rank {} {}", peer, peer == call.rank ? "is the caller itself" : fmt::format(
-                                            "of a communicator of {}", call.group->ranks())));
+    return refused(HCCL_E_PARA,
+                   fmt::format("rank {} {}", peer,
+                               peer == call.rank ? "is the caller itself"
+                                                 : fmt::format("of a communicator of {}", call.group->ranks())));
   }
   call.peer = peer;
   call.operation = {.ranks = 2,
@@ -160,7 +162,8 @@ Result Communication::prepare(RankCall& call, const CollectiveArguments& argumen
       sent_places = part(counts, ranks, ranks);
       operation.counts = hccl::BlockCounts::of_blocks(sent);
       if (sent[call.rank] != count) {
-        return refused(HCCL_E_PARA, fmt::format("recvCount is {}, sendCounts[{}] is {}", count, call.rank, sent[call.rank]));
+        return refused(HCCL_E_PARA,
+                       fmt::format("recvCount is {}, sendCounts[{}] is {}", count, call.rank, sent[call.rank]));
       }
       break;
     case CollectiveCall::allgather_v:
@@ -182,7 +185,8 @@ Result Communication::prepare(RankCall& call, const CollectiveArguments& argumen
       operation.counts = hccl::BlockCounts::of_pairs(ranks, counts);
       sent = part(counts, std::size_t{call.rank} * ranks, ranks);
       received.clear();
-      for (Rank sender = 0; sender < ranks; ++sender) received.push_back(counts[std::size_t{sender} * ranks + call.rank]);
+      for (Rank sender = 0; sender < ranks; ++sender)
+        received.push_back(counts[std::size_t{sender} * ranks + call.rank]);
       sent_places = places_behind_each_other(sent);
       received_places = places_behind_each_other(received);
       break;
@@ -265,8 +269,8 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
     const Result wrong = prepare_message(call, item.type, item.peer, item.address, item.count);
     if (wrong.status != 0) return done(wrong);
     if (!ends.emplace(item.peer, call.receives).second) {
-      return done(refused(HCCL_E_PARA, fmt::format("two items {} rank {}", call.receives ? "receive from" : "send to",
-                                                   item.peer)));
+      return done(refused(HCCL_E_PARA,
+                          fmt::format("two items {} rank {}", call.receives ? "receive from" : "send to", item.peer)));
     }
     if (item.count > 0) calls->push_back(std::move(call));
   }
@@ -316,14 +320,15 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
     const std::string transport = fmt::format("batch {} to {}", call.source(), call.destination());
     if (call.group->connected[transport]) continue;
     ++*left;
-    meet(fmt::format("connect {} {}", call.group->number, transport), call.place, 2, call, {}, answers,
-         [failed, done](const Result& result) {
-           if (!std::exchange(*failed, true)) done(result);
-         },
-         [group = call.group, transport, connected](const auto&) {
-           group->connected[transport] = true;
-           connected();
-         });
+    meet(
+        fmt::format("connect {} {}", call.group->number, transport), call.place, 2, call, {}, answers,
+        [failed, done](const Result& result) {
+          if (!std::exchange(*failed, true)) done(result);
+        },
+        [group = call.group, transport, connected](const auto&) {
+          group->connected[transport] = true;
+          connected();
+        });
   }
   connected();
 }

@@ -30,8 +30,8 @@ HcclCommConfig settings_of(const std::string& bytes) {
 /// What is wrong with the settings; empty: nothing.
 std::string problem_of(const HcclCommConfig& settings) {
   if (settings.hcclBufferSize == 0) return "hcclBufferSize: at least 1 (MB)";
-  const bool known = settings.hcclDeterministic <= 2 ||
-                     settings.hcclDeterministic == HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET;
+  const bool known =
+      settings.hcclDeterministic <= 2 || settings.hcclDeterministic == HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET;
   if (!known) return fmt::format("hcclDeterministic: {}; accepted: 0, 1, 2", settings.hcclDeterministic);
   if (settings.hcclOpExpansionMode > 3) {
     return fmt::format("hcclOpExpansionMode: {}; accepted: 0 to 3", settings.hcclOpExpansionMode);
@@ -46,8 +46,8 @@ Communicators::Communicators(Core& core, Meetings& meetings, Seconds connect_tim
 
 ClientCommunicator* Communicators::find(ThreadId id, std::uint64_t handle) {
   const auto found = handles_.find(handle);
-  const bool usable = found != handles_.end() && !found->second->destroyed &&
-                      found->second->process == core_.hosts.thread(id).process;
+  const bool usable =
+      found != handles_.end() && !found->second->destroyed && found->second->process == core_.hosts.thread(id).process;
   return usable ? found->second.get() : nullptr;
 }
 
@@ -91,8 +91,8 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
     case Call::async_error: {
       const bool timed_out = core_.failure.has_value() && core_.failure->kind() == "timeout";
       return Result{.values = {static_cast<std::uint64_t>(!core_.failure.has_value() ? HCCL_SUCCESS
-                                                          : timed_out               ? HCCL_E_TIMEOUT
-                                                                                    : HCCL_E_REMOTE)}};
+                                                          : timed_out                ? HCCL_E_TIMEOUT
+                                                                                     : HCCL_E_REMOTE)}};
     }
     case Call::destroy_communicator:
       own->destroyed = true;
@@ -120,8 +120,8 @@ Result Communicators::range(ThreadId id, const Question& question) {
       return {};
     case Call::activate_range: {
       const auto behind = own.ranges.upper_bound(address);
-      const bool inside = behind != own.ranges.begin() &&
-                          address + bytes <= std::prev(behind)->first + std::prev(behind)->second;
+      const bool inside =
+          behind != own.ranges.begin() && address + bytes <= std::prev(behind)->first + std::prev(behind)->second;
       if (!inside) return refused(HCCL_E_PARA, "the memory is in no range that was set");
       const FoundSpan found = core_.memory.find(own.process, address, bytes);
       if (!found.problem.empty()) return refused(HCCL_E_PARA, found.problem);
@@ -172,8 +172,8 @@ std::optional<Result> Communicators::begin_sub(ThreadId id, const Question& ques
   }
   if (rank >= ids.size()) return refused(HCCL_E_PARA, fmt::format("subCommRankId {}: rankNum is {}", rank, ids.size()));
   if (ids[rank] != parent->rank) {
-    return refused(HCCL_E_PARA, fmt::format("rankIds[{}] is {}, the caller is rank {} of comm", rank, ids[rank],
-                                            parent->rank));
+    return refused(HCCL_E_PARA,
+                   fmt::format("rankIds[{}] is {}, the caller is rank {} of comm", rank, ids[rank], parent->rank));
   }
   const Beginning beginning{.meeting = fmt::format("sub {} {}", parent->group->number, sub),
                             .name = fmt::format("{}_sub_{}", parent->group->name, sub),
@@ -193,8 +193,9 @@ std::optional<Result> Communicators::begin(ThreadId id, const Beginning& beginni
   if (npus != nullptr && (*npus)[beginning.rank] != *thread.npu) {
     const sim::Npu& own = core_.cluster.npu(*thread.npu);
     const sim::Npu& other = core_.cluster.npu((*npus)[beginning.rank]);
-    return refused(HCCL_E_PARA, fmt::format("rank {} is device {} of server {}, the thread has set device {} of server {}",
-                                            beginning.rank, other.device, other.server, own.device, own.server));
+    return refused(HCCL_E_PARA,
+                   fmt::format("rank {} is device {} of server {}, the thread has set device {} of server {}",
+                               beginning.rank, other.device, other.server, own.device, own.server));
   }
   const std::string problem = problem_of(settings_of(beginning.settings));
   if (!problem.empty()) return refused(HCCL_E_PARA, "config: " + problem);
@@ -208,16 +209,19 @@ std::optional<Result> Communicators::begin(ThreadId id, const Beginning& beginni
   });
   const auto done = [this, id, own](const std::map<Rank, Guest>* guests, Seconds date) {
     if (guests == nullptr) {
-      core_.hosts.resume(id, date, refused(HCCL_E_TIMEOUT, fmt::format("rank {} has waited {:.6g} s (HCCL_CONNECT_TIMEOUT) "
-                                                                      "for {}", own.rank, connect_timeout_,
-                                                                      meetings_.missing(own.meeting))));
+      core_.hosts.resume(
+          id, date,
+          refused(HCCL_E_TIMEOUT, fmt::format("rank {} has waited {:.6g} s (HCCL_CONNECT_TIMEOUT) "
+                                              "for {}",
+                                              own.rank, connect_timeout_, meetings_.missing(own.meeting))));
       return;
     }
     std::shared_ptr<CommunicatorGroup>& group = forming_[own.meeting];
     if (group == nullptr) group = form(own, *guests);
     const std::uint64_t handle = add_handle(group, own.rank, core_.hosts.thread(id).process);
-    core_.hosts.resume(id, date, handle == 0 ? refused(HCCL_E_MEMORY, "no memory is left for the communicator's buffers")
-                                             : Result{.values = {handle}});
+    core_.hosts.resume(id, date,
+                       handle == 0 ? refused(HCCL_E_MEMORY, "no memory is left for the communicator's buffers")
+                                   : Result{.values = {handle}});
   };
   meetings_.join(own.meeting, own.rank, own.ranks,
                  {.thread = id, .process = thread.process, .bytes = own.settings, .done = done}, connect_timeout_);
@@ -232,8 +236,8 @@ std::shared_ptr<CommunicatorGroup> Communicators::form(const Beginning& beginnin
     const Rank npu = *core_.hosts.thread(guest.thread).npu;
     const auto same = std::ranges::find(npus, npu);
     if (same != npus.end()) {
-      simulated_failure("client", "{}: ranks {} and {} are on the same NPU {}", beginning.function,
-                        same - npus.begin(), rank, npu);
+      simulated_failure("client", "{}: ranks {} and {} are on the same NPU {}", beginning.function, same - npus.begin(),
+                        rank, npu);
     }
     npus.push_back(npu);
     processes.push_back(guest.process);
@@ -286,7 +290,8 @@ Result Communicators::begin_all(ThreadId id, const Question& question) {
       if (there.server == server && static_cast<std::int32_t>(there.device) == device) npu = one;
     }
     if (!npu.has_value()) return refused(HCCL_E_PARA, fmt::format("there is no device {}", device));
-    if (std::ranges::count(npus, *npu) > 0) return refused(HCCL_E_PARA, fmt::format("device {} is there twice", device));
+    if (std::ranges::count(npus, *npu) > 0)
+      return refused(HCCL_E_PARA, fmt::format("device {} is there twice", device));
     npus.push_back(*npu);
   }
   const std::vector<std::uint32_t> processes(npus.size(), process);

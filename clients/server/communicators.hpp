@@ -37,8 +37,8 @@ struct CommunicatorGroup {
   hccl::CommunicatorId id{};
   hccl::HcclConfig config{};
   std::vector<MadeSchedule> schedules{};
-  std::map<std::string, bool> connected{};                ///< transports that all have used
-  std::vector<std::uint64_t> calls{};                     ///< collectives, of each rank
+  std::map<std::string, bool> connected{};                              ///< transports that all have used
+  std::vector<std::uint64_t> calls{};                                   ///< collectives, of each rank
   std::map<std::pair<Rank, std::uint64_t>, std::uint64_t> sub_calls{};  ///< of each rank, by sub-communicator
 
   [[nodiscard]] Rank ranks() const { return static_cast<Rank>(npus.size()); }

@@ -158,7 +158,8 @@ ClientStream* Devices::stream_of(ThreadId id, std::uint64_t handle) {
   const HostThread& thread = core_.hosts.thread(id);
   if (handle != 0) {
     const auto found = streams_.find(handle);
-    const bool usable = found != streams_.end() && !found->second->destroyed && found->second->process == thread.process;
+    const bool usable =
+        found != streams_.end() && !found->second->destroyed && found->second->process == thread.process;
     return usable ? found->second.get() : nullptr;
   }
   if (!thread.npu.has_value()) return nullptr;
@@ -213,8 +214,8 @@ std::optional<Result> Devices::handle_stream(ThreadId id, const Question& questi
       return synchronize(id, {stream}, -1, 0, "aclrtDestroyStream");
     }
     case Call::synchronize_stream:
-      return synchronize(id, {stream}, static_cast<std::int64_t>(question.values[1]),
-                         ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "aclrtSynchronizeStream");
+      return synchronize(id, {stream}, static_cast<std::int64_t>(question.values[1]), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
+                         "aclrtSynchronizeStream");
     case Call::query_stream:
       return Result{.values = {stream->pending == 0 ? 1U : 0U, stream->number}};
     default: {
@@ -274,8 +275,8 @@ void Devices::fail_all() {
   const auto waiters = device_waiters_;
   for (const auto& [id, deadline] : waiters) {
     stop_waiting(id, core_.loop.now(),
-                 refused(ACL_ERROR_RT_FFTS_PLUS_TIMEOUT, "the simulated cluster has failed: " +
-                                                             std::string(core_.failure->what())));
+                 refused(ACL_ERROR_RT_FFTS_PLUS_TIMEOUT,
+                         "the simulated cluster has failed: " + std::string(core_.failure->what())));
   }
 }
 
@@ -283,7 +284,8 @@ void Devices::end_process(std::uint32_t process) {
   core_.memory.free_all(process);
   for (const auto& [handle, stream] : streams_) {
     if (stream->process != process || stream->pending == 0 || core_.failure.has_value()) continue;
-    simulated_failure("client", "process {} ended before its device was done: in stream {} of NPU {} are {} more tasks, "
+    simulated_failure("client",
+                      "process {} ended before its device was done: in stream {} of NPU {} are {} more tasks, "
                       "the first is {}",
                       process, stream->number, stream->npu, stream->pending, stream->tasks.front());
   }
@@ -443,8 +445,8 @@ std::optional<Result> Devices::handle_function(ThreadId id, const Question& ques
       const bool blocks = values[3] != 0;
       reach(*stream, thread.date);
       begin_task(*stream, "a function of the host");
-      core_.runtime.hold(stream->id, [this, stream, subscriber, blocks, process = thread.process,
-                                      function = values[1], argument = values[2]] {
+      core_.runtime.hold(stream->id, [this, stream, subscriber, blocks, process = thread.process, function = values[1],
+                                      argument = values[2]] {
         Desk& desk = desks_[{process, subscriber}];
         desk.functions.push_back({function, argument, stream, blocks});
         if (!blocks) core_.runtime.release(stream->id);
@@ -470,8 +472,8 @@ std::optional<Result> Devices::handle_function(ThreadId id, const Question& ques
           core_.hosts.resume(id, date, {.status = ACL_ERROR_RT_WAIT_TIMEOUT});
         });
       }
-      core_.hosts.park(id, [] { return "waits in aclrtProcessReport for functions of the host"; },
-                       values[0] == none);
+      core_.hosts.park(
+          id, [] { return "waits in aclrtProcessReport for functions of the host"; }, values[0] == none);
       return std::nullopt;
     }
     default: {

@@ -25,8 +25,8 @@ struct ClientStream {
   std::uint32_t number = 0;  ///< of the NPU, for people
   bool destroyed = false;
   bool is_default = false;
-  std::uint64_t pending = 0;          ///< tasks that move data and are not done
-  std::deque<std::string> tasks{};    ///< their names, for people
+  std::uint64_t pending = 0;        ///< tasks that move data and are not done
+  std::deque<std::string> tasks{};  ///< their names, for people
 };
 
 class Devices {
@@ -111,9 +111,9 @@ class Devices {
   std::vector<std::uint32_t> streams_of_npu_;
   std::set<Rank> saturating_;
   std::map<DeskKey, Desk> desks_;
-  std::map<std::uint64_t, std::uint64_t> subscribers_;                // of streams: a thread of the program
-  std::map<std::uint64_t, ClientStream*> held_;                       // tickets of functions: the stream that waits
-  std::map<ThreadId, Deadlines::Number> device_waiters_;              // and when they give up; 0: never
+  std::map<std::uint64_t, std::uint64_t> subscribers_;    // of streams: a thread of the program
+  std::map<std::uint64_t, ClientStream*> held_;           // tickets of functions: the stream that waits
+  std::map<ThreadId, Deadlines::Number> device_waiters_;  // and when they give up; 0: never
   std::map<std::pair<std::uint32_t, std::uint32_t>, Rank> npu_of_device_;  // server, device
   std::uint64_t next_handle_ = 1;
 };

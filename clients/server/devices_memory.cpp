@@ -100,9 +100,8 @@ std::optional<Result> Devices::after_task(ThreadId id, ClientStream& stream, con
 
 std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
   const HostThread& thread = core_.hosts.thread(id);
-  const auto [destination, room, source, bytes, kind_number, handle, at_once, unused] = question.values;
+  const auto [destination, room, source, bytes, kind_number, handle, at_once, pinned] = question.values;
   static_cast<void>(room);
-  static_cast<void>(unused);
   const bool to_device = DeviceMemory::is_device(destination);
   const bool from_device = DeviceMemory::is_device(source);
   const auto kind = static_cast<aclrtMemcpyKind>(kind_number);
@@ -111,13 +110,14 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
                         kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
   const bool wants_from = kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEVICE_TO_DEVICE ||
                           kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
-  if (kind_number > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE) return refused(ACL_ERROR_RT_PARAM_INVALID, "there is no such kind");
+  if (kind_number > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE)
+    return refused(ACL_ERROR_RT_PARAM_INVALID, "there is no such kind");
   if (kind != ACL_MEMCPY_DEFAULT && (wants_to != to_device || wants_from != from_device)) {
     const bool destination_is_wrong = wants_to != to_device;
-    return refused(ACL_ERROR_RT_PARAM_INVALID,
-                   fmt::format("{} is memory of {}, which is not what the kind says",
-                               destination_is_wrong ? "dst" : "src",
-                               (destination_is_wrong ? to_device : from_device) ? "a device" : "the host"));
+    return refused(
+        ACL_ERROR_RT_PARAM_INVALID,
+        fmt::format("{} is memory of {}, which is not what the kind says", destination_is_wrong ? "dst" : "src",
+                    (destination_is_wrong ? to_device : from_device) ? "a device" : "the host"));
   }
   FoundSpan to;
   FoundSpan from;
@@ -134,7 +134,8 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
   const pid_t process = core_.hosts.process(thread.process).pid;
   const std::uint32_t name = core_.trace.intern("copy");
   const std::string text = fmt::format("a copy of {} bytes", bytes);
-  // What the program gives is taken now: it may be gone when the stream comes to it.
+  // What the program gives is taken now, as it may be gone when the stream comes to it; pinned memory is read then.
+  const bool reads_later = !from_device && pinned != 0 && at_once == 0;
   auto taken = std::make_shared<std::vector<std::byte>>();
   if (!from_device) {
     taken->resize(bytes);
@@ -165,6 +166,7 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
     core_.runtime.copy_to_host(stream->id, bytes, name);
   }
   end_task(*stream, [=, to = to.span, from = from.span] {
+    if (reads_later) static_cast<void>(read_host(process, taken->data(), source, bytes));
     const std::byte* const data = from_device ? from.data : taken->data();
     if (to_device) {
       std::memmove(to.data, data, bytes);
@@ -195,9 +197,8 @@ std::optional<Result> Devices::fill(ThreadId id, const Question& question) {
   reach(*stream, thread.date);
   begin_task(*stream, fmt::format("filling {} bytes", bytes));
   core_.runtime.launch(stream->id, duration, core_.trace.intern("fill"));
-  end_task(*stream, [span = found.span, byte = static_cast<int>(value & 0xff)] {
-    std::memset(span.data, byte, span.bytes);
-  });
+  end_task(*stream,
+           [span = found.span, byte = static_cast<int>(value & 0xff)] { std::memset(span.data, byte, span.bytes); });
   return at_once != 0 ? after_task(id, *stream, "aclrtMemset") : Result{};
 }
 

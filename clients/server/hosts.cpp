@@ -20,10 +20,10 @@
 namespace hcclsim::clients {
 namespace {
 
-constexpr int moment_ms = 20;               // of real time, after which a thread that sleeps is outside
+constexpr int moment_ms = 20;                   // of real time, after which a thread that sleeps is outside
 constexpr std::uint64_t most_fruitless = 5000;  // moments of 2 ms in which threads poll and nothing happens
 constexpr int first_moment_ms = 2;
-constexpr int most_first_moments = 250;
+constexpr int most_first_moments = 2500;  // of all processes together
 constexpr std::uint32_t most_bytes = 1U << 30U;
 
 bool receive_all(int socket, void* data, std::size_t bytes) {
@@ -59,9 +59,8 @@ std::optional<Question> receive_question(int socket) {
 }
 
 void send_result(int socket, const Result& result) {
-  const Reply reply{.status = result.status,
-                    .bytes = static_cast<std::uint32_t>(result.bytes.size()),
-                    .values = result.values};
+  const Reply reply{
+      .status = result.status, .bytes = static_cast<std::uint32_t>(result.bytes.size()), .values = result.values};
   if (send_all(socket, &reply, sizeof reply)) send_all(socket, result.bytes.data(), result.bytes.size());
 }
 
@@ -216,11 +215,11 @@ bool Hosts::run_one(Seconds now, const Handle& handle) {
   for (; began_ < programs_.pids().size(); ++began_) {
     const HostProcess& process = processes_[began_];
     // A script sleeps while what it has started begins; one that starts nothing of ours does so for long.
-    for (int moments = 0; !process.joined && !process.ended && moments < most_first_moments;) {
+    while (!process.joined && !process.ended && first_moments_ < most_first_moments) {
       if (is_readable(programs_.listener(), first_moment_ms)) accept_all(now);
       reap();
       if (failed_.has_value()) return true;
-      if (sleeps(process.pid, process.pid)) ++moments;
+      if (sleeps(process.pid, process.pid)) ++first_moments_;
     }
   }
   if (threads_.size() <= programs_.pids().size()) {

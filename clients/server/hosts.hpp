@@ -70,7 +70,7 @@ struct HostThread {
   Seconds date = 0;
   std::optional<Rank> npu{};  ///< that it has set
   Result result{};
-  bool answered = true;       ///< `result` is due when it runs next
+  bool answered = true;  ///< `result` is due when it runs next
   Yield kind = Yield::lock;
   std::uint64_t seen = 0;                ///< the progress that it has looked at
   std::function<std::string()> waits{};  ///< for what, for people
@@ -141,7 +141,8 @@ class Hosts {
   std::uint64_t ticks_ = 0;     // counts dates
   std::optional<std::uint32_t> failed_;
   ThreadId running_ = 0;
-  std::uint32_t began_ = 0;  // processes that have joined in the beginning, or been given up
+  int first_moments_ = 0;        // in which processes slept that had not joined
+  std::uint32_t began_ = 0;      // processes that have joined in the beginning, or been given up
   std::uint64_t fruitless_ = 0;  // waits for those that poll, since something was done
 };
 

@@ -141,9 +141,7 @@ std::string DeviceMemory::unmap(std::uint32_t process, std::uint64_t address) {
   return {};
 }
 
-bool DeviceMemory::is_device(std::uint64_t address) {
-  return address >= first_address && address < 2 * first_address;
-}
+bool DeviceMemory::is_device(std::uint64_t address) { return address >= first_address && address < 2 * first_address; }
 
 std::map<std::uint64_t, DeviceMemory::Block>::const_iterator DeviceMemory::block_at(std::uint64_t address) const {
   const auto behind = blocks_.upper_bound(address);

@@ -10,8 +10,8 @@
 
 #include "base/units.hpp"
 
-/// The memory of the simulated NPUs, with real bytes in this process. Addresses are numbers without meaning to programs'
-/// hosts, all different, and given out once, so that the use of memory that was freed is found.
+/// The memory of the simulated NPUs, with real bytes in this process. Addresses are numbers without meaning to
+/// programs' hosts, all different, and given out once, so that the use of memory that was freed is found.
 namespace hcclsim::clients {
 
 /// Zeroed bytes that the system gives out page by page, as they are used.
@@ -81,7 +81,7 @@ class DeviceMemory {
     Bytes bytes = 0;
     Rank npu = 0;
     std::uint32_t process = 0;
-    bool reserved = false;                   // its bytes can be used where they are mapped
+    bool reserved = false;                    // its bytes can be used where they are mapped
     std::map<Bytes, std::uint64_t> mapped{};  // end of each mapping by its beginning … and its handle below
     std::map<Bytes, std::uint64_t> handles{};
   };

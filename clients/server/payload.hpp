@@ -12,9 +12,9 @@
 /// The data of one collective or message: what its Schedule does to the buffers of its ranks.
 ///
 /// A rank's buffers count from its arrival on the device until its end there. All data are moved and reduced in one go
-/// when the first rank ends after all have arrived. A rank may end before others have arrived, as the root of a broadcast
-/// does: then its result, which cannot depend on them, is computed by itself, and what it gave is kept for the rest, as
-/// its program may write there.
+/// when the first rank ends after all have arrived. A rank may end before others have arrived, as the root of a
+/// broadcast does: then its result, which cannot depend on them, is computed by itself, and what it gave is kept for
+/// the rest, as its program may write there.
 namespace hcclsim::clients {
 
 /// A piece of the user's memory of a rank: blocks at places of their own are several.

@@ -63,12 +63,10 @@ std::optional<Result> Processes::exchange(ThreadId id, const Question& question)
     }
     core_.hosts.resume(id, date, {.bytes = std::move(bytes)});
   };
-  const bool joined = meetings_.join(meeting, static_cast<Rank>(rank), static_cast<Rank>(ranks),
-                                     {.thread = id,
-                                      .process = core_.hosts.thread(id).process,
-                                      .bytes = question.bytes.substr(members),
-                                      .done = done},
-                                     std::numeric_limits<Seconds>::infinity());
+  const bool joined = meetings_.join(
+      meeting, static_cast<Rank>(rank), static_cast<Rank>(ranks),
+      {.thread = id, .process = core_.hosts.thread(id).process, .bytes = question.bytes.substr(members), .done = done},
+      std::numeric_limits<Seconds>::infinity());
   if (!joined) core_.hosts.resume(id, 0, refused(1, "two threads of the process are in MPI at the same time"));
   return std::nullopt;
 }

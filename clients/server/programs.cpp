@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -71,6 +72,8 @@ pid_t Programs::start(std::uint32_t number) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
     ::dup2(spec_.standard_error, STDERR_FILENO);
+    ::personality(
+        ADDR_NO_RANDOMIZE);  // addresses that a program prints are the same every time, where the system lets us
     std::signal(SIGPIPE, SIG_DFL);
     std::signal(SIGXFSZ, SIG_DFL);
     // NOLINTBEGIN(concurrency-mt-unsafe): this process has one thread

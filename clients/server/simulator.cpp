@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -36,8 +39,8 @@ Simulator::Simulator(study::LoadedPlatform& platform, Hosts& hosts, const Simula
       memory_(platform.cluster.size(), platform.soc.hbm_bytes),
       deadlines_(loop_),
       workers_(0),
-      core_{hosts,          runtime_, loop_,      trace_,     platform.cluster, platform, platform.costs,
-            options.launch, memory_,  deadlines_, workers_,   failure_},
+      core_{hosts,          runtime_,       loop_,   trace_,     platform.cluster, platform,
+            platform.costs, options.launch, memory_, deadlines_, workers_,         failure_},
       meetings_(core_),
       devices_(core_),
       communicators_(core_, meetings_, options.connect_timeout),
@@ -128,7 +131,11 @@ std::string Simulator::standing() const {
   constexpr std::size_t most = 64;
   std::string text;
   std::size_t lines = 0;
-  for (ThreadId id = 0; id < hosts_.threads().size(); ++id) {
+  std::vector<ThreadId> ids(hosts_.threads().size());
+  std::iota(ids.begin(), ids.end(), ThreadId{0});
+  std::ranges::sort(
+      ids, {}, [&](ThreadId id) { return std::pair(hosts_.threads()[id]->process, hosts_.threads()[id]->number); });
+  for (const ThreadId id : ids) {
     const HostThread& thread = *hosts_.threads()[id];
     if (thread.state == HostThread::State::ended || thread.serves || ++lines > most) continue;
     text += fmt::format("\n  {}: ", hosts_.name_of(id));

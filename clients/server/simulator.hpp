@@ -31,9 +31,9 @@ class Simulator {
  public:
   Simulator(study::LoadedPlatform& platform, Hosts& hosts, const SimulatorOptions& options);
 
-  /// Until all processes have ended. Throws Error(simulated_failure): "client" for a process that crashes or ends with an
-  /// error, "deadlock" for a program that stands still, "mismatch" for ranks that call different things, and what the
-  /// simulated cluster throws.
+  /// Until all processes have ended. Throws Error(simulated_failure): "client" for a process that crashes or ends with
+  /// an error, "deadlock" for a program that stands still, "mismatch" for ranks that call different things, and what
+  /// the simulated cluster throws.
   void run();
 
  private:

@@ -31,15 +31,15 @@ enum class Call : std::uint32_t {
   get_device,    ///< → device
   reset_device,  ///< device
   soc_name,
-  set_saturation,  ///< device as one saturates, or not
+  set_saturation,   ///< device as one saturates, or not
   device_topology,  ///< device, other device → links
   allocate,         ///< bytes → address
   free,             ///< address
   memory_info,      ///< → free, total
-  copy,             ///< destination, its room, source, bytes, kind, stream, whether at once
-  fill,             ///< address, its room, value, bytes, stream, whether at once
-  reserve_address,  ///< bytes → address
-  release_address,  ///< address
+  copy,  ///< destination, its room, source, bytes, kind, stream, whether at once, whether the source is pinned
+  fill,  ///< address, its room, value, bytes, stream, whether at once
+  reserve_address,    ///< bytes → address
+  release_address,    ///< address
   allocate_physical,  ///< bytes, device → handle
   free_physical,      ///< handle
   map_memory,         ///< address, bytes, offset, handle
@@ -86,8 +86,8 @@ enum class Call : std::uint32_t {
   activate_range,    ///< communicator, address, bytes, handle
   deactivate_range,  ///< communicator, address
   // The processes among themselves
-  exchange,      ///< communicator, sequence number, rank, ranks; numbers of the processes, then bytes → the bytes of all
-  send_bytes,    ///< communicator, source, destination process, tag; bytes
+  exchange,  ///< communicator, sequence number, rank, ranks; numbers of the processes, then bytes → the bytes of all
+  send_bytes,     ///< communicator, source, destination process, tag; bytes
   receive_bytes,  ///< communicator, source or any, tag or any; → source, tag, the bytes
   abort,          ///< status
 };

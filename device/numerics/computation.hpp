@@ -148,7 +148,7 @@ struct StepOutput {
   double loss = 0;
   /// Rows whose largest logit is that of the label; of rows that several ranks have, each counts its share.
   double correct = 0;
-  bool overflow = false;      ///< rounding met a number beyond the largest finite one
+  bool overflow = false;  ///< rounding met a number beyond the largest finite one
 };
 
 /// Runs replicas on one thread, one at a time.

@@ -1,5 +1,5 @@
-// Streams that overlap: gradients are computed one after the other, and each is reduced in a second stream while the next
-// ones are computed. Prints the simulated time of a step one after the other, and overlapped.
+// Streams that overlap: gradients are computed one after the other, and each is reduced in a second stream while the
+// next ones are computed. Prints the simulated time of a step one after the other, and overlapped.
 //
 //   g++ -o 2_overlap 2_overlap.cpp $(hcclsim exec --flags)
 //   hcclsim exec --platform atlas800t-a2 --processes 8 -- ./2_overlap
@@ -9,9 +9,18 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
-#include "check.hpp"
+/// Ends the program with a message if a function of ACL or HCCL has failed.
+#define CHECK(call)                                                            \
+  do {                                                                         \
+    const int check_status = static_cast<int>(call);                           \
+    if (check_status != 0) {                                                   \
+      std::fprintf(stderr, "%s failed with status %d\n", #call, check_status); \
+      std::exit(1);                                                            \
+    }                                                                          \
+  } while (false)
 
 namespace {
 

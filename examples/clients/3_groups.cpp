@@ -1,5 +1,6 @@
 // Groups: the ranks of a communicator as a grid, with a communicator for every row and every column. Numbers are summed
-// over the rows, then over the columns, which is the sum over all; then each rank sends its own to the next one of its row.
+// over the rows, then over the columns, which is the sum over all; then each rank sends its own to the next one of its
+// row.
 //
 //   g++ -o 3_groups 3_groups.cpp $(hcclsim exec --flags)
 //   hcclsim exec --platform atlas800t-a2 --processes 8 -- ./3_groups
@@ -9,9 +10,18 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
-#include "check.hpp"
+/// Ends the program with a message if a function of ACL or HCCL has failed.
+#define CHECK(call)                                                            \
+  do {                                                                         \
+    const int check_status = static_cast<int>(call);                           \
+    if (check_status != 0) {                                                   \
+      std::fprintf(stderr, "%s failed with status %d\n", #call, check_status); \
+      std::exit(1);                                                            \
+    }                                                                          \
+  } while (false)
 
 namespace {
 

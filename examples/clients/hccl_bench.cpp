@@ -3,8 +3,8 @@
 //   g++ -O1 -o hccl_bench hccl_bench.cpp $(hcclsim exec --flags)
 //   hcclsim exec --platform atlas800t-a2 --processes 8 -- ./hccl_bench allreduce -b 8K -e 64M -f 2
 //
-// For every size: warm-up calls, then timed ones, back to back between two events; the time is that of the slowest rank.
-// Data depend on rank and element, and every element of the result is checked.
+// For every size: warm-up calls, then timed ones, back to back between two events; the time is that of the slowest
+// rank. Data depend on rank and element, and every element of the result is checked.
 
 #include <hccl/hccl.h>
 #include <mpi.h>
@@ -20,7 +20,15 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
+/// Ends the program with a message if a function of ACL or HCCL has failed.
+#define CHECK(call)                                                            \
+  do {                                                                         \
+    const int check_status = static_cast<int>(call);                           \
+    if (check_status != 0) {                                                   \
+      std::fprintf(stderr, "%s failed with status %d\n", #call, check_status); \
+      std::exit(1);                                                            \
+    }                                                                          \
+  } while (false)
 
 namespace {
 
@@ -43,11 +51,12 @@ struct Type {
   std::size_t bytes;
 };
 
-const std::map<std::string, Type> types{
-    {"int8", {HCCL_DATA_TYPE_INT8, 1}},     {"int16", {HCCL_DATA_TYPE_INT16, 2}}, {"int32", {HCCL_DATA_TYPE_INT32, 4}},
-    {"fp16", {HCCL_DATA_TYPE_FP16, 2}},     {"fp32", {HCCL_DATA_TYPE_FP32, 4}},   {"int64", {HCCL_DATA_TYPE_INT64, 8}},
-    {"uint64", {HCCL_DATA_TYPE_UINT64, 8}}, {"uint8", {HCCL_DATA_TYPE_UINT8, 1}}, {"uint16", {HCCL_DATA_TYPE_UINT16, 2}},
-    {"uint32", {HCCL_DATA_TYPE_UINT32, 4}}, {"fp64", {HCCL_DATA_TYPE_FP64, 8}},   {"bfp16", {HCCL_DATA_TYPE_BFP16, 2}}};
+const std::map<std::string, Type> types{{"int8", {HCCL_DATA_TYPE_INT8, 1}},     {"int16", {HCCL_DATA_TYPE_INT16, 2}},
+                                        {"int32", {HCCL_DATA_TYPE_INT32, 4}},   {"fp16", {HCCL_DATA_TYPE_FP16, 2}},
+                                        {"fp32", {HCCL_DATA_TYPE_FP32, 4}},     {"int64", {HCCL_DATA_TYPE_INT64, 8}},
+                                        {"uint64", {HCCL_DATA_TYPE_UINT64, 8}}, {"uint8", {HCCL_DATA_TYPE_UINT8, 1}},
+                                        {"uint16", {HCCL_DATA_TYPE_UINT16, 2}}, {"uint32", {HCCL_DATA_TYPE_UINT32, 4}},
+                                        {"fp64", {HCCL_DATA_TYPE_FP64, 8}},     {"bfp16", {HCCL_DATA_TYPE_BFP16, 2}}};
 const std::map<std::string, HcclReduceOp> ops{
     {"sum", HCCL_REDUCE_SUM}, {"prod", HCCL_REDUCE_PROD}, {"max", HCCL_REDUCE_MAX}, {"min", HCCL_REDUCE_MIN}};
 
@@ -82,17 +91,28 @@ Options parse(int argc, char** argv) {
     const std::string name = argv[i];
     if (i + 1 >= argc) usage(name + " needs a value");
     const char* const value = argv[i + 1];
-    if (name == "-b") options.first = parse_size(value);
-    else if (name == "-e") options.last = parse_size(value);
-    else if (name == "-f") options.factor = std::atof(value);
-    else if (name == "-i") options.step = parse_size(value);
-    else if (name == "-d") options.type = value;
-    else if (name == "-o") options.op = value;
-    else if (name == "-r") options.root = static_cast<std::uint32_t>(std::atoi(value));
-    else if (name == "-n") options.iterations = std::max(1, std::atoi(value));
-    else if (name == "-w") options.warmups = std::atoi(value);
-    else if (name == "-c") options.check = std::atoi(value) != 0;
-    else usage("unknown option " + name);
+    if (name == "-b")
+      options.first = parse_size(value);
+    else if (name == "-e")
+      options.last = parse_size(value);
+    else if (name == "-f")
+      options.factor = std::atof(value);
+    else if (name == "-i")
+      options.step = parse_size(value);
+    else if (name == "-d")
+      options.type = value;
+    else if (name == "-o")
+      options.op = value;
+    else if (name == "-r")
+      options.root = static_cast<std::uint32_t>(std::atoi(value));
+    else if (name == "-n")
+      options.iterations = std::max(1, std::atoi(value));
+    else if (name == "-w")
+      options.warmups = std::atoi(value);
+    else if (name == "-c")
+      options.check = std::atoi(value) != 0;
+    else
+      usage("unknown option " + name);
   }
   if (types.count(options.type) == 0) usage("no type: " + options.type);
   if (ops.count(options.op) == 0) usage("no operation: " + options.op);
@@ -180,7 +200,10 @@ class Bench {
     const std::uint64_t payload = count * type_.bytes * std::max(in_blocks_, out_blocks_);
     if (rank_ == 0) {
       std::printf("%-18llu| %-16.2f| %-22.5f| %s\n", static_cast<unsigned long long>(payload), us,
-                  static_cast<double>(payload) / us / 1e3, !options_.check ? "NULL" : wrong == 0 ? "success" : "failed");
+                  static_cast<double>(payload) / us / 1e3,
+                  !options_.check ? "NULL"
+                  : wrong == 0    ? "success"
+                                  : "failed");
     }
     wrong_ += wrong;
     CHECK(aclrtFree(send));
@@ -193,14 +216,22 @@ class Bench {
   void call(void* send, void* receive, std::uint64_t count) {
     const std::string& name = options_.collective;
     const HcclReduceOp op = ops.at(options_.op);
-    if (name == "allreduce") CHECK(HcclAllReduce(send, receive, count, type_.hccl, op, comm_, stream_));
-    else if (name == "broadcast") CHECK(HcclBroadcast(send, count, type_.hccl, options_.root, comm_, stream_));
-    else if (name == "reduce") CHECK(HcclReduce(send, receive, count, type_.hccl, op, options_.root, comm_, stream_));
-    else if (name == "reducescatter") CHECK(HcclReduceScatter(send, receive, count, type_.hccl, op, comm_, stream_));
-    else if (name == "allgather") CHECK(HcclAllGather(send, receive, count, type_.hccl, comm_, stream_));
-    else if (name == "scatter") CHECK(HcclScatter(send, receive, count, type_.hccl, options_.root, comm_, stream_));
-    else if (name == "alltoall") CHECK(HcclAlltoAll(send, count, type_.hccl, receive, count, type_.hccl, comm_, stream_));
-    else usage("no collective: " + name);
+    if (name == "allreduce")
+      CHECK(HcclAllReduce(send, receive, count, type_.hccl, op, comm_, stream_));
+    else if (name == "broadcast")
+      CHECK(HcclBroadcast(send, count, type_.hccl, options_.root, comm_, stream_));
+    else if (name == "reduce")
+      CHECK(HcclReduce(send, receive, count, type_.hccl, op, options_.root, comm_, stream_));
+    else if (name == "reducescatter")
+      CHECK(HcclReduceScatter(send, receive, count, type_.hccl, op, comm_, stream_));
+    else if (name == "allgather")
+      CHECK(HcclAllGather(send, receive, count, type_.hccl, comm_, stream_));
+    else if (name == "scatter")
+      CHECK(HcclScatter(send, receive, count, type_.hccl, options_.root, comm_, stream_));
+    else if (name == "alltoall")
+      CHECK(HcclAlltoAll(send, count, type_.hccl, receive, count, type_.hccl, comm_, stream_));
+    else
+      usage("no collective: " + name);
   }
 
   /// What element i of all ranks becomes.
@@ -208,9 +239,12 @@ class Bench {
     int result = given(0, element, options_.op);
     for (std::uint32_t rank = 1; rank < ranks_; ++rank) {
       const int next = given(rank, element, options_.op);
-      if (options_.op == "sum") result += next;
-      else if (options_.op == "prod") result *= next;
-      else result = options_.op == "max" ? std::max(result, next) : std::min(result, next);
+      if (options_.op == "sum")
+        result += next;
+      else if (options_.op == "prod")
+        result *= next;
+      else
+        result = options_.op == "max" ? std::max(result, next) : std::min(result, next);
     }
     return result;
   }

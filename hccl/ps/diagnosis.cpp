@@ -20,9 +20,10 @@ void RunningJob::went_on(std::uint32_t worker) {
   loop_.watch(*this, 0, loop_.now() + options_.exec_timeout);
 }
 
-/// What it computes itself takes as long as it takes.
+/// What it computes itself takes as long as it takes, and one that stands still waits for nobody.
 bool RunningJob::waits(const Worker& worker) const {
   if (worker.finished || state_ == PsState::starting) return false;
+  if (!stop_of(worker.node, loop_.now()).empty()) return false;
   if (!worker.running) return worker.gated || worker.at_barrier || !worker.initial.empty();
   return worker.awaits_rows || (worker.computed && worker.pieces_left > 0);
 }

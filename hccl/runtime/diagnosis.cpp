@@ -267,7 +267,8 @@ void Runtime::report_faults() const {
   }
   const auto [text, by_fault] = trail(*from, sim::FaultPlan::never);
   if (!by_fault) return;
-  simulated_failure("deadlock", "the simulation stopped before all streams had finished{}{}",
+  simulated_failure("deadlock", "{}{}the simulation stopped before all streams had finished{}{}", machine_.job,
+                    machine_.job.empty() ? "" : ": ",
                     first.has_value() ? ": nothing ends a wait without HCCL_EXEC_TIMEOUT" : "", text);
 }
 

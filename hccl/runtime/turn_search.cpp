@@ -237,11 +237,8 @@ std::vector<TurnSearch::Ranks> TurnSearch::regions() const {
 bool TurnSearch::turn_region(const Ranks& region) {
   const std::vector<Ranks> by_kind = split_by_kind(region, coupling_.kinds);
   const Rank count = by_kind.empty() ? 1 : static_cast<Rank>(by_kind.front().size());
-  for (Rank orbit = count; orbit > 1; --orbit) {
-    if (count % orbit != 0) continue;
-    for (Rank block = count; block >= orbit; block -= orbit) {
-      if (count % block == 0 && try_step(region, by_kind, block, block / orbit)) return true;
-    }
+  for (Rank step = 1; step < count; ++step) {
+    if (count % step == 0 && try_step(region, by_kind, step)) return true;
   }
   return false;
 }
@@ -254,14 +251,11 @@ bool TurnSearch::keep_region(const Ranks& region) {
   return false;
 }
 
-bool TurnSearch::try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Rank block, Rank step) {
+bool TurnSearch::try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Rank step) {
   for (const Ranks& ranks : by_kind) {
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      const std::size_t place = i % block;
-      turn_[ranks[i]] = ranks[i - place + (place + step) % block];
-    }
+    for (std::size_t i = 0; i < ranks.size(); ++i) turn_[ranks[i]] = ranks[(i + step) % ranks.size()];
   }
-  links_.begin_region(block / step);
+  links_.begin_region(static_cast<Rank>(by_kind.front().size() / step));
   if (carries_groups(region) && carries_messages(region) && carries_routes(region)) return true;
   links_.forget_region();
   return false;

@@ -74,11 +74,11 @@ class TurnSearch {
   [[nodiscard]] bool turn_apart(const std::vector<Ranks>& regions);
   /// Ranks that are left to simulate.
   [[nodiscard]] Rank orbits() const;
-  /// Tries steps around all ranks of a kind, and within blocks of them; those that make the longest orbits first.
+  /// Tries all steps, the shortest first.
   [[nodiscard]] bool turn_region(const Ranks& region);
   /// Leaves the region as it is; false if what other regions do does not allow even that.
   [[nodiscard]] bool keep_region(const Ranks& region);
-  [[nodiscard]] bool try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Rank block, Rank step);
+  [[nodiscard]] bool try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Rank step);
   [[nodiscard]] bool carries_groups(const Ranks& region) const;
   [[nodiscard]] bool carries_messages(const Ranks& region) const;
   [[nodiscard]] bool carries_routes(const Ranks& region);

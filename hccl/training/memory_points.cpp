@@ -1,14 +1,22 @@
 #include "hccl/training/memory_points.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <variant>
+#include <vector>
 
 namespace hcclsim::hccl {
 
 TensorMemory::TensorMemory(const Role& role)
     : role_(role), begun_(role.program->kernels.size(), 0), ended_(role.program->kernels.size(), 0) {
+  const std::vector<models::Kernel>& kernels = role.program->kernels;
+  const bool several =
+      std::ranges::any_of(role.tasks, [](const PlanTask& task) { return task.purpose.micro_batch > 0; });
   for (const models::LiveTensor& tensor : role.program->tensors) {
-    begun_[tensor.first_kernel] += tensor.bytes;
+    // The batch of a later micro-batch does not come with a cast that the first one launches for all.
+    std::uint32_t first = tensor.first_kernel;
+    while (several && first < tensor.last_kernel && kernels[first].launched != models::Launched::always) ++first;
+    begun_[first] += tensor.bytes;
     ended_[tensor.last_kernel] += tensor.bytes;
   }
 }

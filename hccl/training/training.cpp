@@ -45,14 +45,10 @@ class ScheduleShop {
       : cluster_(cluster), soc_(soc), options_(options) {}
 
   std::shared_ptr<const Schedule> make(const Communicator& group, const Operation& operation) {
-    if (last_ranks_ != group.ranks) {
-      last_ranks_ = group.ranks;
-      const bool message = operation.collective == Collective::send_recv && operation.ranks == 2;
-      last_shape_ = message ? Topology{.ranks = 2} : topology_of(group, cluster_);
-    }
+    const Topology& shape = shape_of(group, operation);
     std::vector<Made>& alike = made_[operation.payload()];
     for (const Made& made : alike) {
-      if (made.operation == operation && made.shape == last_shape_) return made.schedule;
+      if (made.operation == operation && made.shape == shape) return made.schedule;
     }
     CollectiveRequest request = options_.allreduce_request(operation.elements, operation.type);
     request.operation = operation;
@@ -60,11 +56,18 @@ class ScheduleShop {
       request.algorithm = Algorithm::automatic;
       request.levels.clear();
     }
-    alike.push_back({last_shape_, operation, make_collective(request, last_shape_, soc_)});
+    alike.push_back({shape, operation, make_collective(request, shape, soc_)});
     return alike.back().schedule;
   }
 
  private:
+  const Topology& shape_of(const Communicator& group, const Operation& operation) {
+    if (operation.collective == Collective::send_recv && operation.ranks == 2) return of_message_;
+    const auto [shape, is_new] = shapes_.try_emplace(group.ranks);
+    if (is_new) shape->second = topology_of(group, cluster_);
+    return shape->second;
+  }
+
   struct Made {
     Topology shape;
     Operation operation;
@@ -73,8 +76,8 @@ class ScheduleShop {
   sim::Cluster& cluster_;
   const device::Soc& soc_;
   const TrainingOptions& options_;
-  std::vector<Rank> last_ranks_;
-  Topology last_shape_;
+  Topology of_message_{.ranks = 2};
+  std::map<std::vector<Rank>, Topology> shapes_;       // of groups, by their ranks
   std::unordered_map<Bytes, std::vector<Made>> made_;  // by payload
 };
 

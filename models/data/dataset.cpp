@@ -44,7 +44,8 @@ std::vector<std::uint32_t> token_parts(const Graph& graph) {
   for (const Operator& op : graph.operators) {
     if (op.row_parts.empty()) continue;
     if (split != nullptr && split->row_parts != op.row_parts) {
-      bad_input("data", "{} and {} look up the same tokens, but split their tables differently: made data cannot suit "
+      bad_input("data",
+                "{} and {} look up the same tokens, but split their tables differently: made data cannot suit "
                 "both",
                 split->name, op.name);
     }

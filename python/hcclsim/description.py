@@ -13,8 +13,6 @@ from .layout import Layout
 from .tracing import Parameter, Tensor
 
 _opset = 17
-# Operators that ONNX has from a later opset on, or not at all.
-_own_domain = {"Gelu": "com.microsoft"}
 
 
 def write(cell: nn.Cell, inputs: Sequence[Tensor], folder: Path) -> Dict[str, Any]:
@@ -28,7 +26,7 @@ def write(cell: nn.Cell, inputs: Sequence[Tensor], folder: Path) -> Dict[str, An
     graph = tracing.describe(cell, [Tensor(tensor.shape, tensor.name, tensor.dtype) for tensor in chosen])
     network = folder / "network.onnx"
     network.write_bytes(_model_of(graph, type(cell).__name__).SerializeToString())
-    keywords: Dict[str, Any] = {"model": network, **cell.options()}
+    keywords: Dict[str, Any] = {"model": network, "batch": chosen[0].shape[0], **cell.options()}
     strategies = strategy_text(graph)
     if strategies:
         path = folder / "strategy.toml"
@@ -50,23 +48,41 @@ def _model_of(graph: tracing.Graph, name: str) -> Any:
         attributes = dict(node.attributes)
         inputs = [tensor.name for tensor in node.inputs]
         if node.kind == "Reshape":  # the shape is an input of its own
-            shape = attributes.pop("shape")
+            shape = [-1, *attributes.pop("shape")[1:]]  # for any number of samples
             inputs.append(f"{node.name}.shape")
             initializers.append(helper.make_tensor(inputs[-1], TensorProto.INT64, [len(shape)], shape))
-        domain = _own_domain.get(node.kind, "")
         outputs = [tensor.name for tensor in node.outputs]
-        nodes.append(helper.make_node(node.kind, inputs, outputs, name=node.name, domain=domain, **attributes))
+        if node.kind == "Gelu":  # an operator from a later set on; here by the error function
+            nodes += _gelu(node.name, inputs[0], outputs[0])
+        else:
+            nodes.append(helper.make_node(node.kind, inputs, outputs, name=node.name, **attributes))
+    if any(node.kind == "Gelu" for node in graph.nodes):
+        values = {"gelu.root": 2**0.5, "gelu.one": 1.0, "gelu.half": 0.5}
+        initializers += [helper.make_tensor(key, TensorProto.FLOAT, [], [value]) for key, value in values.items()]
     # Timing needs no numbers: the weights are named with their shapes, and their bytes are in no file.
     initializers += [_weight(parameter) for parameter in graph.parameters.values()]
     described = helper.make_graph(
         nodes,
         name,
-        [helper.make_tensor_value_info(tensor.name, types[tensor.dtype], tensor.shape) for tensor in graph.inputs],
-        [helper.make_tensor_value_info(tensor.name, types[tensor.dtype], tensor.shape) for tensor in graph.outputs],
+        [helper.make_tensor_value_info(tensor.name, types[tensor.dtype], _of_samples(tensor)) for tensor in graph.inputs],
+        [helper.make_tensor_value_info(tensor.name, types[tensor.dtype], _of_samples(tensor)) for tensor in graph.outputs],
         initializers,
     )
-    opsets = [helper.make_opsetid("", _opset), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(described, opset_imports=opsets, producer_name="hcclsim")
+    return helper.make_model(described, opset_imports=[helper.make_opsetid("", _opset)], producer_name="hcclsim")
+
+
+def _gelu(name: str, x: str, out: str) -> List[Any]:
+    """x / 2 (1 + erf(x / sqrt 2))."""
+    from onnx import helper
+
+    steps = (("Div", x, "gelu.root"), ("Erf", f"{name}.div"), ("Add", f"{name}.erf", "gelu.one"), ("Mul", x, f"{name}.add"))
+    nodes = [helper.make_node(kind, inputs, [f"{name}.{kind.lower()}"], name=f"{name}.{kind.lower()}") for kind, *inputs in steps]
+    return [*nodes, helper.make_node("Mul", [f"{name}.mul", "gelu.half"], [out], name=name)]
+
+
+def _of_samples(tensor: Tensor) -> List[Any]:
+    """The shape with a name for the number of samples, which micro-batches divide."""
+    return ["batch", *tensor.shape[1:]]
 
 
 def _weight(parameter: Parameter) -> Any:
@@ -82,15 +98,25 @@ def _weight(parameter: Parameter) -> Any:
     return tensor
 
 
+def operator_name(node: tracing.Node) -> str:
+    """As the command calls the operator: with parameters by their cell ("layers.0" of layers.0.weight), else by its node."""
+    for tensor in node.inputs:
+        if isinstance(tensor, Parameter) and "." in tensor.name:
+            return tensor.name.rpartition(".")[0]
+    return node.name
+
+
 def strategy_text(graph: tracing.Graph) -> str:
     """What was set for operators, as the file of --strategy (docs/parallel.md); empty if nothing was."""
-    sections = [_section(node) for node in graph.nodes]
+    # Where a tensor lies otherwise takes no operator of the command.
+    nodes = [node for node in graph.nodes if node.kind not in ("Reshape", "Flatten", "Transpose")]
+    sections = [_section(node) for node in nodes]
     regions: Dict[int, List[str]] = {}
     settings: Dict[int, Dict[str, Any]] = {}
-    for node in graph.nodes:
+    for node in nodes:
         region = node.settings.get("region")
         if region is not None:
-            regions.setdefault(id(region), []).append(node.name)
+            regions.setdefault(id(region), []).append(operator_name(node))
             settings[id(region)] = region
     sections += [_region(names, settings[key]) for key, names in regions.items()]
     return "\n".join(section for section in sections if section)
@@ -112,7 +138,7 @@ def _section(node: tracing.Node) -> str:
     for key in ("manual_split", "primitive_target", "recompute", "stage"):
         if key in chosen:
             lines.append(f"{key} = {_toml(chosen[key])}")
-    return "\n".join([f"[{_toml(node.name)}]", *lines, ""]) if lines else ""
+    return "\n".join([f"[{_toml(operator_name(node))}]", *lines, ""]) if lines else ""
 
 
 def _cuts(element: Any) -> Iterable[Any]:

@@ -180,9 +180,9 @@ ReplayResult replay_on(LoadedPlatform& platform, const ReplaySpec& spec, const E
   std::vector<std::string>& notes = result.on.notes;
   notes.insert(notes.end(), trace.notes.begin(), trace.notes.end());
   if (schedules.filled_up() > 0) {
-    notes.push_back(
-        fmt::format("{} sizes of messages or blocks are no whole number of {} elements, and were rounded up",
-                    schedules.filled_up(), name_of(spec.type)));
+    notes.push_back(fmt::format(
+        "{} sizes of collectives are no whole number of elements per block (of {} if not told), and were rounded up",
+        schedules.filled_up(), name_of(spec.type)));
   }
   note_faults(spec.faults, notes);
   const std::array<Seconds, 1> ends{result.makespan};

@@ -17,8 +17,9 @@ bool has_blocks(Collective collective) {
 }  // namespace
 
 std::shared_ptr<const hccl::Schedule> TraceSchedules::of(const TraceNode& node) {
-  const DataType type = node.untyped ? type_ : node.type;
   const bool message = node.kind != NodeKind::collective;
+  const DataType untyped = message ? DataType::uint8 : type_;
+  const DataType type = node.untyped ? untyped : node.type;
   const bool rooted = is_rooted(node.collective);
   const Key key = message ? Key{messages_group, Collective::send_recv, node.bytes, type, ReduceOp::sum, 0, false, 0}
                           : Key{node.group, node.collective,        node.bytes,    type,

@@ -21,14 +21,14 @@ namespace hcclsim::study {
 
 class TraceSchedules {
  public:
-  /// `type`: of elements where a trace does not tell one.
+  /// `type`: of elements of collectives where a trace does not tell one; those of messages are bytes then.
   TraceSchedules(const ExecutionTrace& trace, sim::Cluster& cluster, const device::Soc& soc,
                  const hccl::HcclConfig& config, DataType type)
       : trace_(trace), cluster_(cluster), soc_(soc), config_(config), type_(type) {}
 
   /// Of a node that is a collective, or an end of a message. Throws what make_collective() throws.
   [[nodiscard]] std::shared_ptr<const hccl::Schedule> of(const TraceNode& node);
-  /// Nodes whose bytes are no whole number of elements per block, and were filled up.
+  /// Schedules for bytes that are no whole number of elements per block, and were filled up.
   [[nodiscard]] std::uint64_t filled_up() const { return filled_up_; }
   /// Schedules that were made for collectives, each with the number of its calls by one rank of a group.
   struct Made {

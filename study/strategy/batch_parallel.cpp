@@ -89,13 +89,13 @@ ParameterLayout whole_layout(std::string name, const std::vector<std::uint32_t>&
           .tensor_shape = {shape.begin(), shape.end()}};
 }
 
-/// Of a parameter that is cut, on a device. Blocks that lie one behind the other in it are one axis. An axis that is cut
-/// along several axes of the devices is seen in factors, one for each of them, as MindSpore does.
+/// Of a parameter that is cut, on a device. Blocks that lie one behind the other in it are one axis. An axis that is
+/// cut along several axes of the devices is seen in factors, one for each of them, as MindSpore does.
 ParameterLayout cut_layout(const hccl::ShardedGraph& stage, std::uint32_t index) {
   const hccl::TensorLayout& layout = stage.parameters[index];
   const models::Parameter& parameter = stage.graph.parameters[index];
-  ParameterLayout result{.name = parameter.name, .dev_matrix = layout.devices.sizes, .tensor_map = {},
-                         .tensor_shape = {}};
+  ParameterLayout result{
+      .name = parameter.name, .dev_matrix = layout.devices.sizes, .tensor_map = {}, .tensor_shape = {}};
   const std::size_t blocks = layout.map.size() - parameter.shape.size();
   for (std::size_t axis = 0; axis < parameter.shape.size(); ++axis) {
     std::vector<std::uint32_t> cutting = layout.map[axis + blocks];

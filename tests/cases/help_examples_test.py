@@ -18,6 +18,7 @@ from pathlib import Path
 HCCLSIM = ""
 DATA = Path(__file__).resolve().parents[1] / "data"
 JOBS = Path(__file__).resolve().parents[2] / "examples" / "msjob"
+CLIENTS = Path(__file__).resolve().parents[2] / "examples" / "clients"
 TRACES = Path(__file__).resolve().parents[2] / "examples" / "traces"
 
 # What makes the files that examples read.
@@ -44,6 +45,8 @@ FILES = [
     f"cp {JOBS}/data_parallel.yaml job.yaml && cp {JOBS}/ps_distributed.yaml ps.yaml",
     f"cp {TRACES}/* .",
     "sed 's/Never/ExitCode/; s/GLOG_v/MS_ENABLE_RECOVERY/' job.yaml > elastic.yaml",
+    f"g++ -o program {CLIENTS}/1_allreduce.cpp $(hcclsim exec --flags)",
+    "echo 'set_split_strategy_by_size([80, 20])' > train.py",
     "printf 'index,name,bytes,ready_us\\n0,b,4000000,1000\\n1,a,4000000,2000\\n' > profile.csv",
 ]
 DIFFERS = {"hcclsim schedule diff ring.txt hd.txt --platform atlas800-9000"}

@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "lint"
 RECORD = Path(__file__).with_name("clean.txt")
 RECORDED = re.compile(r"([0-9a-f]{32})  (\S+)")
+CODE_GENERATION = re.compile(r" -(fPIC|fPIE|fno-semantic-interposition|O\d)\b")  # changes no finding
 PARTS = 30  # of the recorded files, one is checked again
 
 
@@ -63,7 +64,7 @@ class Sources:
 def digest_of(path, command, sources, common):
     """Digest of all on which the result for one source depends, wherever the repository lies."""
     digest = hashlib.sha256(common)
-    digest.update(command.replace(str(ROOT), "").encode())
+    digest.update(CODE_GENERATION.sub("", command.replace(str(ROOT), "")).encode())
     for dependency in sources.used_by(path):
         digest.update(f"\0{dependency.relative_to(ROOT)}\0{sources.text(dependency)}".encode())
     return digest.hexdigest()[:32]

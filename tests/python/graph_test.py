@@ -208,7 +208,7 @@ class Runs(Forgetting):
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
             keywords = description.write(Mlp(), [Tensor((8, 64))], Path(folder))
-            self.assertEqual(list(keywords), ["model"])
+            self.assertEqual((list(keywords), keywords["batch"]), (["model", "batch"], 8))
             import onnx
 
             model = onnx.load(str(keywords["model"]), load_external_data=False)

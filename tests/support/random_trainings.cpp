@@ -288,7 +288,7 @@ class RandomTraining {
     }
     const auto add = [&](const std::vector<hccl::TensorAxes>& tensors) {
       for (const hccl::TensorAxes& tensor : tensors) {
-        hccl::AxisMap map;
+        hccl::TensorMap map;
         for (const std::size_t dimension : tensor.dimensions) map.push_back(axes[dimension]);
         layout.inputs.push_back(map);
       }

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
 
 class Step(NamedTuple):
@@ -21,9 +21,10 @@ class Step(NamedTuple):
     shown: List[str]
 
 
-def read_page(text: str) -> Tuple[List[Step], str]:
-    """Commands of console blocks, and the program of the python blocks."""
+def read_page(text: str) -> Tuple[List[Step], str, Dict[str, str]]:
+    """Commands of console blocks, the program of the python blocks, and files: blocks that name one, "cpp sum.cpp"."""
     steps: List[Step] = []
+    files: Dict[str, str] = {}
     program: List[str] = []
     block = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -35,7 +36,10 @@ def read_page(text: str) -> Tuple[List[Step], str]:
             steps[-1].shown.append(line)
         elif block == "python":
             program.append(line)
-    return steps, "\n".join(program)
+        elif " " in block:
+            name = block.split()[1]
+            files[name] = files.get(name, "") + line + "\n"
+    return steps, "\n".join(program), files
 
 
 def fits(shown: List[str], printed: List[str]) -> bool:
@@ -48,9 +52,11 @@ def fits(shown: List[str], printed: List[str]) -> bool:
 
 def run_page(page: Path, command: Path) -> List[str]:
     """What differs, a message each."""
-    steps, program = read_page(page.read_text(encoding="utf-8"))
+    steps, program, files = read_page(page.read_text(encoding="utf-8"))
     faults = [] if steps or program else [f"{page.name} has nothing to run"]
     with tempfile.TemporaryDirectory(prefix="tutorial-") as folder:
+        for name, contents in files.items():
+            Path(folder, name).write_text(contents, encoding="utf-8")
         environment = {**os.environ, "PATH": f"{command.parent}:{os.environ['PATH']}", "COLUMNS": "200"}
         for step in steps:
             done = subprocess.run(

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/error.hpp"
@@ -250,15 +251,15 @@ Command& Command::add_command(const std::string& name, const std::string& descri
 }
 
 /// Declares this command, and of its sub-commands the first that an argument names, with what follows the name.
-void Command::declare(std::span<const std::string> arguments) {
+Command& Command::declare(std::span<const std::string> arguments) {
   if (declare_) declare_(*this);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const auto named = std::find_if(commands_.begin(), commands_.end(),
                                     [&](const auto& command) { return command->name() == arguments[i]; });
     if (named == commands_.end() || arguments[i].empty()) continue;  // alternatives have no name
-    (*named)->declare(arguments.subspan(i + 1));
-    return;
+    return (*named)->declare(arguments.subspan(i + 1));
   }
+  return *this;
 }
 
 void Command::declare_all() {
@@ -294,6 +295,10 @@ void Command::footer(const std::string& text) { app_.footer(text); }
 void Command::version(const std::string& text) { app_.set_version_flag("--version", text); }
 void Command::require_command() { app_.require_subcommand(1); }
 void Command::keep_rest() { app_.prefix_command(); }
+void Command::keep_rest_behind_dashes() {
+  keep_rest();
+  takes_dashes_ = true;
+}
 std::vector<std::string> Command::rest() const { return app_.remaining(); }
 void Command::on_run(const std::function<void()>& run) { app_.callback(run); }
 
@@ -320,9 +325,14 @@ Option& Command::get(const std::string& written) const {
 }
 
 std::optional<std::string> Command::parse(const std::vector<std::string>& arguments) {
-  declare(arguments);
+  const Command& named = declare(arguments);
+  std::vector<std::string> words(arguments.rbegin(), arguments.rend());  // CLI11 takes them from the end
+  if (named.takes_dashes_) {  // behind "--" it would look for arguments of the command above
+    const auto dashes = std::find(words.rbegin(), words.rend(), "--");
+    if (dashes != words.rend()) words.erase(std::next(dashes).base());
+  }
   try {
-    app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the end
+    app_.parse(std::move(words));
     return std::nullopt;
   } catch (const CLI::CallForVersion& version) {
     return fmt::format("{} {}\n", app_.get_name(), version.what());

@@ -111,6 +111,8 @@ class Command {
   void require_command();
   /// What follows the first argument is not parsed but kept, for rest().
   void keep_rest();
+  /// The same, and "--" may stand before it, as before the words of another program.
+  void keep_rest_behind_dashes();
   [[nodiscard]] std::vector<std::string> rest() const;
   /// What the command does, when it was parsed and its files were looked at.
   void on_run(const std::function<void()>& run);
@@ -136,12 +138,14 @@ class Command {
  private:
   explicit Command(CLI::App& app);
   void look_at_files_first();
-  void declare(std::span<const std::string> arguments);
+  /// Returns the command that the arguments name.
+  Command& declare(std::span<const std::string> arguments);
 
   std::unique_ptr<CLI::App> owned_;  ///< of the command that is no sub-command
   CLI::App& app_;
   std::function<void(Command&)> declare_;
   std::string group_ = "Options";
+  bool takes_dashes_ = false;
   std::vector<std::unique_ptr<Option>> options_;
   std::vector<std::unique_ptr<Command>> commands_;
 };

@@ -106,8 +106,9 @@ Json plan_json(const study::JudgedPlan& plan) {
 
 std::string plan_search_text(const PlanSearchReport& report, std::size_t shown) {
   const study::PlanSearchResult& result = report.result;
-  std::string text = fmt::format("{} on {} NPUs, {}: {} samples per step, {} plans\n", report.model, report.space.npus,
-                                 report.platform, report.space.global_batch, result.plans.size());
+  std::string text =
+      fmt::format("{} on {} NPU{}, {}: {} samples per step, {} plans\n", report.model, report.space.npus,
+                  report.space.npus == 1 ? "" : "s", report.platform, report.space.global_batch, result.plans.size());
   text += verdict_lines(report);
   if (result.front.empty()) return text + "No plan was simulated to its end.\n";
   text += "\nNo other plan is as fast with as little memory:\n";

@@ -25,7 +25,7 @@ class HalfTurn {
  private:
   [[nodiscard]] bool is_fixed(const Group& group) const {
     const std::uint64_t block = std::uint64_t{group.span()} * group.stride();
-    return block > 0 && half_ % block == 0;
+    return group.span() == 1 || (block > 0 && half_ % block == 0);
   }
   [[nodiscard]] bool is_halved(const Group& group) const {
     return std::uint64_t{group.span()} * group.stride() == schedule_.ranks && group.order().empty() &&

@@ -9,9 +9,10 @@
 /// The half-turn takes rank x of p to x + p/2. In time it carries a schedule into itself, task by task with the same
 /// kinds, lengths, peers and notifies half of the ranks further, if
 ///
-///   - every group is *fixed*, its blocks lying within half of the ranks, so that the members and positions for x + p/2
-///     are those for x; or it is *halved*: its one block has all p ranks or those s apart, an even number n of them in
-///     their order, so that the position of x + p/2 is that of x plus n/2, modulo n;
+///   - every group is *fixed*, its blocks lying within half of the ranks or having one rank each, so that the members
+///   and
+///     positions for x + p/2 are those for x; or it is *halved*: its one block has all p ranks or those s apart, an
+///     even number n of them in their order, so that the position of x + p/2 is that of x plus n/2, modulo n;
 ///   - in a halved group peers are in the group itself: at an offset that does not depend on the position; or with a
 ///   bit
 ///     flipped, where n is a power of two. For then (x + n/2) with a bit flipped is n/2 further than x with it flipped,

@@ -21,7 +21,8 @@ std::vector<Rank> number_replicas(const Plan& plan, std::uint32_t stage) {
   return replica_of;
 }
 
-/// The replica that updates each gradient, if it is one alone; else none.
+/// The replica that updates each gradient, if it is one alone; else none. Replicas that update all have several roles
+/// where their kernels take other times.
 std::vector<Rank> find_updaters(const Plan& plan, std::uint32_t stage, std::span<const Rank> replica_of) {
   const auto same_stage = [&](const Role& role) { return role.stage == stage; };
   if (std::ranges::count_if(plan.roles, same_stage) == 1) return {};
@@ -31,7 +32,10 @@ std::vector<Rank> find_updaters(const Plan& plan, std::uint32_t stage, std::span
     if (plan.roles[role].stage != stage) continue;
     updated_by.resize(plan.roles[role].program->gradients.size(), no_replica);
     for (const models::Kernel& kernel : plan.roles[role].program->once_per_step()) {
-      if (kernel.owners) updated_by[kernel.gradient] = replica_of[rank];
+      if (!kernel.owners) continue;
+      Rank& updater = updated_by[kernel.gradient];
+      if (updater != no_replica && updater != replica_of[rank]) return {};
+      updater = replica_of[rank];
     }
   }
   if (std::ranges::find(updated_by, no_replica) != updated_by.end()) internal_error("nobody updates some parameters");

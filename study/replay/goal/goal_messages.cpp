@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
-#include <span>
 #include <utility>
 
 #include "base/error.hpp"
@@ -23,43 +21,62 @@ Bytes length_of_pieces(const hccl::Range& range) {
   return length;
 }
 
+/// Goes through the queues of all ranks as far as the posts of others let them, without times: a wait takes the first
+/// post of its slot.
 class Expansion {
  public:
   explicit Expansion(const hccl::Schedule& schedule) : schedule_(explicit_form(schedule)) {
     result_.ranks.resize(schedule.ranks);
-    last_.resize(schedule.ranks);
+    states_.resize(schedule.ranks);
+    for (Rank rank = 0; rank < schedule.ranks; ++rank) begin_stage(rank);
   }
 
   GoalCollective expand() {
-    for (std::uint32_t stage = 0; stage < schedule_.stage_count(); ++stage) {
-      for (Rank rank = 0; rank < schedule_.ranks; ++rank) add_stage(stage, rank);
+    for (bool goes_on = true; goes_on;) {
+      goes_on = false;
+      for (Rank rank = 0; rank < schedule_.ranks; ++rank) goes_on = advance(rank) || goes_on;
     }
-    meet(posts_, waits_);
-    meet(local_posts_, local_waits_);
-    order_reads();
+    for (Rank rank = 0; rank < schedule_.ranks; ++rank) {
+      if (states_[rank].stage < schedule_.stage_count())
+        internal_error("{}: a wait without a post", schedule_.algorithm);
+    }
+    for (auto& [slot, posts] : posts_) {
+      // What nobody waits for is received all the same.
+      for (const Post& post : posts) {
+        if (post.is_local) continue;
+        meet(slot.first, add(slot.first, {.kind = Kind::receive, .bytes = notify_bytes}), post);
+      }
+    }
     for (Rank rank = 0; rank < schedule_.ranks; ++rank) add_end(rank);
     return std::move(result_);
   }
 
  private:
-  using Slot = std::pair<Rank, std::int64_t>;
+  struct Slot {
+    Rank first = 0;
+    std::int64_t notify = 0;
+    bool is_local = false;
+    auto operator<=>(const Slot&) const = default;
+  };
   struct Post {
     Rank rank = 0;
     std::uint32_t operation = 0;
+    bool is_local = false;
     std::vector<std::uint32_t> written{};  ///< receives of the rank that is told
   };
-  /// A queue while it is walked.
+  /// A queue in a stage.
   struct Queue {
     Rank rank = 0;
-    std::vector<std::uint32_t> last;
-    std::map<Rank, std::vector<std::uint32_t>> written;  // since the last post, by peer
-    std::vector<std::uint32_t> waits;
+    const hccl::TaskList* list = nullptr;
+    std::size_t next = 0;  ///< task
+    std::vector<std::uint32_t> last{};
+    std::map<Rank, std::vector<std::uint32_t>> written{};  ///< since the last post, by peer
   };
-  struct Read {
-    Rank reader = 0;
-    Rank owner = 0;
-    std::uint32_t send = 0;
-    std::vector<std::uint32_t> waits;  // of the reader's queue before it
+  struct RankState {
+    std::uint32_t stage = 0;
+    std::vector<Queue> queues{};
+    std::vector<std::uint32_t> last{};     ///< before the stage
+    std::map<Rank, std::uint32_t> told{};  ///< by a peer last: its operation
   };
 
   std::uint32_t add(Rank rank, GoalOperation operation) {
@@ -73,53 +90,85 @@ class Expansion {
     return number;
   }
 
-  void add_stage(std::uint32_t stage, Rank rank) {
+  void begin_stage(Rank rank) {
+    RankState& state = states_[rank];
+    state.queues.clear();
+    if (state.stage == schedule_.stage_count()) return;
     const auto stages = static_cast<std::uint32_t>(schedule_.stages.size());
-    std::vector<std::uint32_t> ends;
     for (std::uint32_t number = 0; number < schedule_.queues; ++number) {
-      const hccl::TaskList* const list = schedule_.stage(stage).lists.find(stage / stages, rank, number);
-      if (list == nullptr) continue;
-      Queue queue{.rank = rank, .last = last_[rank], .written = {}, .waits = {}};
-      for (const hccl::Task& task : list->tasks) add_task(queue, task);
-      ends.insert(ends.end(), queue.last.begin(), queue.last.end());
+      const hccl::TaskList* const list = schedule_.stage(state.stage).lists.find(state.stage / stages, rank, number);
+      if (list != nullptr) state.queues.push_back({.rank = rank, .list = list, .last = state.last});
     }
-    if (ends.empty()) return;
+  }
+
+  /// True if something was done.
+  bool advance(Rank rank) {
+    RankState& state = states_[rank];
+    bool has_moved = false;
+    while (state.stage < schedule_.stage_count()) {
+      bool all_ended = true;
+      for (Queue& queue : state.queues) {
+        while (queue.next < queue.list->tasks.size() && add_task(queue, queue.list->tasks[queue.next])) {
+          ++queue.next;
+          has_moved = true;
+        }
+        all_ended = all_ended && queue.next == queue.list->tasks.size();
+      }
+      if (!all_ended) return has_moved;
+      end_stage(rank);
+      has_moved = true;
+    }
+    return has_moved;
+  }
+
+  /// The next stage of a rank begins when all its queues have ended this one.
+  void end_stage(Rank rank) {
+    RankState& state = states_[rank];
+    std::vector<std::uint32_t> ends;
+    for (const Queue& queue : state.queues) ends.insert(ends.end(), queue.last.begin(), queue.last.end());
     std::ranges::sort(ends);
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
     if (ends.size() > 1) ends = {add(rank, {.kind = Kind::join, .after = std::move(ends)})};
-    last_[rank] = std::move(ends);
+    if (!ends.empty()) state.last = std::move(ends);
+    ++state.stage;
+    begin_stage(rank);
   }
 
-  void add_task(Queue& queue, const hccl::Task& task) {
+  /// False for a wait whose post has not come.
+  bool add_task(Queue& queue, const hccl::Task& task) {
     const auto peer = static_cast<Rank>(task.peer.value.base);
-    const Slot slot{queue.rank, task.notify.base};
     switch (task.kind) {
       case TaskKind::copy:
       case TaskKind::reduce:
-        return;
+        return true;
       case TaskKind::write:
       case TaskKind::write_reduce:
-        return add_write(queue, peer, length_of_pieces(task.source));
+        add_write(queue, peer, length_of_pieces(task.source));
+        return true;
       case TaskKind::read:
       case TaskKind::read_reduce:
-        return add_read(queue, peer, length_of_pieces(task.source));
+        add_read(queue, peer, length_of_pieces(task.source));
+        return true;
       case TaskKind::post: {
-        // The tag comes with the wait.
-        const std::uint32_t number = add(queue, Kind::send, peer, notify_bytes, 0);
-        posts_[{peer, task.notify.base}].push_back({queue.rank, number, std::exchange(queue.written[peer], {})});
-        return;
+        const std::uint32_t number = add(queue, Kind::send, peer, notify_bytes, 0);  // its tag comes with the wait
+        posts_[{peer, task.notify.base}].push_back({queue.rank, number, false, std::exchange(queue.written[peer], {})});
+        return true;
       }
-      case TaskKind::wait:
-        waits_[slot].push_back(add(queue, Kind::receive, 0, notify_bytes, 0));
-        queue.waits.push_back(queue.last.front());
-        return;
       case TaskKind::local_post:
-        local_posts_[slot].push_back({queue.rank, add(queue, Kind::join, 0, 0, 0), {}});
-        return;
+        posts_[{queue.rank, task.notify.base, true}].push_back({queue.rank, add(queue, Kind::join, 0, 0, 0), true});
+        return true;
+      case TaskKind::wait:
       case TaskKind::local_wait:
-        local_waits_[slot].push_back(add(queue, Kind::join, 0, 0, 0));
-        return;
+        break;
     }
+    const bool is_local = task.kind == TaskKind::local_wait;
+    std::vector<Post>& posted = posts_[{queue.rank, task.notify.base, is_local}];
+    if (posted.empty()) return false;
+    const Post post = std::move(posted.front());
+    posted.erase(posted.begin());
+    meet(queue.rank, add(queue, is_local ? Kind::join : Kind::receive, 0, is_local ? 0 : notify_bytes, 0), post);
+    if (!is_local) states_[queue.rank].told[post.rank] = post.operation;
+    return true;
   }
 
   void add_write(Queue& queue, Rank peer, Bytes bytes) {
@@ -129,53 +178,27 @@ class Expansion {
     queue.written[peer].push_back(add(peer, {Kind::receive, queue.rank, bytes, tag, {}}));
   }
 
+  /// What is read is sent when its owner has told the reader that it may.
   void add_read(Queue& queue, Rank peer, Bytes bytes) {
     if (bytes == 0) return;
     const std::uint32_t tag = result_.tags++;
-    const std::uint32_t send = add(peer, {Kind::send, queue.rank, bytes, tag, {}});
+    GoalOperation send{Kind::send, queue.rank, bytes, tag, {}};
+    const std::map<Rank, std::uint32_t>& told_by = states_[queue.rank].told;
+    const auto told = told_by.find(peer);
+    if (told != told_by.end()) send.after.push_back(told->second);
+    add(peer, std::move(send));
     add(queue, Kind::receive, peer, bytes, tag);
-    reads_.push_back({queue.rank, peer, send, queue.waits});
   }
 
-  /// Gives posts and waits each other, one after the other per slot.
-  void meet(std::map<Slot, std::vector<Post>>& posts, std::map<Slot, std::vector<std::uint32_t>>& waits) {
-    for (auto& [slot, of_slot] : waits) {
-      std::vector<Post>& posted = posts[slot];
-      if (posted.size() < of_slot.size()) internal_error("{}: a wait without a post", schedule_.algorithm);
-      for (std::size_t i = 0; i < of_slot.size(); ++i) join(slot.first, of_slot[i], posted[i]);
-      posted.erase(posted.begin(), posted.begin() + static_cast<std::ptrdiff_t>(of_slot.size()));
-    }
-    // What nobody waits for is received all the same.
-    for (auto& [slot, left] : posts) {
-      for (const Post& post : left) {
-        if (result_.ranks[post.rank][post.operation].kind != Kind::send) continue;
-        join(slot.first, add(slot.first, {.kind = Kind::receive, .bytes = notify_bytes}), post);
-      }
-    }
-  }
-
-  void join(Rank rank, std::uint32_t wait, const Post& post) {
+  void meet(Rank rank, std::uint32_t wait, const Post& post) {
     GoalOperation& waiting = result_.ranks[rank][wait];
     waiting.after.insert(waiting.after.end(), post.written.begin(), post.written.end());
-    if (waiting.kind == Kind::join) {
+    if (post.is_local) {
       waiting.after.push_back(post.operation);
       return;
     }
     waiting.peer = post.rank;
     waiting.tag = result_.ranks[post.rank][post.operation].tag = result_.tags++;
-    poster_of_[{rank, wait}] = {post.rank, post.operation};
-  }
-
-  /// What is read is sent when its owner has told the reader that it may.
-  void order_reads() {
-    for (const Read& read : reads_) {
-      for (auto wait = read.waits.rbegin(); wait != read.waits.rend(); ++wait) {
-        const auto& [poster, post] = poster_of_.at({read.reader, *wait});
-        if (poster != read.owner) continue;
-        result_.ranks[read.owner][read.send].after.push_back(post);
-        break;
-      }
-    }
   }
 
   void add_end(Rank rank) {
@@ -192,13 +215,8 @@ class Expansion {
 
   hccl::Schedule schedule_;
   GoalCollective result_;
-  std::vector<std::vector<std::uint32_t>> last_;  // of each rank, before the next stage
-  std::map<Slot, std::vector<Post>> posts_;
-  std::map<Slot, std::vector<std::uint32_t>> waits_;
-  std::map<Slot, std::vector<Post>> local_posts_;
-  std::map<Slot, std::vector<std::uint32_t>> local_waits_;
-  std::vector<Read> reads_;
-  std::map<std::pair<Rank, std::uint32_t>, std::pair<Rank, std::uint32_t>> poster_of_;  // of waits
+  std::vector<RankState> states_;
+  std::map<Slot, std::vector<Post>> posts_;  // that no wait has taken
 };
 
 }  // namespace

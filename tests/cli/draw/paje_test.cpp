@@ -135,8 +135,9 @@ TEST(Paje, FollowsItsOwnHeader) {
   EXPECT_THAT(begun, testing::IsEmpty());
   EXPECT_THAT(containers, testing::IsEmpty());
   for (const auto& [container, open] : depth) EXPECT_EQ(open, 0) << container;
-  // Two micro-batches forward and backward on two pairs of ranks.
-  EXPECT_EQ(links["MESSAGE"], 2 * 2 * 2);
+  // On two pairs of ranks two micro-batches forward and backward, and the table of tokens that both stages have:
+  // its gradient one way, its weights the other.
+  EXPECT_EQ(links["MESSAGE"], 2 * (2 * 2 + 2));
   EXPECT_GT(links["NOTIFY"], 0);
 }
 

@@ -48,13 +48,17 @@ struct ReadTrace {
     bool first = true;
     for (const TracePacket& packet : trace.packet()) {
       if (packet.has_interned_data()) {
-        if (std::exchange(first, false)) EXPECT_EQ(packet.sequence_flags(), TracePacket::SEQ_INCREMENTAL_STATE_CLEARED);
+        if (std::exchange(first, false)) {
+          EXPECT_EQ(packet.sequence_flags(), TracePacket::SEQ_INCREMENTAL_STATE_CLEARED);
+        }
         for (const auto& name : packet.interned_data().event_names()) names[name.iid()] = name.name();
       }
       if (packet.has_track_descriptor()) {
         const auto& track = packet.track_descriptor();
         EXPECT_FALSE(tracks.contains(track.uuid()));
-        if (track.has_parent_uuid()) EXPECT_TRUE(tracks.contains(track.parent_uuid()));
+        if (track.has_parent_uuid()) {
+          EXPECT_TRUE(tracks.contains(track.parent_uuid()));
+        }
         tracks[track.uuid()] = track.has_process() ? track.process().process_name() : track.name();
         parents[track.uuid()] = track.parent_uuid();
       }
@@ -132,7 +136,10 @@ TEST(Perfetto, SpansOfAStep) {
   std::string text;
   PerfettoWriter writer([&text](std::string_view piece) { text += piece; });
   for (const sim::Span& span : run.step.trace.spans()) writer.add(run.step.plan, run.step.trace, span);
-  const std::vector<sim::Fault> faults{{.text = "link=x", .from = 1e-3, .to = 2e-3}};
+  std::vector<sim::Fault> faults(1);
+  faults.front().text = "link=x";
+  faults.front().from = 1e-3;
+  faults.front().to = 2e-3;
   writer.add_faults(faults);
   writer.finish();
   const ReadTrace trace(text);
@@ -165,8 +172,9 @@ TEST(Perfetto, StreamedStepHasAllTracksFlowsAndCounters) {
   }
   std::size_t messages = 0;
   for (const auto& [flow, date] : trace.sources) messages += flow >> 62U;
-  // Two micro-batches forward and backward on two pairs of ranks in two iterations.
-  EXPECT_EQ(messages, 2 * 2 * 2 * 2U);
+  // In two iterations on two pairs of ranks two micro-batches forward and backward, and the table of tokens that both
+  // stages have: its gradient one way, its weights the other.
+  EXPECT_EQ(messages, 2 * 2 * (2 * 2 + 2U));
   for (const auto& [track, values] : trace.counters) {
     EXPECT_EQ(trace.tracks.at(track), "tensors");
     EXPECT_GT(*std::ranges::max_element(values), 0);

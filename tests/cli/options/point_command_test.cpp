@@ -56,7 +56,7 @@ study::Point point_of_job(Json inputs) {
 
 study::Computed computed(const study::Point& point) {
   const Interruption interruption;
-  return run_in_child([&] { return group_loader(interruption)(point)(point); });
+  return run_in_child([&] { return group_loader(interruption)(point).compute(point); });
 }
 
 std::string fault_of(const study::Point& point) {
@@ -64,7 +64,7 @@ std::string fault_of(const study::Point& point) {
   try {
     // A process loads one platform.
     return run_in_child([&] {
-      static_cast<void>(group_loader(interruption)(point)(point));
+      static_cast<void>(group_loader(interruption)(point).compute(point));
       return std::string();
     });
   } catch (const Error& error) {
@@ -111,17 +111,17 @@ TEST(PointCommand, StepsOfJobsAreThoseOfRuns) {
   const Interruption interruption;
   const std::vector<double> steps = run_in_child([&] {
     const study::Point first = point_of_job({{"model", "lenet"}});
-    const study::ComputePoint compute = group_loader(interruption)(first);
+    const study::ComputePoint computer = group_loader(interruption)(first);
     std::vector<double> found;
     for (const char* const batch : {"32", "64", "32"}) {
       study::Point point = first;
       point.inputs["batch"] = batch;
-      found.push_back(compute(point).figures.front().second);
+      found.push_back(computer.compute(point).figures.front().second);
     }
     study::Point run{.command = "run", .inputs = {{"model", "lenet"}, {"npus", "2"}, {"framework", "mindspore"}}};
     run.files = {{"platform", first.files.at("platform")}};
     run.hashes = {{"platform", first.hashes.at("platform")}};
-    found.push_back(run_in_child([&] { return group_loader(interruption)(run)(run); }).figures.front().second);
+    found.push_back(run_in_child([&] { return group_loader(interruption)(run).compute(run); }).figures.front().second);
     return found;
   });
   EXPECT_GT(steps[1], steps[0]);

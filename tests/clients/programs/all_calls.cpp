@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#define CHECK(call)                                                      \
-  do {                                                                   \
-    const int check_status = static_cast<int>(call);                     \
-    if (check_status != 0) {                                             \
-      std::fprintf(stderr, "%s: status %d\n", #call, check_status);      \
-      std::exit(1);                                                      \
-    }                                                                    \
+#define CHECK(call)                                                 \
+  do {                                                              \
+    const int check_status = static_cast<int>(call);                \
+    if (check_status != 0) {                                        \
+      std::fprintf(stderr, "%s: status %d\n", #call, check_status); \
+      std::exit(1);                                                 \
+    }                                                               \
   } while (false)
 
 namespace {
@@ -218,8 +218,10 @@ void messages(int n) {
   const int before = (rank + ranks - 1) % ranks;
   // Even ranks send first.
   for (int turn = 0; turn < 2; ++turn) {
-    if ((rank + turn) % 2 == 0) CHECK(HcclSend(own.at(), count, type, next, comm, stream));
-    else CHECK(HcclRecv(other.at(), count, type, before, comm, stream));
+    if ((rank + turn) % 2 == 0)
+      CHECK(HcclSend(own.at(), count, type, next, comm, stream));
+    else
+      CHECK(HcclRecv(other.at(), count, type, before, comm, stream));
   }
   Numbers wanted(count);
   MPI_Sendrecv(numbers(count).data(), n, MPI_INT, next, 7, wanted.data(), n, MPI_INT, before, 7, MPI_COMM_WORLD,

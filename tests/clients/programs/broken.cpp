@@ -75,8 +75,12 @@ void run(const std::string& name) {
     must(HcclSend(buffer, 16, HCCL_DATA_TYPE_FP32, (rank + 1) % ranks, comm, stream));
     must(HcclRecv(result, 16, HCCL_DATA_TYPE_FP32, (rank + ranks - 1) % ranks, comm, stream));
   } else if (name == "rank_is_missing_in_init") {
-    if (rank != 3) second_communicator();
-    else { HcclRootInfo root{}; MPI_Bcast(&root, sizeof root, MPI_CHAR, 0, MPI_COMM_WORLD); }
+    if (rank != 3)
+      second_communicator();
+    else {
+      HcclRootInfo root{};
+      MPI_Bcast(&root, sizeof root, MPI_CHAR, 0, MPI_COMM_WORLD);
+    }
   } else if (name == "buffer_too_small") {
     must(allreduce(1000000));
   } else if (name == "use_after_free") {

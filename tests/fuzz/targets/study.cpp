@@ -53,7 +53,7 @@ int fuzz_profile(Input input) {
     study::ImportedProfile imported;
     std::vector<std::string> notes;
     const models::Program program =
-        study::imported_program(profiles, modelled.graph, modelled.soc, {}, imported, notes);
+        study::imported_program(profiles, modelled.graph, modelled.soc, {}, 1, imported, notes);
     for (const models::Kernel& kernel : program.kernels) {
       require(std::isfinite(kernel.duration) && kernel.duration >= 0, "a kernel's duration is negative or not finite");
     }

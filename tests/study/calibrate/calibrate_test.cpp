@@ -71,8 +71,8 @@ TEST(CalibrationLog, Communication) {
           "Total Op Info": {"Communication Bandwidth Info": {"HCCS": {"Size Distribution": {"1": [100, 100]}}}}}}})json",
       "c.json");
   ASSERT_EQ(transfers.size(), 2U);
-  EXPECT_EQ(transfers[0].bytes, 512U << 10U);
-  EXPECT_EQ(transfers[1].bytes, 1U << 20U);
+  EXPECT_EQ(transfers[0].bytes, 500'000U);
+  EXPECT_EQ(transfers[1].bytes, 1'000'000U);
   EXPECT_EQ(transfers[1].count, 3);
   EXPECT_DOUBLE_EQ(transfers[1].time, 130 * us);  // (0.3 + 0.09) ms of 3
 }

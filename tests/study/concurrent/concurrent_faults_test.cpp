@@ -21,6 +21,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::array<sim::NetworkKind, 2> both_networks{sim::NetworkKind::fluid, sim::NetworkKind::simgrid};
+constexpr Seconds ready = 5e-3;  // when the ring begins; what is left of c is the update behind it
 constexpr Seconds ring_alone = 8.104e-3;
 constexpr Seconds ring_beside = 16.104e-3;
 
@@ -113,7 +114,7 @@ TEST(ConcurrentFaults, ALinkIsSlowForAllWhoeverSaysSo) {
 TEST(ConcurrentFaults, ALinkIsCutOrSlowAndRestored) {
   for (const sim::NetworkKind network : both_networks) {
     const Seconds compute = compute_time(network);
-    const Seconds from = compute + 1e-3;
+    const Seconds from = ready + 1e-3;
     const auto together = [&](const std::string& what, Seconds to) {
       const FaultyOutcome outcome =
           outcome_of({.network = network,
@@ -147,7 +148,7 @@ TEST(ConcurrentFaults, ALateOrPausedRankIsOfItsJob) {
 
 TEST(ConcurrentFaults, ASlowNpuSlowsItsJobDown) {
   const Seconds compute = compute_time(sim::NetworkKind::fluid);
-  const FaultyOutcome outcome = outcome_of({.of_b = {"npu[1].speed=0.5"}});
+  const FaultyOutcome outcome = outcome_of({.of_b = {"npu[0].speed=0.5"}});
   EXPECT_NEAR(outcome.jobs[0].alone, compute + ring_alone, 1e-12);
   EXPECT_NEAR(outcome.jobs[1].alone, 2 * compute + ring_alone, 1e-12);
 }
@@ -161,9 +162,9 @@ TEST(ConcurrentFaults, EndInTheTimeOutOfTheirJob) {
     const std::string cut = failure("link[roce_UP].bandwidth=0 at 6ms");
     EXPECT_THAT(cut, HasSubstr(", alone: rank "));
     EXPECT_THAT(cut, HasSubstr("cause: link roce_UP is cut (link[roce_UP].bandwidth=0 at 6ms)"));
-    const std::string lost = failure("npu[1].lost at 6ms");
+    const std::string lost = failure("npu[1].lost at 4ms");
     EXPECT_THAT(lost, testing::StartsWith("b, alone: rank 0 waits for rank 1 since "));
-    EXPECT_THAT(lost, HasSubstr("cause: NPU 1 is lost (npu[1].lost at 6ms)"));
+    EXPECT_THAT(lost, HasSubstr("cause: NPU 1 is lost (npu[1].lost at 4ms)"));
     const std::string late = failure("npu[0].late=1h");
     EXPECT_THAT(late, testing::StartsWith("b, alone: rank 1 waits for rank 0 since "));
     EXPECT_THAT(late, HasSubstr("cause: rank 0 is late"));
@@ -177,24 +178,23 @@ TEST(ConcurrentFaults, EndAJobThatIsSlowerBesideTheOther) {
     const Seconds compute = compute_time(network);
     const Seconds date = 2 * (compute + ring_alone) + 1e-4;
     const std::string at = fmt::format(" at {:.17g}s", date);
-    const auto failure = [&](std::string fault) {
+    const auto failure = [&](std::string fault, std::string_view kind) {
       fault += at;
-      const std::string text = failure_of(jobs_of({.network = network, .of_b = {fault}, .iterations = 2}), "timeout");
+      const std::string text = failure_of(jobs_of({.network = network, .of_b = {fault}, .iterations = 2}), kind);
       EXPECT_THAT(text, HasSubstr(fault));
       return text;
     };
-    const std::string lost = failure("npu[1].lost");
-    EXPECT_THAT(lost, testing::StartsWith("b: rank 0 waits for rank 1 since "));
-    EXPECT_THAT(lost, HasSubstr("lets it wait 1836 s"));
+    // One direction stands still: the rank at its end waits for what comes over it.
+    const std::string cut = failure("link[roce_UP].bandwidth=0", "timeout");
+    EXPECT_THAT(cut, testing::AnyOf(testing::StartsWith("a: rank 1 waits for rank 0 since "),
+                                    testing::StartsWith("b: rank 1 waits for rank 0 since ")));
+    EXPECT_THAT(cut, HasSubstr("lets it wait 1836 s"));
+    EXPECT_THAT(cut, HasSubstr("cause: link roce_UP is cut"));
+    // Both transfers of the ring stand still, and nobody waits for a notify.
+    const std::string lost = failure("npu[1].lost", "deadlock");
+    EXPECT_THAT(lost, testing::StartsWith("b: the simulation stopped before all streams had finished"));
     EXPECT_THAT(lost, HasSubstr("cause: NPU 1 is lost"));
-    EXPECT_THAT(failure("link[roce].bandwidth=0"), HasSubstr("cause: link roce_"));
   }
-}
-
-TEST(ConcurrentFaults, EndAsADeadlockWithoutTimeOut) {
-  std::vector<ConcurrentJob> jobs = jobs_of({.of_b = {"npu[1].lost at 30ms"}, .iterations = 2});
-  for (ConcurrentJob& job : jobs) job.run.platform.hccl_settings = {{"HCCL_EXEC_TIMEOUT", "0", "test"}};
-  EXPECT_THAT(failure_of(jobs, "deadlock"), HasSubstr("cause: NPU 1 is lost (npu[1].lost at 30ms)"));
 }
 
 TEST(ConcurrentFaults, WithoutEffectAreNoted) {
@@ -208,7 +208,7 @@ TEST(ConcurrentFaults, RefuseWhatIsNotThere) {
   };
   EXPECT_THAT(refusal("npu[2].lost"), testing::AllOf(testing::StartsWith("b: "), HasSubstr("accepted: 0 to 1")));
   EXPECT_THAT(refusal("npu[npu-0].lost"), HasSubstr("no NPU that takes part"));
-  EXPECT_THAT(refusal("link[rose].bandwidth=0"), HasSubstr("did you mean 'roce'"));
+  EXPECT_THAT(refusal("link[rose].bandwidth=0"), HasSubstr("did you mean roce?"));
 }
 
 }  // namespace

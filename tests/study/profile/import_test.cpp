@@ -43,7 +43,7 @@ struct Step {
     notes.clear();
     std::vector<std::string> paths;
     for (const std::string& file : files) paths.push_back(file.starts_with('/') ? file : data + file);
-    program = imported_program(read_profiles(paths), graph, soc, {}, imported, notes);
+    program = imported_program(read_profiles(paths), graph, soc, {}, 1, imported, notes);
   }
 
   [[nodiscard]] Seconds duration(const std::string& name) const {

@@ -85,7 +85,8 @@ struct Import {
   explicit Import(const std::vector<std::string>& files)
       : graph(models::make_model({"mlp:64,32,10", 32, {}, {}, true})) {
     std::vector<std::string> notes;
-    program = imported_program(read_profiles(files), graph, device::find_soc("Ascend910A", notes), {}, imported, notes);
+    program =
+        imported_program(read_profiles(files), graph, device::find_soc("Ascend910A", notes), {}, 1, imported, notes);
   }
   explicit Import(const std::vector<Row>& rows) : Import(std::vector{written(rows)}) {}
 
@@ -299,7 +300,7 @@ TEST(ProfileIterations, AsManyKernelsAsAResNetHas) {
   EXPECT_GT(rows.size(), 26'000U);
   ImportedProfile imported;
   const models::Program program =
-      imported_program(read_profiles(std::vector{Import::written(rows)}), graph, soc, {}, imported, notes);
+      imported_program(read_profiles(std::vector{Import::written(rows)}), graph, soc, {}, 1, imported, notes);
   EXPECT_EQ(imported.kernels->iterations, 10U);
   Seconds sum = 0;
   for (const models::Kernel& kernel : program.micro_batch()) sum += kernel.duration;

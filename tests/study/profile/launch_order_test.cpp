@@ -87,7 +87,7 @@ struct PyTorchImport {
   explicit PyTorchImport(const std::string& file, const std::string& model = "resnet50")
       : graph(models::make_model({model, 32, {}, {}, true})) {
     std::vector<std::string> notes;
-    program = imported_program(read_profiles(std::vector{file}), graph, device::find_soc("Ascend910A", notes), {},
+    program = imported_program(read_profiles(std::vector{file}), graph, device::find_soc("Ascend910A", notes), {}, 1,
                                imported, notes);
   }
   [[nodiscard]] double us(const std::string& name) const {

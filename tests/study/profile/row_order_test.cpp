@@ -53,7 +53,7 @@ ImportedProfile imported_of(const std::vector<std::string>& files) {
   ImportedProfile imported;
   const models::Graph graph = models::make_model({"mlp:64,32,10", 32, {}, {}, true});
   static_cast<void>(
-      imported_program(read_profiles(files), graph, device::find_soc("Ascend910A", notes), {}, imported, notes));
+      imported_program(read_profiles(files), graph, device::find_soc("Ascend910A", notes), {}, 1, imported, notes));
   return imported;
 }
 

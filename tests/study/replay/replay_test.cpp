@@ -225,7 +225,7 @@ Ends ends_of(const RunSpec& spec) {
 TEST(PlanTrace, AReplayHasTheDatesOfTheStep) {
   std::mt19937 random(20);
   const auto any = [&](const auto& values) { return values[random() % values.size()]; };
-  for (int i = 0; i < 14; ++i) {
+  for (int i = 0; i < 10; ++i) {
     RunSpec spec = small_gpt(any(std::array<std::string, 3>{test::write_platform({.npus_per_server = 6}),
                                                             test::write_platform({.servers = 2, .npus_per_server = 3}),
                                                             std::string("atlas800t-a2")}),

@@ -107,10 +107,13 @@ std::vector<StruckPlan> struck_plans() {
     PsSpec ps{.servers = 2};
     ps.asynchronous = asynchronous;
     if (asynchronous) ps.staleness = 1;
+    // NPUs compute in the beginning of a step; workers without rounds come to wait for one that stands still later.
+    workers.iterations = asynchronous ? 8 : 3;
     plans.push_back({.name = asynchronous ? "asynchronous servers" : "servers",
                      .simulate = [=](const auto& faults) { return ends_with_servers(placed(workers, 8), ps, faults); },
                      .servers = true});
   }
+  workers.iterations = 3;
   PsSpec some{.servers = 2};
   some.marked = {"*.bias"};
   plans.push_back({.name = "servers for some parameters",
@@ -120,7 +123,7 @@ std::vector<StruckPlan> struck_plans() {
 }
 
 /// The message of the failure, which must be of this kind; nothing if there is none.
-std::optional<std::string> failure_of(const StruckPlan& plan, const std::string& fault, std::string_view kind) {
+std::optional<std::string> end_by(const StruckPlan& plan, const std::string& fault, std::string_view kind) {
   try {
     static_cast<void>(plan.simulate({fault}));
   } catch (const Error& error) {
@@ -145,7 +148,7 @@ TEST(AllFaults, EndEveryKindOfPlanWithTheirName) {
     for (const auto& [fault, cause] : faults) {
       // A node of servers that registers late makes the cluster wait, which it does for 300 s.
       const bool registers_late = plan.servers && fault.find("late") != std::string::npos;
-      const std::optional<std::string> failure = failure_of(plan, fault, registers_late ? "ps" : "timeout");
+      const std::optional<std::string> failure = end_by(plan, fault, registers_late ? "ps" : "timeout");
       ASSERT_TRUE(failure.has_value()) << fault;
       if (registers_late) {
         EXPECT_THAT(*failure, HasSubstr("1 of 6 nodes have not registered"));
@@ -164,7 +167,7 @@ TEST(AllFaults, EndEveryKindOfPlanWithTheirName) {
     const std::vector<Seconds> spared = plan.simulate({fmt::format("npu[1].lost at {}s", 1000 * healthy.back())});
     ASSERT_EQ(spared.size(), healthy.size());
     for (std::size_t end = 0; end < healthy.size(); ++end) {
-      EXPECT_NEAR(spared[end], healthy[end], 1e-12 * healthy[end]);
+      EXPECT_NEAR(spared[end], healthy[end], (plan.servers ? 1e-9 : 1e-12) * healthy[end]);
     }
   }
 }

@@ -63,7 +63,9 @@ TEST(EightNeighbours, BytesOfEachDirection) {
 
 // In the Plan each device sends to those neighbours that it has: three at a corner of the grid, five at its edge.
 TEST(EightNeighbours, PairsOfThePlan) {
-  test::ShardedTraining training{.network = test::images_network(), .devices = 8};
+  test::ShardedTraining training;
+  training.network = test::images_network();
+  training.devices = 8;
   training.strategies = {{"conv1", {.inputs = {{1, 1, 2, 4}, {1, 1, 1, 1}}}}};
   const Plan plan = test::plan_of(training, test::stages_of(training, training.network));
   const auto collective =

@@ -201,6 +201,25 @@ TEST(ShardedPlan, RecomputedLayersRepeatTheirCollectives) {
               ElementsAre("second.sum:gradient: 64 among 0-1 2-3", "first.sum:gradient: 64 among 0-1 2-3"));
 }
 
+// Devices 1 and 3 take twice as long for each kernel: they have a role of their own, and the same collectives.
+TEST(ShardedPlan, DevicesThatTakeOtherTimesHaveRolesOfTheirOwn) {
+  std::vector<StageProgram> programs = sharded_programs({});
+  auto slow = std::make_shared<models::Program>(*programs.front().program);
+  for (models::Kernel& kernel : slow->micro_batch()) kernel.duration *= 2;
+  const std::shared_ptr<const models::Program> usual = programs.front().program;
+  programs.front().of_devices = {usual, slow, usual, slow};
+  const Plan plan = parallel_plan(programs, {.ranks = 4}, ring_of);
+  EXPECT_THAT(plan.role_of, ElementsAre(0, 1, 0, 1));
+  EXPECT_EQ(plan.roles.size(), 2U);
+  const Plan same = sharded_plan({});
+  EXPECT_EQ(plan.collectives.size(), same.collectives.size());
+  for (const std::uint32_t role : {0U, 1U}) {
+    EXPECT_EQ(meetings(plan, role, StepPhase::forward), meetings(same, 0, StepPhase::forward));
+    EXPECT_EQ(meetings(plan, role, StepPhase::reduction), meetings(same, 0, StepPhase::reduction));
+  }
+  EXPECT_NEAR(walk(plan).end, 2 * walk(same).end, 1e-9);  // all wait for the slow ones
+}
+
 /// As rank 0 sees the first step, on links of 1 us and 10 GB/s without task costs.
 StepView simulated(const ShardedSetup& setup) {
   return test::in_child([&] {

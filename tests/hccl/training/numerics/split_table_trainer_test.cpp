@@ -65,7 +65,9 @@ models::Graph recommender(const std::vector<std::uint32_t>& parts) {
 }
 
 ShardedTraining split_training() {
-  ShardedTraining training{.network = recommender({10, 20, 30, 4}), .devices = 4};
+  ShardedTraining training;
+  training.network = recommender({10, 20, 30, 4});
+  training.devices = 4;
   training.strategies = {{"table", {.inputs = {{4, 1}, {1, 4}}, .manual_split = {10, 20, 30, 4}}},
                          {"fc1", {.inputs = {{2, 1}, {2, 1}}}},
                          {"fc2", {.inputs = {{2, 2}, {1, 2}}}}};
@@ -87,7 +89,7 @@ TEST(SplitTableTrainer, WithStagesMicroBatchesSharingAndRecomputation) {
   ShardedTraining training = split_training();
   training.shape.stages = 2;
   training.shape.micro_batches = 4;
-  training.optimizer_parallel = "on,threshold=0";
+  training.optimizer_parallel = "on:threshold=0";
   training.recompute = "full";
   expect_like_one_device(training);
 }
@@ -113,7 +115,9 @@ TEST(HostTableTrainer, TrainsLikeOneDevice) {
 }
 
 ShardedTraining images_training(Rank devices) {
-  ShardedTraining training{.network = test::images_network(), .devices = devices};
+  ShardedTraining training;
+  training.network = test::images_network();
+  training.devices = devices;
   training.options.data = "synthetic:96";
   training.options.learning_rate = device::LearningRate(0.05);
   return training;
