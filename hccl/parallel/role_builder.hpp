@@ -159,7 +159,7 @@ class RoleBuilder {
   std::vector<std::uint32_t> gathered_;  // of gathers: its latest task
   std::uint32_t first_wait_ = none;      // the gather that the first task of the step waits for
   std::map<StreamKind, std::uint32_t> host_streams_;
-  std::size_t next_use_ = 0;             // of the pass
+  std::size_t next_use_ = 0;  // of the pass
   std::size_t next_gather_ = 0;
 };
 

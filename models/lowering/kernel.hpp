@@ -52,7 +52,9 @@ struct NeighbourElements {
     return static_cast<std::size_t>((row + 1) * 3 + column + 1);
   }
   /// In all directions together.
-  [[nodiscard]] std::uint64_t sum() const { return std::accumulate(elements.begin(), elements.end(), std::uint64_t{0}); }
+  [[nodiscard]] std::uint64_t sum() const {
+    return std::accumulate(elements.begin(), elements.end(), std::uint64_t{0});
+  }
 };
 
 /// What a kernel of class communication does: its operator is that of the graph, or in the backward pass its dual.
