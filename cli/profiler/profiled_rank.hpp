@@ -89,8 +89,8 @@ class Rows {
 };
 
 /// step_trace_time.csv in MindSpore's columns, in microseconds. Communication counts from when its stream comes to it,
-/// so a receive waits for its sender: Bubble is the sum of the iteration's receives, Stage its time from its first to its
-/// last work without them, Preparing the time before the first; Free is all time of the step with neither.
+/// so a receive waits for its sender: Bubble is the sum of the iteration's receives, Stage its time from its first to
+/// its last work without them, Preparing the time before the first; Free is all time of the step with neither.
 void write_step_trace_time(const ProfiledRank& rank, const Sink& sink);
 /// kernel_details.csv: kernels and communication.
 void write_kernel_details(const ProfiledRank& rank, const Sink& sink);

@@ -47,9 +47,9 @@ struct MeasuredTransfer {
   double count = 0;
 };
 
-/// Reads the Size Distribution (size in MB of 10^6 bytes: number, milliseconds in all) of RDMA, HCCS, PCIE and SIO in every
-/// "Communication Bandwidth Info" of the file, totals left out; by kind, then size. Throws Error(bad_input) of kind
-/// "log": no JSON, no distribution, numbers that cannot be.
+/// Reads the Size Distribution (size in MB of 10^6 bytes: number, milliseconds in all) of RDMA, HCCS, PCIE and SIO in
+/// every "Communication Bandwidth Info" of the file, totals left out; by kind, then size. Throws Error(bad_input) of
+/// kind "log": no JSON, no distribution, numbers that cannot be.
 [[nodiscard]] std::vector<MeasuredTransfer> parse_communication(std::string_view text, const std::string& file);
 
 }  // namespace hcclsim::study
