@@ -163,8 +163,8 @@ class PajeWriter {
       events_.push_back({nanoseconds(span->start), span, Kind::push});
       events_.push_back({nanoseconds(span->end), span, Kind::pop});
       end_ = std::max(end_, nanoseconds(span->end));
-      if (span->kind == sim::SpanKind::notify_post && span->flow != 0) notifies_[span->flow].first = span;
-      if (span->kind == sim::SpanKind::notify_wait && span->flow != 0) notifies_[span->flow].second = span;
+      const std::uint64_t flow = notify_flow(plan_, *span);
+      if (flow != 0) (span->kind == sim::SpanKind::notify_post ? notifies_[flow].first : notifies_[flow].second) = span;
       const hccl::PlanTask* task = span->kind == sim::SpanKind::collective ? purpose_of(plan_, *span).task : nullptr;
       if (task == nullptr) continue;
       if (const auto* send = std::get_if<hccl::SendTask>(&task->work)) {

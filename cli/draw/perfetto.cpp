@@ -176,8 +176,9 @@ void PerfettoWriter::add(const hccl::Plan& plan, const sim::Trace& trace, const 
     end.add_terminating_flow_ids(
         message_flow(static_cast<Rank>(span.rank + receive->offset), span.rank, receive->tag, true));
   }
-  if (span.flow != 0 && span.kind == sim::SpanKind::notify_post) end.add_flow_ids(span.flow);
-  if (span.flow != 0 && span.kind == sim::SpanKind::notify_wait) end.add_terminating_flow_ids(span.flow);
+  const std::uint64_t flow = notify_flow(plan, span);
+  if (flow != 0 && span.kind == sim::SpanKind::notify_post) end.add_flow_ids(flow);
+  if (flow != 0 && span.kind == sim::SpanKind::notify_wait) end.add_terminating_flow_ids(flow);
   if (task != nullptr && span.kind != sim::SpanKind::host) add_memory(plan, span);
   write_if_full();
 }

@@ -117,6 +117,29 @@ std::string OperatorNames::next(const sim::Span& span) {
                      calls_[{span.rank, span.id.iteration}]++, span.id.iteration + 1);
 }
 
+std::uint64_t notify_flow(const hccl::Plan& plan, const sim::Span& span) {
+  const bool posts = span.kind == sim::SpanKind::notify_post;
+  if (span.flow == 0 || (!posts && span.kind != sim::SpanKind::notify_wait)) return 0;
+  // What the notify is of: the collective, or the message by its tag.
+  const hccl::PlanTask* task = purpose_of(plan, span).task;
+  std::uint64_t work = 0;
+  if (task != nullptr) {
+    constexpr std::uint64_t messages = std::uint64_t{1} << 32;
+    if (const auto* collective = std::get_if<hccl::CollectiveTask>(&task->work)) work = collective->collective;
+    if (const auto* send = std::get_if<hccl::SendTask>(&task->work)) work = messages + send->tag;
+    if (const auto* receive = std::get_if<hccl::ReceiveTask>(&task->work)) work = messages + receive->tag;
+  }
+  const auto rank = static_cast<std::uint64_t>(span.rank);
+  const auto peer = static_cast<std::uint64_t>(span.peer);
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::uint64_t part :
+       {span.flow, posts ? rank : peer, posts ? peer : rank, work, static_cast<std::uint64_t>(span.id.iteration)}) {
+    hash = (hash ^ part) * 0x100000001b3;
+    hash ^= hash >> 29U;
+  }
+  return (hash & ((std::uint64_t{1} << 62) - 1)) | 1;
+}
+
 std::map<Rank, std::vector<const sim::Span*>> spans_by_rank(const sim::Trace& trace, const std::vector<Rank>& ranks) {
   std::map<Rank, std::vector<const sim::Span*>> spans;
   for (const Rank rank : ranks) spans[rank];

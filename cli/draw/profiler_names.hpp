@@ -67,6 +67,10 @@ class OperatorNames {
 /// "allReduce", "send", …: what the span of a collective or a message carries out.
 [[nodiscard]] std::string_view operation_name(const hccl::Plan& plan, const sim::Span& span);
 
+/// A number below 2^62 that a post and the wait which consumes it have for themselves: flows of a trace are numbered
+/// within a communicator. 0: the span has none.
+[[nodiscard]] std::uint64_t notify_flow(const hccl::Plan& plan, const sim::Span& span);
+
 /// The spans of each of these ranks, in the order of the trace; a rank without spans has none.
 [[nodiscard]] std::map<Rank, std::vector<const sim::Span*>> spans_by_rank(const sim::Trace& trace,
                                                                           const std::vector<Rank>& ranks);

@@ -66,8 +66,12 @@ struct ReadTrace {
       EXPECT_EQ(packet.trusted_packet_sequence_id(), 1U);
       const TrackEvent& event = packet.track_event();
       EXPECT_TRUE(tracks.contains(event.track_uuid()));
-      for (const std::uint64_t flow : event.flow_ids()) sources[flow] = packet.timestamp();
-      for (const std::uint64_t flow : event.terminating_flow_ids()) ends[flow] = packet.timestamp();
+      for (const std::uint64_t flow : event.flow_ids()) {
+        EXPECT_TRUE(sources.emplace(flow, packet.timestamp()).second) << "a flow begins twice";
+      }
+      for (const std::uint64_t flow : event.terminating_flow_ids()) {
+        EXPECT_TRUE(ends.emplace(flow, packet.timestamp()).second) << "a flow ends twice";
+      }
       if (event.type() == TrackEvent::TYPE_SLICE_BEGIN) {
         EXPECT_TRUE(names.contains(event.name_iid()));
         open[event.track_uuid()].push_back({event.track_uuid(), names[event.name_iid()], packet.timestamp(), 0});
