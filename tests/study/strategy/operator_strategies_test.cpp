@@ -134,7 +134,7 @@ TEST_F(OperatorStrategyFiles, AllKeysOfATable) {
       read("[wte]\nstrategy = [[2, 1], [1, 2]]\nmanual_split = [[20, 0], [12, 20]]").strategies.at("wte").manual_split,
       ElementsAre(20, 12));
   // A table of tokens takes an out_strategy too: all rows for every device in place of a part of them.
-  const std::string head = "[head]\nstrategy = [[4, 1], [1, 1]]\n";
+  const std::string head = "[head]\nstrategy = [[1, 1], [4, 1]]\n";
   const OperatorStrategies gather = read(head + "[wte]\nstrategy = [[4, 1], [1, 1]]\nout_strategy = [1, 1]\n");
   const hccl::ShardedGraph whole = hccl::shard_graph(network_, gather.strategies, 4);
   EXPECT_EQ(whole.graph.operators[2].kind, models::OperatorKind::all_reduce);

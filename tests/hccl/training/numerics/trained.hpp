@@ -55,11 +55,16 @@ inline double largest_difference(const Tensors& one, const Tensors& other) {
   return largest;
 }
 
-inline void expect_near(const Trained& one, const Trained& other, double tolerance) {
+/// `equal_logits`: of rows whose greatest logit several classes have, `one` may count more as right, since it does not
+/// know which of them is first on other ranks.
+inline void expect_near(const Trained& one, const Trained& other, double tolerance, bool equal_logits = false) {
   for (std::size_t step = 0; step < one.losses.size(); ++step) {
     EXPECT_NEAR(one.losses[step], other.losses[step], tolerance * one.losses[step]);
     EXPECT_NEAR(one.norms[step], other.norms[step], tolerance * one.norms[step]);
-    EXPECT_EQ(one.accuracies[step], other.accuracies[step]);
+    EXPECT_GE(one.accuracies[step], other.accuracies[step]);
+    if (!equal_logits) {
+      EXPECT_EQ(one.accuracies[step], other.accuracies[step]);
+    }
   }
   EXPECT_LT(largest_difference(one.weights, other.weights), tolerance);
 }
