@@ -37,8 +37,6 @@
 namespace hcclsim::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* footer =
     "Examples:\n"
     "  hcclsim run                                           ResNet50 on eight 910A, default split\n"

@@ -49,7 +49,7 @@ struct NeighbourElements {
   [[nodiscard]] std::uint64_t& to(int row, int column = 0) { return elements.at(place(row, column)); }
   [[nodiscard]] std::uint64_t to(int row, int column = 0) const { return elements.at(place(row, column)); }
   [[nodiscard]] static std::size_t place(int row, int column) {
-    return static_cast<std::size_t>((row + 1) * 3 + column + 1);
+    return 3 * static_cast<std::size_t>(row + 1) + static_cast<std::size_t>(column + 1);
   }
   /// In all directions together.
   [[nodiscard]] std::uint64_t sum() const {
