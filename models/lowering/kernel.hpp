@@ -48,7 +48,7 @@ struct NeighbourElements {
   /// Rows and columns from −1 to 1: (1, 0) is the next row, the rank behind this one if rows have one rank.
   [[nodiscard]] std::uint64_t& to(int row, int column = 0) { return elements.at(place(row, column)); }
   [[nodiscard]] std::uint64_t to(int row, int column = 0) const { return elements.at(place(row, column)); }
-  [[nodiscard]] static std::size_t place(int row, int column) {
+  [[nodiscard]] static std::size_t place(int row, int column) {  // NOLINTNEXTLINE(bugprone-misplaced-widening-cast)
     return 3 * static_cast<std::size_t>(row + 1) + static_cast<std::size_t>(column + 1);
   }
   /// In all directions together.

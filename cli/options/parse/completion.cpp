@@ -105,7 +105,7 @@ Completion completion_of(const Command& app, std::span<const std::string> words,
   for (std::string& word : completion.words) word.insert(0, prefix);
   std::erase_if(completion.words, [&](const std::string& word) { return !word.starts_with(last); });
   std::ranges::sort(completion.words);
-  completion.words.erase(std::ranges::unique(completion.words).begin(), completion.words.end());
+  completion.words.erase(std::unique(completion.words.begin(), completion.words.end()), completion.words.end());
   return completion;
 }
 
