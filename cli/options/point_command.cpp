@@ -42,15 +42,17 @@ template <typename Values>
 class PointOf : public PointCommand {
  protected:
   PointOf(const std::string& name, void (*declare)(Command&, Values&), const std::string& argument = "")
-      : PointCommand(name, argument) {
-    declare(options(), values_);
-    unset_ = values_;
-  }
+      : PointCommand(name, argument), unset_(declared(declare)) {}
   void clear_values() override { values_ = unset_; }
   [[nodiscard]] Values& values() { return values_; }
   [[nodiscard]] const Values& values() const { return values_; }
 
  private:
+  const Values& declared(void (*declare)(Command&, Values&)) {
+    declare(options(), values_);
+    return values_;
+  }
+
   Values values_;
   Values unset_;  ///< as they were declared
 };

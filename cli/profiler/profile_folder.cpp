@@ -58,8 +58,9 @@ void ProfileFolder::write(const hccl::TimedStep& step, const std::vector<Rank>& 
     write_file(fmt::format("{}/profiler_info_{}.json", of_rank, number),
                [&](const Sink& sink) { sink(profiler_info(rank, options_)); });
     write_file(of_rank + "/profiler_metadata.json", [&](const Sink& sink) { sink(profiler_metadata(rank)); });
-    write_file(output + "/trace_view.json",
-               [&](const Sink& sink) { write_timeline(step.plan, step.trace, number, rank.spans(), sink); });
+    write_file(output + "/trace_view.json", [&, number = number](const Sink& sink) {
+      write_timeline(step.plan, step.trace, number, rank.spans(), sink);
+    });
     write_file(output + "/step_trace_time.csv", [&](const Sink& sink) { write_step_trace_time(rank, sink); });
     write_file(output + "/kernel_details.csv", [&](const Sink& sink) { write_kernel_details(rank, sink); });
     write_file(output + "/op_statistic.csv", [&](const Sink& sink) { write_op_statistic(rank, sink); });
