@@ -195,7 +195,7 @@ Result Communication::prepare(RankCall& call, const CollectiveArguments& argumen
       return refused(HCCL_E_INTERNAL, "no collective");
   }
   if (!operation.counts.empty()) operation.elements = 0;
-  const Result wrong = find_pieces(call, "sendBuf", arguments.send, sent, sent_places, call.buffers.input);
+  Result wrong = find_pieces(call, "sendBuf", arguments.send, sent, sent_places, call.buffers.input);
   if (wrong.status != 0) return wrong;
   const char* const output = operation.in_place ? "buf" : "recvBuf";
   return find_pieces(call, output, arguments.receive, received, received_places, call.buffers.output);

@@ -252,8 +252,9 @@ void Devices::stop_waiting(ThreadId id, Seconds date, Result result) {
   core_.hosts.resume(id, date, std::move(result));
 }
 
-std::optional<Result> Devices::synchronize(ThreadId id, std::vector<ClientStream*> streams, std::int64_t milliseconds,
-                                           std::int32_t timeout_status, const std::string& what) {
+std::optional<Result> Devices::synchronize(ThreadId id, const std::vector<ClientStream*>& streams,
+                                           std::int64_t milliseconds, std::int32_t timeout_status,
+                                           const std::string& what) {
   if (core_.failure.has_value()) {
     return refused(ACL_ERROR_RT_FFTS_PLUS_TIMEOUT, "the simulated cluster has failed");
   }

@@ -92,7 +92,7 @@ class Devices {
   std::optional<Result> fill(ThreadId id, const Question& question);
   std::optional<Result> after_task(ThreadId id, ClientStream& stream, const std::string& what);
   /// Waits until the stream is done with all that is in it.
-  std::optional<Result> synchronize(ThreadId id, std::vector<ClientStream*> streams, std::int64_t milliseconds,
+  std::optional<Result> synchronize(ThreadId id, const std::vector<ClientStream*>& streams, std::int64_t milliseconds,
                                     std::int32_t timeout_status, const std::string& what);
   std::optional<Result> synchronize_event(ThreadId id, Event& event, std::int64_t milliseconds);
   void record(ThreadId id, Event& event, ClientStream& stream);

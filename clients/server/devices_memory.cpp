@@ -165,7 +165,7 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
   } else if (from_device) {
     core_.runtime.copy_to_host(stream->id, bytes, name);
   }
-  end_task(*stream, [=, to = to.span, from = from.span] {
+  end_task(*stream, [=, to = to.span, from = from.span, source = source, destination = destination, bytes = bytes] {
     if (reads_later) static_cast<void>(read_host(process, taken->data(), source, bytes));
     const std::byte* const data = from_device ? from.data : taken->data();
     if (to_device) {

@@ -46,7 +46,8 @@ BlockCounts counts_of(const models::NeighbourElements& neighbours, Rank ranks) {
         const int column = rank % columns + right;
         if (neighbours.ring) row = (row + rows) % rows;
         if (row < 0 || row >= rows || column < 0 || column >= columns) continue;
-        counts[static_cast<std::size_t>(rank * rows * columns + row * columns + column)] += neighbours.to(down, right);
+        const int pair = rank * rows * columns + row * columns + column;
+        counts[static_cast<std::size_t>(pair)] += neighbours.to(down, right);
       }
     }
   }

@@ -146,7 +146,7 @@ std::pair<std::string, bool> RunningJob::trail(std::uint32_t worker, Seconds dat
     std::string cause = stop_of(one.node, date);
     if (cause.empty()) cause = stop_at_servers(*at, date);
     if (cause.empty()) cause = slowness_of(one, date);
-    if (!cause.empty()) return {text + "\n  cause: " + cause, true};
+    if (!cause.empty()) return {fmt::format("{}\n  cause: {}", text, cause), true};
   }
   const std::string cause = cause_of_messages(date);
   if (!cause.empty()) return {text + "\n  cause: " + cause, true};

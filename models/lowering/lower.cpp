@@ -34,8 +34,10 @@ NeighbourElements neighbour_elements(const Operator& op, const Shape& own, bool 
   for (const int row : {-1, 0, 1}) {
     for (const int column : {-1, 0, 1}) {
       if (row == 0 && column == 0) continue;
+      const int above = row + 1;  // from 0 on
+      const int before = column + 1;
       const std::uint64_t block =
-          rows.at(static_cast<std::size_t>(row + 1)) * columns.at(static_cast<std::size_t>(column + 1)) * across;
+          rows.at(static_cast<std::size_t>(above)) * columns.at(static_cast<std::size_t>(before)) * across;
       (back ? elements.to(-row, -column) : elements.to(row, column)) = block;
     }
   }

@@ -370,8 +370,8 @@ class MegatronMapping {
   void map_rest() {
     for (const auto& [name, values] : args_.all()) {
       if (args_.was_read(name)) continue;
-      const bool free =
-          std::ranges::any_of(free_prefixes, [&](const char* prefix) { return name.starts_with(prefix); });
+      const bool free = std::ranges::any_of(
+          free_prefixes, [&option = name](const char* prefix) { return option.starts_with(prefix); });
       if (free)
         writer_.no_effect(args_.source(name), no_effect);
       else

@@ -58,7 +58,7 @@ class ShellReader {
     bool redirected = false;
     while (!ends && at_ < text_.size()) {
       const char c = peek();
-      if (is_blank(c)) {
+      if (is_blank(c) || c == '(' || c == ')') {  // sub-shells, and patterns of case
         next();
       } else if (c == '\\' && peek(1) == '\n') {
         next();
@@ -81,8 +81,6 @@ class ShellReader {
         next();
         while (peek() == '>' || peek() == '&') next();
         redirected = true;
-      } else if (c == '(' || c == ')') {
-        next();  // sub-shells and patterns of case
       } else {
         std::vector<std::string> read = read_word(words.empty());
         if (redirected) {
@@ -178,12 +176,12 @@ class ShellReader {
       if (at_ >= text_.size()) fail(line, "an array that begins here does not end");
       const char c = peek();
       if (c == ')') break;
-      if (is_blank(c) || c == '\n' || (c == '\\' && (peek(1) == '\n'))) {
+      const bool between = is_blank(c) || c == '\n' || (c == '\\' && (peek(1) == '\n'));
+      const bool separates = c == ';' || c == '&' || c == '|' || c == '<' || c == '>' || c == '(';
+      if (between || separates) {
         next();
       } else if (c == '#') {
         while (at_ < text_.size() && peek() != '\n') next();
-      } else if (c == ';' || c == '&' || c == '|' || c == '<' || c == '>' || c == '(') {
-        next();
       } else {
         for (const std::string& word : read_pieces()) {
           value += value.empty() ? "" : std::string(1, array_mark);

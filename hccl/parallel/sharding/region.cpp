@@ -24,8 +24,12 @@ using models::Value;
 class Propagation {
  public:
   Propagation(const models::Graph& whole, const ShardRegion& region, Rank devices)
-      : whole_(whole), graph_(whole), region_(region), devices_(devices), first_value_(whole.first_values()) {
-    planned_ = region.parameters;
+      : whole_(whole),
+        graph_(whole),
+        region_(region),
+        devices_(devices),
+        first_value_(whole.first_values()),
+        planned_(region.parameters) {
     for (const auto& [name, cuts] : planned_) check_parameter(name, cuts);
     const std::vector<Value> inputs = inputs_of_region(whole, region.operators);
     if (inputs.size() != region.inputs.size()) {

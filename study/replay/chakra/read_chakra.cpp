@@ -78,8 +78,8 @@ class FileReader {
       whole_.notes.emplace_back(priority_note);
     }
     dependencies_.resolve(whole_, trace_);
-    for (std::size_t i = 0; i < trace_.nodes.size(); ++i) {
-      if (trace_.nodes[i].kind == NodeKind::collective) trace_.nodes[i].group = group_of(trace_.nodes[i]);
+    for (TraceNode& node : trace_.nodes) {
+      if (node.kind == NodeKind::collective) node.group = group_of(node);
     }
   }
 

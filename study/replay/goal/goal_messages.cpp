@@ -56,7 +56,7 @@ class Expansion {
     Rank first = 0;
     std::int64_t notify = 0;
     bool is_local = false;
-    auto operator<=>(const Slot&) const = default;
+    auto operator<=>(const Slot&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 takes its 0 for one
   };
   struct Post {
     Rank rank = 0;

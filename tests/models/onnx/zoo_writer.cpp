@@ -1,5 +1,7 @@
 #include "tests/models/onnx/zoo_writer.hpp"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <stdexcept>
 
@@ -55,9 +57,9 @@ class ZooWriter {
     for (const std::int64_t axis : {0, 1}) {
       const std::string suffix = std::to_string(axis);
       const std::string size =
-          writer_.node("Gather", name + "_size" + suffix, {shape, writer_.integers("axis" + suffix, {axis}, true)},
-                       {attr("axis", 0)});
-      parts.push_back(writer_.node("Unsqueeze", name + "_unsqueeze" + suffix, {size, list({0})}));
+          writer_.node("Gather", fmt::format("{}_size{}", name, suffix),
+                       {shape, writer_.integers("axis" + suffix, {axis}, true)}, {attr("axis", 0)});
+      parts.push_back(writer_.node("Unsqueeze", fmt::format("{}_unsqueeze{}", name, suffix), {size, list({0})}));
     }
     parts.push_back(list({heads}));
     parts.push_back(list({width}));

@@ -176,14 +176,14 @@ TEST(Replay, TwiceTheSame) {
   std::vector<std::vector<ChakraNode>> ranks(4);
   for (std::uint64_t id = 1; id < 200; ++id) {
     const std::uint64_t kind = random() % 4;
-    for (std::uint64_t rank = 0; rank < ranks.size(); ++rank) {
+    for (std::vector<ChakraNode>& rank : ranks) {
       std::vector<std::uint64_t> after;
       if (id > 3) after = {id - 1 - random() % 3};
       if (kind == 0) {
-        ranks[rank].push_back(collective_node(id, static_cast<std::int64_t>(id % 2) * 2, 4096, {id > 1 ? id - 1 : 0}));
-        if (id == 1) ranks[rank].back().after.clear();
+        rank.push_back(collective_node(id, static_cast<std::int64_t>(id % 2) * 2, 4096, {id > 1 ? id - 1 : 0}));
+        if (id == 1) rank.back().after.clear();
       } else {
-        ranks[rank].push_back(compute_node(id, random() % 50, after));
+        rank.push_back(compute_node(id, random() % 50, after));
       }
     }
   }

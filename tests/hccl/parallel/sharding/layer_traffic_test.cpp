@@ -31,7 +31,7 @@ struct Launches {
 };
 using LayerTraffic = std::map<std::tuple<OperatorKind, models::Phase, bool>, Launches>;
 
-void PrintTo(const Launches& launches, std::ostream* out) {
+void PrintTo(const Launches& launches, std::ostream* out) {  // NOLINT(readability-identifier-naming): GoogleTest's
   *out << launches.count << " of " << launches.payload << " bytes";
 }
 

@@ -26,7 +26,8 @@ Graph chain() {
   auto x = net.linear("before", GraphBuilder::input(), 16, true);
   x = net.relu("relu", net.linear("fc1", x, 32, true));
   x = net.linear("fc2", x, 16, true);
-  return std::move(net).finish(net.linear("behind", x, 8, true));
+  const auto last = net.linear("behind", x, 8, true);
+  return std::move(net).finish(last);
 }
 
 std::set<models::OperatorId> named(const Graph& graph, const std::vector<std::string>& names) {
@@ -80,7 +81,8 @@ TEST(ShardRegions, InputsComeInTheOrderInWhichTheyAreRead) {
   GraphBuilder net("sum", models::Shape{8, 16});
   const auto one = net.linear("one", GraphBuilder::input(), 16, false);
   const auto two = net.linear("two", GraphBuilder::input(), 16, false);
-  const Graph graph = std::move(net).finish(net.add("sum", two, one));
+  const auto last = net.add("sum", two, one);
+  const Graph graph = std::move(net).finish(last);
   const std::vector<models::Value> inputs = inputs_of_region(graph, named(graph, {"sum"}));
   EXPECT_THAT(inputs, ElementsAre(models::Value(two), models::Value(one)));
 }

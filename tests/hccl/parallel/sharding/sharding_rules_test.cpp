@@ -25,7 +25,8 @@ using testing::HasSubstr;
 Graph two_products() {
   GraphBuilder net("two products", models::Shape{8, 16});
   const auto x = net.linear("fc1", GraphBuilder::input(), 32, false);
-  return std::move(net).finish(net.linear("fc2", x, 16, false));
+  const auto last = net.linear("fc2", x, 16, false);
+  return std::move(net).finish(last);
 }
 
 std::string refusal(const OperatorStrategy& strategy, Rank devices) {
@@ -61,7 +62,8 @@ TEST(ShardingRules, ParametersAreMirroredOverTheirCopies) {
 TEST(ShardingRules, OutStrategyWhereItIsNotTaken) {
   GraphBuilder net("relu", models::Shape{8, 16});
   const auto x = net.relu("relu", net.linear("fc1", GraphBuilder::input(), 16, false));
-  const Graph graph = std::move(net).finish(net.linear("fc2", x, 16, false));
+  const auto last = net.linear("fc2", x, 16, false);
+  const Graph graph = std::move(net).finish(last);
   EXPECT_THAT(test::refusal("strategy",
                             [&] {
                               (void)shard_graph(graph, {{"relu", {.inputs = {{2, 1}}, .output = Cuts{4, 1}}}}, 8);
@@ -79,7 +81,8 @@ TEST(ShardingRules, WithoutAStrategySamplesAreCutByTheirCommonDivisor) {
 TEST(ShardingRules, AParameterOfSeveralOperatorsIsCutAlike) {
   GraphBuilder builder = GraphBuilder::of_tokens("tied", 4, 8);
   const auto x = builder.token_embedding("table", GraphBuilder::input(), 64, 8);
-  const Graph tied = std::move(builder).finish(builder.tied_linear("head", x, 1, false));
+  const auto last = builder.tied_linear("head", x, 1, false);
+  const Graph tied = std::move(builder).finish(last);
   EXPECT_THAT(test::refusal("strategy",
                             [&] {
                               (void)shard_graph(tied, {{"table", {.inputs = {{4, 1}, {1, 1}}}}}, 4);

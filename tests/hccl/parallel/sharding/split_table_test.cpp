@@ -30,7 +30,8 @@ Graph categories(std::uint32_t rows = 64) {
   GraphBuilder builder = GraphBuilder::of_tokens("categories", 4, 8);
   const auto x = builder.token_embedding("table", GraphBuilder::input(), rows, 8);
   const auto joined = builder.join_rows("join", x);
-  return std::move(builder).finish(builder.linear("head", joined, 4, true));
+  const auto last = builder.linear("head", joined, 4, true);
+  return std::move(builder).finish(last);
 }
 
 OperatorStrategy split(std::vector<std::uint32_t> rows, std::uint32_t features = 1) {
@@ -148,7 +149,8 @@ TEST(SplitTables, EveryRuleIsAnError) {
   // Two operators with the same table have to split it alike.
   GraphBuilder builder = GraphBuilder::of_tokens("tied", 4, 8);
   const auto x = builder.token_embedding("table", GraphBuilder::input(), 64, 8);
-  const Graph tied = std::move(builder).finish(builder.tied_linear("head", x, 1, false));
+  const auto last = builder.tied_linear("head", x, 1, false);
+  const Graph tied = std::move(builder).finish(last);
   EXPECT_THAT(
       test::refusal(
           "strategy",

@@ -59,7 +59,8 @@ models::Graph recommender(const std::vector<std::uint32_t>& parts) {
   net.begin_layer();
   x = net.relu("relu2", net.linear("fc2", x, 16, true));
   net.end_layers();
-  models::Graph graph = std::move(net).finish(net.linear("head", x, 4, true));
+  const auto last = net.linear("head", x, 4, true);
+  models::Graph graph = std::move(net).finish(last);
   graph.operators[1].row_parts = parts;
   return graph;
 }

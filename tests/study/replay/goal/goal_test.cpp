@@ -78,7 +78,8 @@ TEST(ReadGoal, WrongFiles) {
       {"num_ranks 2\nrank 0 {\nsend 8b to 1 nic 1\n}", "nic 0 alone is accepted"},
       {"num_ranks 1\nrank 0 { }", "no rank does anything"}};
   for (const auto& [text, message] : wrong) {
-    EXPECT_THAT(refusal("trace", [&] { static_cast<void>(parse_goal(text, "1.goal")); }), HasSubstr(message)) << text;
+    EXPECT_THAT(refusal("trace", [&text = text] { static_cast<void>(parse_goal(text, "1.goal")); }), HasSubstr(message))
+        << text;
   }
 }
 
