@@ -190,8 +190,10 @@ std::optional<Result> Devices::handle_stream(ThreadId id, const Question& questi
   if (question.call == Call::create_stream) {
     if (!thread.npu.has_value()) return no_device();
     ClientStream& made = question.values[0] != 0 ? *stream_of(id, 0) : add_stream(thread.process, *thread.npu);
-    const auto found = std::ranges::find_if(streams_, [&](const auto& one) { return one.second.get() == &made; });
-    return Result{.values = {found->first}};
+    for (const auto& [handle, stream] : streams_) {
+      if (stream.get() == &made) return Result{.values = {handle}};
+    }
+    internal_error("a stream that was made is not among those that there are");
   }
   if (question.call == Call::synchronize_device) {
     if (!thread.npu.has_value()) return no_device();
