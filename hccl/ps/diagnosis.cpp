@@ -89,7 +89,8 @@ std::string RunningJob::cause_of_messages(Seconds date) {
   std::string text;
   for (const PsWire::UnderWay& message : wire_.under_way()) {
     const sim::Route* const way = wire_.route(message.from, message.to);
-    const std::string cause = way == nullptr ? std::string() : faults_->cause(*way, date);
+    if (way == nullptr) continue;
+    const std::string cause = faults_->cause(*way, date);
     if (cause.empty() || (!text.empty() && !faults_->stops(*way, date))) continue;
     text = fmt::format("{} of {} bytes from {} to {} is under way since {:.9g} s: {}", name_of(message.traffic),
                        message.bytes, id_of(message.from), id_of(message.to), message.since, cause);
