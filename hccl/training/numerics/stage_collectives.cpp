@@ -23,7 +23,9 @@ bool is_of_program(const PlanTask& task) {
 BlockCounts neighbour_counts(const Operation& timed, const device::Exchange& exchange,
                              const models::NeighbourElements& neighbours) {
   std::vector<std::uint64_t> counts = timed.counts.counts();
-  for (std::uint64_t& count : counts) count = count * exchange.sent / neighbours.sum();
+  const std::uint64_t timed_sum = neighbours.sum();
+  if (timed_sum == 0) return timed.counts;  // nothing goes to anybody
+  for (std::uint64_t& count : counts) count = count * exchange.sent / timed_sum;
   return BlockCounts::of_pairs(timed.ranks, std::move(counts));
 }
 
