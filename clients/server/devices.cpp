@@ -189,9 +189,10 @@ std::optional<Result> Devices::handle_stream(ThreadId id, const Question& questi
   const auto no_device = [] { return refused(ACL_ERROR_RT_CONTEXT_NULL, "the thread has set no device"); };
   if (question.call == Call::create_stream) {
     if (!thread.npu.has_value()) return no_device();
-    ClientStream& made = question.values[0] != 0 ? *stream_of(id, 0) : add_stream(thread.process, *thread.npu);
+    ClientStream* const made = question.values[0] != 0 ? stream_of(id, 0) : &add_stream(thread.process, *thread.npu);
+    if (made == nullptr) return no_device();
     for (const auto& [handle, stream] : streams_) {
-      if (stream.get() == &made) return Result{.values = {handle}};
+      if (stream.get() == made) return Result{.values = {handle}};
     }
     internal_error("a stream that was made is not among those that there are");
   }
