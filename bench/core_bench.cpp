@@ -6,7 +6,7 @@
 #include "device/program.hpp"
 #include "device/soc.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
-#include "hccl/parallel/split.hpp"
+#include "hccl/parallel/segments/split.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "models/zoo/zoo.hpp"
 

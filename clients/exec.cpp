@@ -17,7 +17,7 @@
 #include "clients/server/programs.hpp"
 #include "clients/server/simulator.hpp"
 #include "study/fault_notes.hpp"
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 
 namespace hcclsim::clients {
 namespace {

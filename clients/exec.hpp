@@ -6,7 +6,7 @@
 
 #include "hccl/settings/launch_mode.hpp"
 #include "sim/faults/fault.hpp"
-#include "study/platform.hpp"
+#include "study/platform/platform.hpp"
 
 /// Programs written for HCCL and ACL on a simulated cluster: their processes are real, their NPUs are not. They are
 /// linked to our libhccl, libascendcl and libmpi (clients/library), which ask this process for all that a device does.

@@ -6,7 +6,7 @@
 #include "study/job/job.hpp"
 #include "study/job/msjob/read_msjob.hpp"
 #include "study/job/step_times.hpp"
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 
 namespace {
 

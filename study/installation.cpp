@@ -10,8 +10,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "study/platform/shipped_platforms.hpp"
 #include "study/run/run.hpp"
-#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::study {
 namespace {

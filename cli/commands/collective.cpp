@@ -12,7 +12,7 @@
 #include "cli/print/collective_report.hpp"
 #include "cli/print/failure.hpp"
 #include "cli/print/output.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/options/parse/completion.hpp"
 #include "cli/print/output.hpp"
 #include "models/zoo/zoo.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "base/json.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/options/context_options.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
+#include "cli/options/training/context_options.hpp"
 #include "cli/print/output.hpp"
 #include "study/context/auto_parallel_context.hpp"
 

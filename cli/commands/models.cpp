@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "cli/options/model_options.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/precision_options.hpp"
+#include "cli/options/training/model_options.hpp"
+#include "cli/options/training/precision_options.hpp"
 #include "cli/print/output.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
 #include "models/zoo/zoo.hpp"
-#include "study/kernel_times.hpp"
+#include "study/experiment/kernel_times.hpp"
 
 namespace hcclsim::cli {
 namespace {

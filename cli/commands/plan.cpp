@@ -12,12 +12,12 @@
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/run_options.hpp"
+#include "cli/options/training/foreign_options.hpp"
+#include "cli/options/training/run_options.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/plan/comm_reuse_report.hpp"
-#include "study/plans.hpp"
+#include "study/experiment/plans.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -19,7 +19,7 @@
 #include "hccl/comm/rank_table.hpp"
 #include "sim/platform/check.hpp"
 #include "sim/platform/generate.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -12,8 +12,8 @@
 #include "cli/print/output.hpp"
 #include "hccl/comm/rank_table.hpp"
 #include "sim/platform/generate.hpp"
-#include "study/rank_tables.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/platform/rank_tables.hpp"
+#include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -22,7 +22,7 @@
 #include "cli/terminal/progress.hpp"
 #include "models/zoo/zoo.hpp"
 #include "study/plan_search/planned_network.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 #include "study/sweep/sweep.hpp"
 
 namespace hcclsim::cli {

@@ -17,7 +17,7 @@
 #include "hccl/training/memory_points.hpp"
 #include "sim/faults/fault.hpp"
 #include "sim/trace.hpp"
-#include "study/link_report.hpp"
+#include "study/platform/link_report.hpp"
 
 /// A timeline as Perfetto's own trace format (TrackEvent, protobuf), for traces that are too large for Chrome's JSON:
 /// every span is written as it comes, so that memory does not grow with the trace. A rank is a process with a track for

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/json.hpp"
-#include "study/link_report.hpp"
+#include "study/platform/link_report.hpp"
 
 namespace hcclsim::cli {
 

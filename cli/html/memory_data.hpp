@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/json.hpp"
-#include "cli/print/run_report.hpp"
+#include "cli/print/run/run_report.hpp"
 
 namespace hcclsim::cli {
 

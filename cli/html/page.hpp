@@ -6,7 +6,7 @@
 
 #include "base/json.hpp"
 #include "cli/html/html_report.hpp"
-#include "study/link_sources.hpp"
+#include "study/platform/link_sources.hpp"
 
 /// A report as one HTML file that needs nothing else: style, scripts (Chart.js among them) and data are part of it, and
 /// its content security policy forbids the browser to load anything. The files of assets/ are built into the program.

@@ -5,8 +5,8 @@
 
 #include "base/json.hpp"
 #include "cli/html/html_report.hpp"
-#include "cli/options/run_options.hpp"
-#include "cli/print/run_report.hpp"
+#include "cli/options/training/run_options.hpp"
+#include "cli/print/run/run_report.hpp"
 #include "cli/print/tune/tune_report.hpp"
 #include "study/job/job.hpp"
 #include "study/measure/collective.hpp"

@@ -3,7 +3,7 @@
 #include "base/json.hpp"
 #include "cli/html/page.hpp"
 #include "cli/html/pages.hpp"
-#include "cli/print/ps_report.hpp"
+#include "cli/print/run/ps_report.hpp"
 
 namespace hcclsim::cli {
 

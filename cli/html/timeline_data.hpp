@@ -4,7 +4,7 @@
 
 #include "base/json.hpp"
 #include "base/units.hpp"
-#include "cli/print/run_report.hpp"
+#include "cli/print/run/run_report.hpp"
 
 /// The spans of a training step as a report draws them: of each rank a lane per stream and, for the tasks inside
 /// allreduces, a lane per plane. Dates are whole nanoseconds since fp_start of the last iteration on the printed rank.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include "cli/options/run_options.hpp"
+#include "cli/options/training/run_options.hpp"
 #include "study/job/job.hpp"
 
 /// The options of `hcclsim job` as checked values: those of `run` that say what a step is, and its own.

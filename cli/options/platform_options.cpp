@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "cli/options/parse/command.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 

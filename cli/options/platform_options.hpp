@@ -7,7 +7,7 @@
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/parse/origins.hpp"
 #include "sim/network_kind.hpp"
-#include "study/platform.hpp"
+#include "study/platform/platform.hpp"
 
 /// The options of every command that has a platform: the file, the rank table, and what HCCL's variables say.
 namespace hcclsim::cli {

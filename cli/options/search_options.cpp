@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/ps_options.hpp"
 #include "cli/options/strategy_search_options.hpp"
+#include "cli/options/training/foreign_options.hpp"
+#include "cli/options/training/ps_options.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/options/run_options.hpp"
+#include "cli/options/training/run_options.hpp"
 #include "study/plan_search/plan_space.hpp"
 #include "study/strategy_search/strategy_search.hpp"
 #include "study/sweep/points.hpp"

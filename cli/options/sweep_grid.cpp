@@ -15,7 +15,7 @@
 #include "cli/commands/command.hpp"
 #include "cli/options/point_command.hpp"
 #include "sim/platform/edit.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "cli/options/foreign_options.hpp"
 #include "cli/options/parse/common.hpp"
+#include "cli/options/training/foreign_options.hpp"
 
 namespace hcclsim::cli {
 namespace {

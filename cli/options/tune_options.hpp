@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "cli/options/run_options.hpp"
+#include "cli/options/training/run_options.hpp"
 #include "study/tune/spec.hpp"
 
 /// The options of `hcclsim tune` as checked values: those of `run`, and its own.

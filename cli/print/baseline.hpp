@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/output_file.hpp"
 #include "cli/print/junit.hpp"
-#include "cli/print/run_report.hpp"
+#include "cli/print/run/run_report.hpp"
 #include "study/result_baseline.hpp"
 
 /// `--baseline FILE --tolerance T --junit FILE` of the commands that measure or check something: the result against a

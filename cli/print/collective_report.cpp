@@ -12,8 +12,8 @@
 #include "cli/print/folded.hpp"
 #include "cli/print/link_report.hpp"
 #include "cli/print/output.hpp"
-#include "cli/print/routing.hpp"
-#include "cli/print/uncertainty.hpp"
+#include "cli/print/run/routing.hpp"
+#include "cli/print/run/uncertainty.hpp"
 
 namespace hcclsim::cli {
 namespace {

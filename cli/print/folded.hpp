@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 
-/// How it is said that ranks stand for others (hccl/runtime/rank_orbits.hpp).
+/// How it is said that ranks stand for others (hccl/runtime/fold/rank_orbits.hpp).
 namespace hcclsim::cli {
 
 [[nodiscard]] inline Json folded_json(Rank simulated) {

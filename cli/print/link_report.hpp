@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/json.hpp"
-#include "study/link_report.hpp"
+#include "study/platform/link_report.hpp"
 
 /// `--links`: the busiest links, what they carried and for whom.
 namespace hcclsim::cli {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/platform_summary.hpp"
+#include "study/platform/platform_summary.hpp"
 
 /// What `hcclsim platform show` prints. Speeds are GB/s in text, bytes per second in JSON (docs/formats.md).
 namespace hcclsim::cli {

@@ -8,7 +8,7 @@
 
 #include "base/json.hpp"
 #include "cli/print/output.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {

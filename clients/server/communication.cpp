@@ -8,7 +8,7 @@
 
 #include <hccl/hccl_types.h>
 
-#include "hccl/runtime/issue.hpp"
+#include "hccl/runtime/collective/issue.hpp"
 
 namespace hcclsim::clients {
 namespace {

@@ -8,7 +8,7 @@
 #include <hccl/hccl_types.h>
 
 #include "clients/server/communication.hpp"
-#include "hccl/runtime/issue.hpp"
+#include "hccl/runtime/collective/issue.hpp"
 
 // From the arguments of HCCL's functions to operations and buffers.
 namespace hcclsim::clients {

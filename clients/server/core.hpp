@@ -13,7 +13,7 @@
 #include "hccl/runtime/runtime.hpp"
 #include "sim/cluster.hpp"
 #include "sim/event_loop.hpp"
-#include "study/platform.hpp"
+#include "study/platform/platform.hpp"
 
 /// What all parts of the simulator work with.
 namespace hcclsim::clients {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 #include "hccl/parallel/role_builder.hpp"
 
 /// The Plan of data parallelism.

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 
 /// What a step needs of the host besides its kernels and communication: passes over the finished Plan.
 ///

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "hccl/parallel/fusion.hpp"
 #include "hccl/parallel/pipeline/schedule.hpp"
 #include "hccl/parallel/role_builder.hpp"
+#include "hccl/parallel/segments/fusion.hpp"
 #include "hccl/parallel/sharding/sharded_graph.hpp"
 
 /// The Plan of a step whose ranks compute stages of a network, share parameters or operators, or add up gradients of

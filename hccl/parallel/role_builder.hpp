@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hccl/parallel/pipeline/message_order.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 
 /// Puts what a rank launches in a step onto streams: one role of a Plan.
 namespace hcclsim::hccl {

@@ -5,7 +5,7 @@
 
 #include "base/units.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "hccl/runtime/rank_orbits.hpp"
+#include "hccl/runtime/fold/rank_orbits.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
 

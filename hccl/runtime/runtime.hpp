@@ -14,7 +14,7 @@
 #include "base/units.hpp"
 #include "device/kernel_cost.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "hccl/runtime/collective_run.hpp"
+#include "hccl/runtime/collective/collective_run.hpp"
 #include "hccl/runtime/fifo.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "sim/event_loop.hpp"

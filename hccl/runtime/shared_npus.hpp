@@ -8,7 +8,7 @@
 #include "base/units.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
-#include "hccl/runtime/rank_orbits.hpp"
+#include "hccl/runtime/fold/rank_orbits.hpp"
 #include "sim/cluster.hpp"
 #include "sim/event_loop.hpp"
 #include "sim/network/memory_network.hpp"

@@ -12,8 +12,8 @@
 
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "hccl/runtime/folded_cluster.hpp"
-#include "hccl/runtime/issue.hpp"
+#include "hccl/runtime/collective/issue.hpp"
+#include "hccl/runtime/fold/folded_cluster.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "sim/event_loop.hpp"
 

@@ -9,9 +9,9 @@
 
 #include "base/units.hpp"
 #include "device/skew.hpp"
-#include "hccl/parallel/plan.hpp"
-#include "hccl/runtime/issue.hpp"
-#include "hccl/runtime/rank_orbits.hpp"
+#include "hccl/parallel/plan/plan.hpp"
+#include "hccl/runtime/collective/issue.hpp"
+#include "hccl/runtime/fold/rank_orbits.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "sim/trace.hpp"
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 #include "sim/trace.hpp"
 
 /// HBM of a Plan's tensors over the spans of one rank in one iteration.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 #include "sim/trace.hpp"
 
 /// A span of communication begins when its stream comes to it. A message is under way from when both ends are there, a

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/units.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
+#include "hccl/runtime/fold/rank_orbits.hpp"
 #include "hccl/runtime/private_links.hpp"
-#include "hccl/runtime/rank_orbits.hpp"
 #include "sim/cluster.hpp"
 #include "sim/cpu_hosts.hpp"
 

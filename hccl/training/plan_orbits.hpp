@@ -6,8 +6,8 @@
 
 #include "base/units.hpp"
 #include "device/skew.hpp"
-#include "hccl/parallel/plan.hpp"
-#include "hccl/runtime/rank_orbits.hpp"
+#include "hccl/parallel/plan/plan.hpp"
+#include "hccl/runtime/fold/rank_orbits.hpp"
 #include "sim/cluster.hpp"
 #include "sim/cpu_hosts.hpp"
 #include "sim/faults/fault_plan.hpp"

@@ -10,10 +10,10 @@
 
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
-#include "hccl/parallel/plan.hpp"
-#include "hccl/runtime/folded_cluster.hpp"
+#include "hccl/parallel/plan/plan.hpp"
+#include "hccl/runtime/fold/folded_cluster.hpp"
+#include "hccl/runtime/fold/rank_orbits.hpp"
 #include "hccl/runtime/private_links.hpp"
-#include "hccl/runtime/rank_orbits.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "hccl/runtime/shared_npus.hpp"
 #include "hccl/training/executor.hpp"

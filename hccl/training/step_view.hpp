@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 #include "hccl/training/memory_points.hpp"
 #include "sim/intervals.hpp"
 #include "sim/trace.hpp"

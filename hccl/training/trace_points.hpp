@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 #include "hccl/training/step_view.hpp"
 #include "sim/trace.hpp"
 

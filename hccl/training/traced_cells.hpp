@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 #include "sim/trace.hpp"
 
 /// What a rank computes of one micro-batch in one direction and chunk, as a timeline shows it.

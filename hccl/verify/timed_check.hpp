@@ -8,7 +8,7 @@
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
 #include "hccl/check/findings.hpp"
-#include "hccl/runtime/path_time.hpp"
+#include "hccl/runtime/collective/path_time.hpp"
 #include "hccl/runtime/simulate.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"

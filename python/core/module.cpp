@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "hccl/compression/settings.hpp"
-#include "hccl/parallel/split.hpp"
+#include "hccl/parallel/segments/split.hpp"
 #include "python/core/checkpoint.hpp"
 #include "python/core/literal.hpp"
 #include "study/context/auto_parallel_context.hpp"

@@ -15,9 +15,9 @@
 #include "hccl/training/step_view.hpp"
 #include "sim/faults/fault_plan.hpp"
 #include "sim/network_kind.hpp"
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 #include "study/fault_notes.hpp"
-#include "study/link_sources.hpp"
+#include "study/platform/link_sources.hpp"
 #include "study/run/parallel_result.hpp"
 
 namespace hcclsim::study {

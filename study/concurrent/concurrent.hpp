@@ -9,7 +9,7 @@
 #include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
 #include "sim/faults/fault.hpp"
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 #include "study/run/spec.hpp"
 
 /// Several training runs at the same time on one platform, each on NPUs of its own, and what the links that they share

@@ -15,7 +15,7 @@
 #include "models/zoo/zoo.hpp"
 #include "study/job/msjob/read_msjob.hpp"
 #include "study/job/step_times.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::study {
 namespace {

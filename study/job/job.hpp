@@ -9,7 +9,7 @@
 #include "study/job/msjob/msjob.hpp"
 #include "study/job/numbers.hpp"
 #include "study/job/simulate_job.hpp"
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 #include "study/run/spec.hpp"
 
 /// An MSJob on a platform, from its file to what became of it.

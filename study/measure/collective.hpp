@@ -15,10 +15,10 @@
 #include "sim/network/network.hpp"
 #include "study/explanation.hpp"
 #include "study/fabric/routing_spread.hpp"
-#include "study/link_report.hpp"
-#include "study/link_sources.hpp"
 #include "study/measure/sizes.hpp"
-#include "study/platform.hpp"
+#include "study/platform/link_report.hpp"
+#include "study/platform/link_sources.hpp"
+#include "study/platform/platform.hpp"
 #include "study/uncertainty/assumptions.hpp"
 
 /// One collective at many sizes on one platform, timed and checked as HCCL's test tool hccl_test does.

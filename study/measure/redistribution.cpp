@@ -9,7 +9,7 @@
 #include "hccl/comm/communicator.hpp"
 #include "hccl/runtime/simulate.hpp"
 #include "hccl/runtime/simulate_each.hpp"
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -9,7 +9,7 @@
 #include "hccl/parallel/layout/redistribution.hpp"
 #include "hccl/settings/launch_mode.hpp"
 #include "sim/network_kind.hpp"
-#include "study/platform.hpp"
+#include "study/platform/platform.hpp"
 
 /// A tensor that devices bring from one layout into another one, step by step, with the time of every collective.
 namespace hcclsim::study {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 #include "study/sweep/runner.hpp"
 
 /// A search among plans of a training step for those that no other beats both in time and in memory, by simulation.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 
 namespace hcclsim::study {
 

@@ -8,8 +8,8 @@
 #include "base/units.hpp"
 #include "hccl/ps/replay.hpp"
 #include "hccl/ps/simulation.hpp"
-#include "study/experiment.hpp"
-#include "study/on_platform.hpp"
+#include "study/experiment/experiment.hpp"
+#include "study/platform/on_platform.hpp"
 #include "study/ps/spec.hpp"
 #include "study/run/spec.hpp"
 

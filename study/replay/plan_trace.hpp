@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 #include "hccl/training/training.hpp"
 #include "study/replay/execution_trace.hpp"
 

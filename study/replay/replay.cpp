@@ -13,7 +13,7 @@
 #include "sim/intervals.hpp"
 #include "sim/network/network.hpp"
 #include "study/fault_notes.hpp"
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 #include "study/replay/goal/read_goal.hpp"
 
 namespace hcclsim::study {

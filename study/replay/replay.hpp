@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 #include "sim/faults/fault.hpp"
 #include "sim/network_kind.hpp"
 #include "sim/trace.hpp"
-#include "study/link_report.hpp"
-#include "study/platform.hpp"
+#include "study/platform/link_report.hpp"
+#include "study/platform/platform.hpp"
 #include "study/replay/chakra/read_chakra.hpp"
 #include "study/replay/replayer.hpp"
 

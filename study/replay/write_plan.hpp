@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 #include "hccl/training/training.hpp"
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 
 /// The steps of a Plan as execution traces in files.
 namespace hcclsim::study {

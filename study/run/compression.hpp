@@ -2,7 +2,7 @@
 
 #include "base/child_process.hpp"
 #include "base/units.hpp"
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 #include "study/run/compression_result.hpp"
 #include "study/search/simulations.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/child_process.hpp"
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 #include "study/explanation.hpp"
 
 /// Why the allreduces of the segments use their algorithms. Of the segments that use the same

@@ -18,9 +18,9 @@
 #include "hccl/training/numerics/checkpoint.hpp"
 #include "hccl/training/numerics/gradient_check.hpp"
 #include "hccl/training/numerics/trainer.hpp"
+#include "study/experiment/sharding.hpp"
+#include "study/experiment/stages.hpp"
 #include "study/run/numeric_shape.hpp"
-#include "study/sharding.hpp"
-#include "study/stages.hpp"
 
 namespace hcclsim::study {
 namespace {

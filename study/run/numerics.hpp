@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 #include "study/run/result.hpp"
 #include "study/run/training_clock.hpp"
 #include "study/run/training_loop.hpp"

@@ -11,11 +11,11 @@
 #include <utility>
 #include <variant>
 
-#include "hccl/parallel/plan_walk.hpp"
+#include "hccl/parallel/plan/plan_walk.hpp"
 #include "hccl/training/message_starts.hpp"
 #include "hccl/training/step_view.hpp"
 #include "sim/intervals.hpp"
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -9,14 +9,14 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "study/comm_reuse.hpp"
+#include "study/experiment/comm_reuse.hpp"
 #include "study/fabric/routing_spread.hpp"
 #include "study/fault_notes.hpp"
-#include "study/link_report.hpp"
+#include "study/platform/link_report.hpp"
+#include "study/platform/shipped_platforms.hpp"
 #include "study/run/comparisons.hpp"
 #include "study/run/compression.hpp"
 #include "study/run/explanation.hpp"
-#include "study/shipped_platforms.hpp"
 #include "study/uncertainty/step_range.hpp"
 
 namespace hcclsim::study {

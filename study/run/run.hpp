@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "hccl/training/trace_points.hpp"
-#include "study/experiment.hpp"
-#include "study/on_platform.hpp"
+#include "study/experiment/experiment.hpp"
+#include "study/platform/on_platform.hpp"
 #include "study/run/result.hpp"
 #include "study/run/spec.hpp"
 

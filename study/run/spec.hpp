@@ -16,20 +16,20 @@
 #include "hccl/compression/settings.hpp"
 #include "hccl/parallel/comm_reuse/comm_reuse.hpp"
 #include "hccl/parallel/host_tasks.hpp"
-#include "hccl/parallel/split.hpp"
-#include "hccl/runtime/fold.hpp"
+#include "hccl/parallel/segments/split.hpp"
+#include "hccl/runtime/fold/fold.hpp"
 #include "models/lowering/gradient_checks.hpp"
 #include "models/lowering/optimizer.hpp"
 #include "models/lowering/precision.hpp"
 #include "models/zoo/zoo.hpp"
 #include "sim/faults/fault.hpp"
 #include "sim/network/network.hpp"
+#include "study/experiment/parallel_spec.hpp"
 #include "study/goodput/goodput.hpp"
-#include "study/parallel_spec.hpp"
-#include "study/platform.hpp"
+#include "study/platform/platform.hpp"
 
 /// A training run to be simulated: what is trained, where, and how it communicates. Every value has its type; what
-/// depends on the platform or the model is checked when they are loaded (study/experiment.hpp).
+/// depends on the platform or the model is checked when they are loaded (study/experiment/experiment.hpp).
 namespace hcclsim::study {
 
 /// What a number beyond the largest finite one becomes; automatic: as the SoC does it.

@@ -9,7 +9,7 @@
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 #include "models/inference.hpp"
 #include "models/zoo/zoo.hpp"
-#include "study/sharding.hpp"
+#include "study/experiment/sharding.hpp"
 #include "study/strategy/batch_parallel.hpp"
 #include "study/strategy/operator_strategies.hpp"
 

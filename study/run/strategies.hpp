@@ -1,6 +1,6 @@
 #pragma once
 
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 
 namespace hcclsim::study {
 

@@ -8,7 +8,7 @@
 #include "base/child_process.hpp"
 #include "base/units.hpp"
 #include "hccl/training/training.hpp"
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 
 /// Simulated time for a training with real numbers, however long. The first iterations are simulated in full, as those
 /// of a run without real numbers. Those behind them are needed for their step times alone: where kernels jitter, a

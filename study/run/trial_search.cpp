@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "hccl/parallel/fusion_index.hpp"
-#include "hccl/parallel/split.hpp"
+#include "hccl/parallel/segments/fusion_index.hpp"
+#include "hccl/parallel/segments/split.hpp"
 #include "study/split/percentages.hpp"
 
 namespace hcclsim::study {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 #include "study/run/advice.hpp"
 #include "study/search/split_search.hpp"
 

@@ -16,7 +16,7 @@
 #include "hccl/check/check.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
 #include "hccl/verify/topology_cuts.hpp"
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -9,7 +9,7 @@
 #include "hccl/schedule/schedule.hpp"
 #include "hccl/verify/timed_check.hpp"
 #include "hccl/verify/value_check.hpp"
-#include "study/platform.hpp"
+#include "study/platform/platform.hpp"
 
 /// Schedules in files, proved (docs/checker.md) or executed.
 namespace hcclsim::study {

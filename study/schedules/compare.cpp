@@ -10,7 +10,7 @@
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
 #include "hccl/schedule/walk.hpp"
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/units.hpp"
 #include "hccl/schedule/difference.hpp"
-#include "study/platform.hpp"
+#include "study/platform/platform.hpp"
 
 /// Two schedules compared: what they do, and how long it takes on a platform.
 namespace hcclsim::study {

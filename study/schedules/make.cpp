@@ -7,7 +7,7 @@
 #include "hccl/runtime/simulate.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "study/measure/names.hpp"
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 
 namespace hcclsim::study {
 

@@ -9,7 +9,7 @@
 #include "hccl/collective/selection/selection.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
 #include "sim/trace.hpp"
-#include "study/platform.hpp"
+#include "study/platform/platform.hpp"
 
 /// The schedule of a collective on a platform, as a file, and what its tasks do in time, for a picture.
 namespace hcclsim::study {

@@ -8,12 +8,12 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
-#include "hccl/runtime/bottleneck.hpp"
+#include "hccl/runtime/collective/bottleneck.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
 #include "sim/faults/fault_plan.hpp"
 #include "study/fault_notes.hpp"
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -11,8 +11,8 @@
 #include "hccl/settings/launch_mode.hpp"
 #include "sim/faults/fault.hpp"
 #include "sim/network/network.hpp"
-#include "study/link_report.hpp"
-#include "study/platform.hpp"
+#include "study/platform/link_report.hpp"
+#include "study/platform/platform.hpp"
 
 /// How long schedules take on a platform, each alone and, if asked for, all at the same time, and what limits them.
 namespace hcclsim::study {

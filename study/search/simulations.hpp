@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/child_process.hpp"
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 #include "study/profile/phases.hpp"
 #include "study/split/bound.hpp"
 #include "study/split/problem.hpp"

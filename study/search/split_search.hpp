@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 #include "study/search/simulations.hpp"
 #include "study/split/problem.hpp"
 #include "study/split/robustness.hpp"

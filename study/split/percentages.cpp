@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "hccl/parallel/split.hpp"
+#include "hccl/parallel/segments/split.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 #include "hccl/parallel/sharding/sharded_graph.hpp"
 #include "models/graph.hpp"
 #include "models/lowering/optimizer.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::study {
 namespace {

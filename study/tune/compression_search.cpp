@@ -7,10 +7,10 @@
 
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "study/experiment.hpp"
-#include "study/link_sources.hpp"
+#include "study/experiment/experiment.hpp"
+#include "study/platform/link_sources.hpp"
+#include "study/platform/shipped_platforms.hpp"
 #include "study/run/compression.hpp"
-#include "study/shipped_platforms.hpp"
 
 namespace hcclsim::study {
 namespace {

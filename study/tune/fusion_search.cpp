@@ -10,10 +10,10 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
-#include "hccl/parallel/plan_walk.hpp"
+#include "hccl/parallel/plan/plan_walk.hpp"
 #include "sim/cluster.hpp"
-#include "study/experiment.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/experiment/experiment.hpp"
+#include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/parallel/fusion.hpp"
 #include "hccl/parallel/pipeline/schedule.hpp"
+#include "hccl/parallel/segments/fusion.hpp"
 #include "study/run/spec.hpp"
 #include "study/search/split_search.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "hccl/comm/communicator.hpp"
-#include "study/link_sources.hpp"
+#include "study/platform/link_sources.hpp"
 #include "study/search/simulations.hpp"
 
 namespace hcclsim::study {

@@ -9,7 +9,7 @@
 
 #include "base/units.hpp"
 #include "sim/cluster.hpp"
-#include "study/link_sources.hpp"
+#include "study/platform/link_sources.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/search/split_search.hpp"
 #include "study/split/robustness.hpp"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 #include "study/split/problem.hpp"
 #include "study/tune/result.hpp"
 #include "study/tune/spec.hpp"

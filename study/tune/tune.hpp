@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/on_platform.hpp"
+#include "study/platform/on_platform.hpp"
 #include "study/search/split_search.hpp"
 #include "study/tune/result.hpp"
 #include "study/tune/spec.hpp"

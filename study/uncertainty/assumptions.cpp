@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "study/link_sources.hpp"
+#include "study/platform/link_sources.hpp"
 
 namespace hcclsim::study {
 namespace {

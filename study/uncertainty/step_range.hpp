@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/child_process.hpp"
-#include "study/experiment.hpp"
+#include "study/experiment/experiment.hpp"
 #include "study/uncertainty/assumptions.hpp"
 
 /// The range of a training step over what is assumed. Every end is a simulation in a child of the process that has

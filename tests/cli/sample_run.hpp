@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "cli/print/run_report.hpp"
+#include "cli/print/run/run_report.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/parallel/data_parallel.hpp"
 #include "hccl/training/step_view.hpp"

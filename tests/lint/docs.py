@@ -159,7 +159,7 @@ def algorithms_page(root, paths):
     names = named(code, "algorithm_names", described)
     collectives = enumerators(read("hccl/schedule/operation.hpp"), "Collective")
     collective_names = named(read("hccl/schedule/operation.cpp"), "collective_names", collectives)
-    rows, on_levels, short = table_rows(code), level_rows(read(f"{COLLECTIVE}algorithm/level_stages.cpp")), short_names(code)
+    rows, on_levels, short = table_rows(code), level_rows(read(f"{COLLECTIVE}algorithm/levels/level_stages.cpp")), short_names(code)
     headers = {path: read(path) for path in paths if path.startswith(f"{COLLECTIVE}algorithm/") and path.endswith(".hpp")}
 
     def header_of(algorithm, functions):

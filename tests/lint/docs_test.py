@@ -15,7 +15,7 @@ GOOD = {
     '  if (name == "o") return Algorithm::ring;\n}\n',
     "hccl/collective/algorithm/ring.hpp": "/// Ring: slices go\n/// round.\n///\n/// More of it.\n///\n///     time  p·alpha\n"
     "namespace hcclsim::hccl {\nSchedule ring_allreduce(const Operation& operation);\n}\n",
-    "hccl/collective/algorithm/level_stages.cpp": "Row{Algorithm::ring, Collective::broadcast, add_rooted<ring_broadcast>},\n",
+    "hccl/collective/algorithm/levels/level_stages.cpp": "Row{Algorithm::ring, Collective::broadcast, add_rooted<ring_broadcast>},\n",
     "hccl/schedule/operation.hpp": "enum class Collective : std::uint8_t {\n  allreduce,\n  broadcast,\n};\n",
     "hccl/schedule/operation.cpp": 'constexpr std::array collective_names{"allreduce", "broadcast"};\n',
     "sim/a.cpp": 'void f() {\n  // bad_input("comment", "");\n  bad_input("option", "{}, {}", g(1, 2));\n}\n',

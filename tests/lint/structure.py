@@ -54,7 +54,7 @@ GUARDED_HEADERS = [
 # result that is printed, and so are the cells of a trace and its memory.
 CLI_FORBIDDEN = re.compile(
     r"hccl/(runtime|execute|verify|parallel|training/(?!step_view|traced_cells|memory_points))|sim/network/|base/child_process\.hpp$"
-    r"|study/on_platform\.hpp$"
+    r"|study/platform/on_platform\.hpp$"
 )
 
 MAX_SOURCE_LINES = 500

@@ -79,7 +79,7 @@ class StructureTest(unittest.TestCase):
         self.assertEqual(
             self.problems({**files, "cli/print/run.cpp": include}), [f"cli/print/run.cpp:1: {said}"]
         )
-        found = self.problems({**files, "cli/commands/sweep.cpp": '#include "base/child_process.hpp"\n'})
+        found = self.problems({**files, "cli/commands/sweep/sweep.cpp": '#include "base/child_process.hpp"\n'})
         self.assertEqual(len(found), 1)
 
     def test_include_is_no_path_from_the_root(self):

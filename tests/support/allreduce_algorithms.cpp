@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "hccl/collective/algorithm.hpp"
-#include "hccl/collective/algorithm/hierarchical.hpp"
+#include "hccl/collective/algorithm/levels/hierarchical.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 

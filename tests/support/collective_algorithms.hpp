@@ -18,7 +18,7 @@ struct CollectiveAlgorithm {
   bool takes_counts = true;  ///< of collectives that may have blocks that differ
 };
 
-/// Over several levels (hccl/collective/algorithm/hierarchical.hpp).
+/// Over several levels (hccl/collective/algorithm/levels/hierarchical.hpp).
 [[nodiscard]] std::vector<CollectiveAlgorithm> hierarchical_algorithms();
 
 /// AHC over servers that differ in size.

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "hccl/collective/algorithm/ahc.hpp"
+#include "hccl/collective/algorithm/levels/ahc.hpp"
 #include "tests/support/collective_algorithms.hpp"
 
 namespace hcclsim::test {

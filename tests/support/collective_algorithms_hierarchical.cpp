@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "hccl/collective/algorithm/hierarchical.hpp"
-#include "hccl/collective/algorithm/pipeline.hpp"
+#include "hccl/collective/algorithm/levels/hierarchical.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
+#include "hccl/collective/algorithm/rooted/pipeline.hpp"
 #include "tests/support/collective_algorithms.hpp"
 
 namespace hcclsim::test {

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 
 /// The rules of meetings carried out rank by rank, every rank for itself: slow, and without classes of ranks. What
 /// plan_walk.hpp says is held against it.

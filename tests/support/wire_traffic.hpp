@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/units.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 #include "tests/support/sharded_training.hpp"
 
 /// Bytes that the collectives of a step send, counted twice: task by task in the Schedules of its Plan, and by hand

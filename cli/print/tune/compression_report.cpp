@@ -6,7 +6,7 @@
 
 #include "base/json.hpp"
 #include "cli/print/output.hpp"
-#include "study/link_sources.hpp"
+#include "study/platform/link_sources.hpp"
 
 namespace hcclsim::cli {
 namespace {

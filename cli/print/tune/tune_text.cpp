@@ -8,7 +8,7 @@
 #include "cli/print/output.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/tune/tune_report.hpp"
-#include "study/link_sources.hpp"
+#include "study/platform/link_sources.hpp"
 
 // The form of tune_report.hpp for people.
 

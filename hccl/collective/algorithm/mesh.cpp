@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "hccl/collective/algorithm/rooted.hpp"
-#include "hccl/collective/algorithm/star.hpp"
+#include "hccl/collective/algorithm/rooted/rooted.hpp"
+#include "hccl/collective/algorithm/rooted/star.hpp"
 
 namespace hcclsim::hccl {
 namespace {

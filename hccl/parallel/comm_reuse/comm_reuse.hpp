@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 
 /// MindSpore's reuse of communication subgraphs. A compiled graph has a communication operator for every call, and each
 /// takes time to be compiled and tasks on a hardware stream, of which a device has a limited number. Operators that do

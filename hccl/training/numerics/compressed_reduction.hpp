@@ -12,7 +12,7 @@
 #include "device/numerics/worker_pool.hpp"
 #include "hccl/compression/hook.hpp"
 #include "hccl/execute/data_flow.hpp"
-#include "hccl/training/numerics/replica_communication.hpp"
+#include "hccl/training/numerics/replicas/replica_communication.hpp"
 
 /// Reductions of real gradients with a compression hook: its collectives are carried out along the Plan's Schedules, in
 /// the type on the wire. A bucket holds the gradients of a segment row-major, as PyTorch's do.

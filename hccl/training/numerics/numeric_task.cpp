@@ -9,8 +9,8 @@
 #include <variant>
 
 #include "base/error.hpp"
-#include "hccl/training/numerics/replica_communication.hpp"
-#include "hccl/training/numerics/stage_collectives.hpp"
+#include "hccl/training/numerics/replicas/replica_communication.hpp"
+#include "hccl/training/numerics/replicas/stage_collectives.hpp"
 
 namespace hcclsim::hccl {
 namespace {

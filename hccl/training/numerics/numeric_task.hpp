@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "hccl/parallel/plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 
 /// A Plan as work with real numbers, in one order for all roles in which everything is there when it is read. There is
 /// no clock, so what streams do beside each other comes one behind the other: what a rank computes of a micro-batch in

@@ -8,8 +8,8 @@
 #include "base/error.hpp"
 #include "hccl/parallel/compressed_plan.hpp"
 #include "hccl/training/numerics/compressed_reduction.hpp"
-#include "hccl/training/numerics/replicas.hpp"
-#include "hccl/training/numerics/sharded_replicas.hpp"
+#include "hccl/training/numerics/replicas/replicas.hpp"
+#include "hccl/training/numerics/replicas/sharded_replicas.hpp"
 
 namespace hcclsim::hccl {
 namespace {

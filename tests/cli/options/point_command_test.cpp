@@ -11,7 +11,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "cli/terminal/interruption.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
 namespace {

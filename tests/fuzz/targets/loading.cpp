@@ -5,7 +5,7 @@
 #include "base/memory_file.hpp"
 #include "sim/platform/check.hpp"
 #include "sim/platform/document.hpp"
-#include "study/platform_summary.hpp"
+#include "study/platform/platform_summary.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace hcclsim::fuzz {

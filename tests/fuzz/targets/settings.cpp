@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hccl/comm/rank_table.hpp"
-#include "hccl/parallel/split.hpp"
+#include "hccl/parallel/segments/split.hpp"
 #include "hccl/settings/config.hpp"
 #include "tests/fuzz/targets.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <variant>
 
-#include "hccl/parallel/plan_walk.hpp"
+#include "hccl/parallel/plan/plan_walk.hpp"
 #include "tests/support/pipelines.hpp"
 
 /// What is sent once before the first step.

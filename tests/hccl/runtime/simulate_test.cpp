@@ -16,7 +16,7 @@
 #include "hccl/collective/selection/selection.hpp"
 #include "hccl/collective/staging.hpp"
 #include "hccl/runtime/bandwidth.hpp"
-#include "hccl/runtime/bottleneck.hpp"
+#include "hccl/runtime/collective/bottleneck.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "sim/platform/edit.hpp"
 #include "tests/support/simulation.hpp"

@@ -11,7 +11,7 @@
 
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/builder.hpp"
-#include "hccl/collective/algorithm/hierarchical.hpp"
+#include "hccl/collective/algorithm/levels/hierarchical.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "tests/support/built.hpp"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "hccl/parallel/compressed_plan.hpp"
-#include "hccl/parallel/plan_file.hpp"
-#include "hccl/parallel/plan_walk.hpp"
+#include "hccl/parallel/plan/plan_file.hpp"
+#include "hccl/parallel/plan/plan_walk.hpp"
 #include "hccl/training/step_view.hpp"
 #include "hccl/training/training.hpp"
 #include "tests/support/programs.hpp"

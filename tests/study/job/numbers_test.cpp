@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 #include "tests/support/refusal.hpp"
 
 /// The runs of a job's training with real gradients: what a restart goes on from.

@@ -8,10 +8,10 @@
 #include <random>
 
 #include "hccl/runtime/simulate.hpp"
+#include "study/platform/shipped_platforms.hpp"
 #include "study/replay/chakra/write_chakra.hpp"
 #include "study/replay/plan_trace.hpp"
 #include "study/run/run.hpp"
-#include "study/shipped_platforms.hpp"
 #include "tests/study/replay/replayed.hpp"
 #include "tests/study/run/small_gpt.hpp"
 #include "tests/support/refusal.hpp"

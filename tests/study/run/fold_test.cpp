@@ -1,4 +1,4 @@
-#include "hccl/runtime/fold.hpp"
+#include "hccl/runtime/fold/fold.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

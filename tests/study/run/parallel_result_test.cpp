@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "hccl/parallel/fusion.hpp"
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/parallel/recompute.hpp"
+#include "hccl/parallel/segments/fusion.hpp"
 #include "study/hbm_advice.hpp"
 #include "study/run/run.hpp"
 #include "tests/study/run/small_gpt.hpp"

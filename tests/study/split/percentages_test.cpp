@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "hccl/parallel/split.hpp"
+#include "hccl/parallel/segments/split.hpp"
 #include "study/split/percentages.hpp"
 
 namespace hcclsim::study {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/zoo/zoo.hpp"
-#include "study/plans.hpp"
+#include "study/experiment/plans.hpp"
 #include "study/run/run.hpp"
 #include "study/strategy_search/find_strategies.hpp"
 #include "tests/support/refusal.hpp"

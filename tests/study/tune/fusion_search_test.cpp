@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/child_process.hpp"
+#include "study/platform/shipped_platforms.hpp"
 #include "study/run/run.hpp"
-#include "study/shipped_platforms.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace hcclsim::study {

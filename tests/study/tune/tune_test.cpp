@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "hccl/training/step_view.hpp"
+#include "study/platform/shipped_platforms.hpp"
 #include "study/ready_times.hpp"
 #include "study/run/run.hpp"
-#include "study/shipped_platforms.hpp"
 #include "tests/support/case_name.hpp"
 #include "tests/support/simulation.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/json.hpp"
-#include "study/shipped_platforms.hpp"
+#include "study/platform/shipped_platforms.hpp"
 #include "study/tune/tune.hpp"
 #include "tests/support/simulation.hpp"
 

@@ -14,7 +14,7 @@
 #include "hccl/check/symmetry/half_turn.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/collective/algorithm.hpp"
-#include "hccl/collective/algorithm/hierarchical.hpp"
+#include "hccl/collective/algorithm/levels/hierarchical.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/collective/staging.hpp"
 #include "hccl/schedule/difference.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hccl/collective/algorithm.hpp"
-#include "hccl/collective/algorithm/hierarchical.hpp"
+#include "hccl/collective/algorithm/levels/hierarchical.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "tests/support/built.hpp"

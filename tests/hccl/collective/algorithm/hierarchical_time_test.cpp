@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "hccl/collective/algorithm/hierarchical.hpp"
-#include "hccl/collective/algorithm/pipeline.hpp"
+#include "hccl/collective/algorithm/levels/hierarchical.hpp"
+#include "hccl/collective/algorithm/rooted/pipeline.hpp"
 #include "hccl/collective/formula.hpp"
 #include "tests/support/formula_platform.hpp"
 #include "tests/support/formula_time.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "hccl/collective/algorithm/ahc.hpp"
-#include "hccl/collective/algorithm/hierarchical.hpp"
+#include "hccl/collective/algorithm/levels/ahc.hpp"
+#include "hccl/collective/algorithm/levels/hierarchical.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/collective/formula.hpp"
 #include "hccl/collective/selection/selection.hpp"

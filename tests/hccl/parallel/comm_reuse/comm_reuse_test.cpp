@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "hccl/parallel/plan_walk.hpp"
+#include "hccl/parallel/plan/plan_walk.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace hcclsim::hccl {

@@ -13,7 +13,7 @@
 #include "hccl/collective/staging.hpp"
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/parallel/parallel_plan.hpp"
-#include "hccl/parallel/plan_walk.hpp"
+#include "hccl/parallel/plan/plan_walk.hpp"
 #include "hccl/parallel/recompute.hpp"
 #include "hccl/training/executor.hpp"
 #include "hccl/training/step_view.hpp"

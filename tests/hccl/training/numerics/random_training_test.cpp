@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "hccl/parallel/plan_walk.hpp"
+#include "hccl/parallel/plan/plan_walk.hpp"
 #include "models/lowering/lower.hpp"
 #include "tests/hccl/training/numerics/trained.hpp"
 #include "tests/support/random_trainings.hpp"

@@ -1,0 +1,49 @@
+#include "cli/options/training/launch_file_options.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cli/options/parse/common.hpp"
+#include "cli/options/parse/origins.hpp"
+#include "study/foreign/megatron.hpp"
+#include "study/foreign/mindformers.hpp"
+
+namespace hcclsim::cli {
+namespace {
+
+std::vector<std::string> parse_keys(const std::string& given) {
+  std::vector<std::string> keys;
+  for (const std::string_view key : split(given, ',')) keys.emplace_back(key);
+  return keys;
+}
+
+}  // namespace
+
+void add_launch_file_options(Command& command, LaunchFileOptions& options) {
+  command
+      .add("--mindformers", read_file(options.mindformers),
+           "YAML of MindSpore Transformers: model, parallel_config, runner_config, ... as options; the command line "
+           "counts first")
+      .not_in_files();
+  command
+      .add("--megatron", read_file(options.megatron),
+           "Script that starts Megatron-LM, which is read and not executed: its arguments as options")
+      .not_in_files();
+  command
+      .add("--ignore-keys", parsed(parse_keys, options.ignored),
+           "Keys of such a file that are left out: they change a step, and no option stands for them")
+      .value_name("LIST")
+      .not_in_files();
+}
+
+void finish_launch_file_options(OptionOrigins& origins, LaunchFileOptions& options) {
+  origins.require_one_of("mindformers", "megatron");
+  if (options.mindformers.empty() && options.megatron.empty()) {
+    if (!options.ignored.empty()) bad_input("option", "--ignore-keys needs --mindformers or --megatron");
+    return;
+  }
+  options.mapping = options.megatron.empty() ? study::map_mindformers(options.mindformers, options.ignored)
+                                             : study::map_megatron(options.megatron, options.ignored);
+  origins.apply(options.mapping.entries());
+}
+
+}  // namespace hcclsim::cli

@@ -1,0 +1,499 @@
+#include "hccl/parallel/plan/plan_walk.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/functional/hash.hpp>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.hpp"
+#include "hccl/parallel/host_tasks.hpp"
+#include "hccl/parallel/plan/plan_classes.hpp"
+#include "hccl/parallel/plan/step_kinds.hpp"
+#include "sim/intervals.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+constexpr std::uint32_t no_meeting = ~0U;
+
+/// Checkpoints of each role.
+using Writes = std::vector<std::vector<CheckpointWrite>>;
+
+/// A task of a class of ranks. Numbers run through all classes.
+struct Node {
+  std::uint32_t of_class = 0;
+  std::uint32_t task = 0;
+  std::uint32_t lead = 0;   ///< steps by which its stream may be ahead
+  std::uint32_t waits = 0;  ///< for tasks that have not ended
+  std::uint32_t meeting = no_meeting;
+  Seconds called = 0;  ///< from the begin of the step until the host comes to it
+  Seconds ready = 0;
+  Seconds end = 0;
+  bool ended = false;
+};
+
+/// Where a class is between two steps.
+struct ClassState {
+  Seconds end = 0;                 ///< of its last step
+  std::vector<Seconds> streams{};  ///< that run ahead: when they ended their last task
+  std::vector<Seconds> taken{};    ///< of each step: when it began to use what these streams brought
+};
+
+/// A collective or a message: classes that must come to it.
+struct Meeting {
+  std::vector<std::uint32_t> nodes;
+  std::uint32_t absent = 0;
+  Seconds date = 0;
+};
+
+class Walker {
+ public:
+  Walker(const Plan& plan, const MeetingTime& time, const HostPace& host)
+      : plan_(plan), time_(time), host_(host), classes_(rank_classes(plan)) {
+    first_.push_back(0);
+    for (std::uint32_t number = 0; number < classes_.first.size(); ++number) {
+      first_.push_back(first_.back() + static_cast<std::uint32_t>(role_of(number).tasks.size()));
+      states_.push_back({.streams = std::vector<Seconds>(role_of(number).streams.size(), 0)});
+    }
+    nodes_.resize(first_.back());
+    busy_.resize(classes_.first.size());
+    for (std::uint32_t number = 0; number < classes_.first.size(); ++number) add_tasks(number);
+    link();
+    add_meetings();
+  }
+
+  /// The first step of all.
+  PlanWalk first_step() {
+    carry_out();
+    const auto stuck = std::ranges::find(nodes_, false, &Node::ended);
+    if (stuck != nodes_.end()) report_circle(static_cast<std::uint32_t>(stuck - nodes_.begin()));
+    check_messages();
+    return result();
+  }
+
+  /// Goes on behind the first step; `writes` are the checkpoints of each role. Returns the mean distance of ends; of
+  /// one step its length.
+  Seconds mean_step(std::uint32_t steps, const Writes& writes) {
+    // Batches gather while a checkpoint is written.
+    const bool all_differ = runs_ahead_ && next_write(writes, 0) < steps;
+    std::vector<Seconds> before(states_.size(), 0);
+    Seconds first = 0;
+    for (std::uint32_t step = 0; step < steps;) {
+      if (step > 0) {
+        std::ranges::transform(states_, before.begin(), &ClassState::end);
+        carry_out();
+      }
+      // What runs ahead does so from the first step on.
+      const bool steady = !all_differ && (step > 0 || !runs_ahead_) && move_together(before);
+      const bool has_written = write(writes, step);
+      if (step == 0) first = latest_end();
+      ++step;
+      if (!steady || has_written) continue;
+      const std::uint32_t alike = std::min(steps, next_write(writes, step)) - step;
+      if (step + alike == steps && steps > 1) {
+        const Seconds last = latest_end() - std::ranges::max(before);
+        return last + (latest_end() - first - (step - 1) * last) / (steps - 1);
+      }
+      move_on(states_.front().end - before.front(), alike);
+      step += alike;
+    }
+    return steps == 1 ? first : (latest_end() - first) / (steps - 1);
+  }
+
+ private:
+  /// A step that each class begins at the end of its last one.
+  void carry_out() {
+    for (Meeting& meeting : meetings_) {
+      meeting.absent = static_cast<std::uint32_t>(meeting.nodes.size());
+      meeting.date = 0;
+    }
+    for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
+      Node& node = nodes_[number];
+      node.waits = 0;
+      for_each_before(number, [&node](std::uint32_t /*before*/) { ++node.waits; });
+      node.ready = begin_of(node);
+      node.ended = false;
+      if (node.waits == 0) ready_.push_back(number);
+    }
+    ++steps_;
+    while (!ready_.empty()) {
+      const std::uint32_t number = ready_.back();
+      ready_.pop_back();
+      come(number);
+    }
+    for (const Node& node : nodes_) {
+      ClassState& state = states_[node.of_class];
+      Seconds& end = node.lead > 0 ? state.streams[task(node).stream] : state.end;
+      end = std::max(end, node.end);
+    }
+  }
+
+  /// When a task of the next step can begin at the earliest.
+  [[nodiscard]] Seconds begin_of(const Node& node) const {
+    const ClassState& state = states_[node.of_class];
+    if (node.lead == 0) return state.end;
+    const bool waits = steps_ >= node.lead && steps_ - node.lead < state.taken.size();
+    return std::max(state.streams[task(node).stream], waits ? state.taken[steps_ - node.lead] : 0);
+  }
+
+  /// Notes when a step begins to use what streams have brought that run ahead.
+  void take(std::uint32_t number) {
+    const Node& node = nodes_[number];
+    ClassState& state = states_[node.of_class];
+    if (!runs_ahead_ || node.lead > 0 || state.taken.size() >= steps_) return;
+    Seconds date = state.end;
+    bool takes = false;
+    for_each_before(number, [&](std::uint32_t before) {
+      const bool brings = nodes_[before].lead > 0;
+      takes = takes || brings;
+      if (brings || before == before_in_stream_[number]) date = std::max(date, nodes_[before].end);
+    });
+    if (takes) state.taken.push_back(date);
+  }
+
+  [[nodiscard]] Seconds latest_end() const { return std::ranges::max(states_, {}, &ClassState::end).end; }
+
+  /// Whether all classes have moved on by the same time, up to rounding: then further steps take as long.
+  [[nodiscard]] bool move_together(const std::vector<Seconds>& before) const {
+    constexpr double rounding = 1e-12;
+    Seconds least = states_.front().end - before.front();
+    Seconds most = least;
+    for (std::size_t number = 0; number < states_.size(); ++number) {
+      least = std::min(least, states_[number].end - before[number]);
+      most = std::max(most, states_[number].end - before[number]);
+    }
+    return most - least <= rounding * latest_end();
+  }
+
+  /// By so many steps of that length.
+  void move_on(Seconds distance, std::uint32_t steps) {
+    for (ClassState& state : states_) {
+      state.end += distance * steps;
+      for (Seconds& end : state.streams) end += distance * steps;
+      for (std::uint32_t step = 0; step < steps && !state.taken.empty(); ++step) {
+        state.taken.push_back(state.taken.back() + distance);
+      }
+    }
+    steps_ += steps;
+  }
+
+  /// Behind the step; false if there is nothing to write.
+  bool write(const Writes& writes, std::uint32_t step) {
+    bool any = false;
+    for (std::uint32_t number = 0; number < states_.size(); ++number) {
+      for (const CheckpointWrite& one : writes[plan_.role_of[classes_.first[number]]]) {
+        if (!one.steps.contains(step)) continue;
+        states_[number].end += one.duration;
+        any = true;
+      }
+    }
+    return any;
+  }
+
+  /// The step from this one on behind which something is written.
+  [[nodiscard]] static std::uint32_t next_write(const Writes& writes, std::uint32_t step) {
+    std::uint32_t next = StepRange::no_end;
+    for (const std::vector<CheckpointWrite>& of_role : writes) {
+      for (const CheckpointWrite& one : of_role) next = std::min(next, one.next(step));
+    }
+    return next;
+  }
+
+  [[nodiscard]] const Role& role_of(std::uint32_t number) const { return plan_.role(classes_.first[number]); }
+  [[nodiscard]] const PlanTask& task(const Node& node) const { return role_of(node.of_class).tasks[node.task]; }
+
+  /// Tasks that the task waits for: the one before it in its stream, and those in other streams.
+  template <typename Visit>
+  void for_each_before(std::uint32_t number, const Visit& visit) const {
+    if (before_in_stream_[number] != no_meeting) visit(before_in_stream_[number]);
+    for (const std::uint32_t before : task(nodes_[number]).after) visit(first_[nodes_[number].of_class] + before);
+  }
+
+  /// Of communication.
+  [[nodiscard]] std::optional<Collective> collective_of(const PlanTask& one) const {
+    if (const auto* call = std::get_if<CollectiveTask>(&one.work)) {
+      return plan_.collectives[call->collective].operation.collective;
+    }
+    const bool is_message = std::holds_alternative<SendTask>(one.work) || std::holds_alternative<ReceiveTask>(one.work);
+    return is_message ? std::optional(Collective::send_recv) : std::nullopt;
+  }
+
+  void add_tasks(std::uint32_t of_class) {
+    const Role& role = role_of(of_class);
+    std::vector<std::uint32_t> last(role.streams.size(), no_meeting);
+    Seconds called = 0;
+    for (std::uint32_t number = 0; number < role.tasks.size(); ++number) {
+      Node& node = nodes_[first_[of_class] + number];
+      node.of_class = of_class;
+      node.task = number;
+      node.lead = role.lead(role.tasks[number].stream);
+      runs_ahead_ = runs_ahead_ || node.lead > 0;
+      if (const auto collective = collective_of(role.tasks[number]); collective.has_value() && host_.call) {
+        called += host_.call(*collective);
+      }
+      node.called = called;
+      if (const auto* block = std::get_if<KernelBlock>(&role.tasks[number].work)) called += block->count * host_.kernel;
+      before_in_stream_.push_back(std::exchange(last[role.tasks[number].stream], first_[of_class] + number));
+    }
+  }
+
+  /// Fills in who waits for whom.
+  void link() {
+    offsets_.assign(nodes_.size() + 1, 0);
+    for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
+      for_each_before(number, [&](std::uint32_t before) { ++offsets_[before + 1]; });
+    }
+    for (std::size_t i = 1; i < offsets_.size(); ++i) offsets_[i] += offsets_[i - 1];
+    followers_.resize(offsets_.back());
+    std::vector<std::uint32_t> next(offsets_.begin(), offsets_.end() - 1);
+    for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
+      for_each_before(number, [&](std::uint32_t before) { followers_[next[before]++] = number; });
+    }
+  }
+
+  /// What a meeting is called among all: classes of source and destination, how far apart they are, tag; of a
+  /// collective its number and the classes of its group.
+  using Key = std::array<std::int64_t, 5>;
+
+  /// Tasks with one key meet in the order in which each class enqueues them.
+  void enter(std::uint32_t number, const Key& key) {
+    const std::uint32_t occurrence = seen_[{nodes_[number].of_class, key}]++;
+    const auto [found, is_new] = numbers_.try_emplace({key, occurrence}, static_cast<std::uint32_t>(meetings_.size()));
+    if (is_new) meetings_.emplace_back();
+    nodes_[number].meeting = found->second;
+    meetings_[found->second].nodes.push_back(number);
+  }
+
+  void add_meetings() {
+    enum class Kind : std::int64_t { collective, message };
+    for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
+      const std::int64_t own = nodes_[number].of_class;
+      const auto& work = task(nodes_[number]).work;
+      const auto message = [&](std::int64_t source, std::int64_t destination, std::int64_t distance,
+                               std::uint32_t tag) {
+        enter(number, {static_cast<std::int64_t>(Kind::message), source, destination, distance, tag});
+      };
+      const auto peer = [&](std::int64_t offset) {
+        return classes_.of[static_cast<std::size_t>(classes_.first[nodes_[number].of_class] + offset)];
+      };
+      if (const auto* collective = std::get_if<CollectiveTask>(&work)) {
+        const std::uint32_t family = plan_.collectives[collective->collective].family;
+        const std::uint32_t set = classes_.set_of[nodes_[number].of_class].at(family);
+        enter(number, {static_cast<std::int64_t>(Kind::collective), collective->collective, set, 0, 0});
+      } else if (const auto* send = std::get_if<SendTask>(&work)) {
+        message(own, peer(send->offset), send->offset, send->tag);
+      } else if (const auto* receive = std::get_if<ReceiveTask>(&work)) {
+        message(peer(receive->offset), own, -receive->offset, receive->tag);
+      }
+    }
+    for (const Meeting& meeting : meetings_) {
+      const std::uint32_t one = meeting.nodes.front();
+      const bool alone = meeting.nodes.size() == 1;
+      if (!alone || std::holds_alternative<CollectiveTask>(task(nodes_[one]).work)) continue;
+      refuse_plan(fmt::format("{}: a message with one end; no task is the other", name(one)));
+    }
+  }
+
+  /// That the two ends of every message are of one message.
+  void check_messages() const {
+    std::map<std::uint32_t, std::uint32_t> received_as;  // message of a send -> that of its receive
+    std::map<std::uint32_t, std::uint32_t> sent_as;
+    for (const Meeting& meeting : meetings_) {
+      const std::uint32_t one = meeting.nodes.front();
+      if (std::holds_alternative<CollectiveTask>(task(nodes_[one]).work)) continue;
+      const bool is_send = std::holds_alternative<SendTask>(task(nodes_[one]).work);
+      const std::uint32_t send = meeting.nodes[is_send ? 0 : 1];
+      const std::uint32_t receive = meeting.nodes[is_send ? 1 : 0];
+      const std::uint32_t sent = std::get<SendTask>(task(nodes_[send]).work).message;
+      const std::uint32_t received = std::get<ReceiveTask>(task(nodes_[receive]).work).message;
+      const auto differ = [&](const std::string& what) {
+        refuse_plan(fmt::format("{} meets {}: {}", name(send), name(receive), what));
+      };
+      if (plan_.messages[sent].bytes != plan_.messages[received].bytes) {
+        differ(fmt::format("it sends {} bytes, the other end receives {}", plan_.messages[sent].bytes,
+                           plan_.messages[received].bytes));
+      }
+      const Purpose& of_send = task(nodes_[send]).purpose;
+      const Purpose& of_receive = task(nodes_[receive]).purpose;
+      if (of_send.phase != of_receive.phase || of_send.micro_batch != of_receive.micro_batch) {
+        differ(fmt::format("it is of the {} pass of micro-batch {}, the other end of the {} pass of micro-batch {}",
+                           name_of(of_send.phase), of_send.micro_batch, name_of(of_receive.phase),
+                           of_receive.micro_batch));
+      }
+      const std::uint32_t expected = received_as.try_emplace(sent, received).first->second;
+      const std::uint32_t source = sent_as.try_emplace(received, sent).first->second;
+      if (expected != received || source != sent) {
+        differ(fmt::format("elsewhere {} meets {}", plan_.messages[source].name, plan_.messages[expected].name));
+      }
+    }
+  }
+
+  /// All that a task waits for has ended.
+  void come(std::uint32_t number) {
+    Node& node = nodes_[number];
+    take(number);
+    if (node.meeting != no_meeting) {
+      Meeting& meeting = meetings_[node.meeting];
+      meeting.date = std::max({meeting.date, node.ready, states_[node.of_class].end + node.called});
+      if (--meeting.absent > 0) return;
+      meeting.date += time_of(meeting);
+      for (const std::uint32_t member : meeting.nodes) end(member, meeting.date);
+      return;
+    }
+    Seconds date = node.ready;
+    for_each_kernel(node, [&](const sim::Interval& kernel) {
+      date = kernel.end;
+      if (steps_ > 1) return;
+      std::vector<sim::Interval>& busy = busy_[node.of_class];
+      if (!busy.empty() && busy.back().end == kernel.start) {
+        busy.back().end = kernel.end;
+      } else {
+        busy.push_back(kernel);
+      }
+    });
+    if (const auto* host = std::get_if<HostWork>(&task(node).work); host != nullptr && !writes_checkpoint(task(node))) {
+      date += host->duration;
+    }
+    end(number, date);
+  }
+
+  /// When each kernel of a block runs; none of another task.
+  template <typename Visit>
+  void for_each_kernel(const Node& node, const Visit& visit) const {
+    const auto* block = std::get_if<KernelBlock>(&task(node).work);
+    if (block == nullptr) return;
+    const std::vector<models::Kernel>& kernels = role_of(node.of_class).program->kernels;
+    Seconds issued = states_[node.of_class].end + node.called;
+    sim::Interval kernel{node.ready, node.ready};
+    for (std::uint32_t k = block->first; k < block->first + block->count; ++k) {
+      issued += host_.kernel;
+      kernel.start = std::max(kernel.end, issued);
+      kernel.end = kernel.start + kernels[k].duration;
+      visit(kernel);
+    }
+  }
+
+  [[nodiscard]] Seconds time_of(const Meeting& meeting) const {
+    const auto sends = [&](std::uint32_t member) {
+      return std::holds_alternative<SendTask>(task(nodes_[member]).work);
+    };
+    const auto sender = std::ranges::find_if(meeting.nodes, sends);
+    const Node& node = nodes_[sender == meeting.nodes.end() ? meeting.nodes.front() : *sender];
+    return time_(task(node), classes_.first[node.of_class]);
+  }
+
+  void end(std::uint32_t number, Seconds date) {
+    nodes_[number].end = date;
+    nodes_[number].ended = true;
+    for (std::uint32_t i = offsets_[number]; i < offsets_[number + 1]; ++i) {
+      Node& follower = nodes_[followers_[i]];
+      follower.ready = std::max(follower.ready, date);
+      if (--follower.waits == 0) ready_.push_back(followers_[i]);
+    }
+  }
+
+  [[nodiscard]] PlanWalk result() const {
+    PlanWalk walk{.computing = std::vector<Seconds>(plan_.roles.size(), 0), .end = 0};
+    walk.classes = static_cast<std::uint32_t>(classes_.first.size());
+    for (const Node& node : nodes_) walk.end = std::max(walk.end, node.end);
+    for (std::size_t number = 0; number < classes_.first.size(); ++number) {
+      Seconds& of_role = walk.computing[plan_.role_of[classes_.first[number]]];
+      of_role = std::max(of_role, sim::length(sim::unite(busy_[number])));
+    }
+    return walk;
+  }
+
+  [[nodiscard]] std::string name(std::uint32_t number) const {
+    return task_title(plan_, classes_.first[nodes_[number].of_class], nodes_[number].task);
+  }
+
+  /// Something that a task waits for and that has not ended.
+  [[nodiscard]] std::uint32_t blocker(std::uint32_t number) const {
+    std::uint32_t found = no_meeting;
+    for_each_before(number, [&](std::uint32_t before) {
+      if (!nodes_[before].ended && found == no_meeting) found = before;
+    });
+    if (found != no_meeting || nodes_[number].meeting == no_meeting) return found;
+    for (const std::uint32_t member : meetings_[nodes_[number].meeting].nodes) {
+      if (nodes_[member].waits > 0) return member;
+    }
+    return no_meeting;
+  }
+
+  [[noreturn]] void report_circle(std::uint32_t number) const {
+    std::vector<std::uint32_t> path;
+    std::map<std::uint32_t, std::size_t> place;
+    while (number != no_meeting && place.try_emplace(number, path.size()).second) {
+      path.push_back(number);
+      number = blocker(number);
+    }
+    if (number == no_meeting) internal_error("a Plan does not end, and nothing waits in a circle");
+    std::vector<std::string> names;
+    for (std::size_t i = place[number]; i < path.size(); ++i) names.push_back(name(path[i]));
+    names.push_back(names.front());
+    refuse_plan(fmt::format("the Plan cannot finish; each of these waits for the next: {}", fmt::join(names, " -> ")));
+  }
+
+  const Plan& plan_;
+  const MeetingTime& time_;
+  const HostPace& host_;
+  RankClasses classes_;
+  std::vector<ClassState> states_;
+  std::uint32_t steps_ = 0;                       // that have begun
+  bool runs_ahead_ = false;                       // a stream of some class
+  std::vector<std::vector<sim::Interval>> busy_;  // with kernels of the first step, of each class
+  std::vector<std::uint32_t> first_;              // node of each class's first task
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> before_in_stream_;
+  std::vector<std::uint32_t> offsets_;  // into followers_, of each node
+  std::vector<std::uint32_t> followers_;
+  std::vector<Meeting> meetings_;
+  template <typename KeyOf>
+  using NumberBy = std::unordered_map<KeyOf, std::uint32_t, boost::hash<KeyOf>>;
+  NumberBy<std::pair<std::uint32_t, Key>> seen_;     // of a class, so far
+  NumberBy<std::pair<Key, std::uint32_t>> numbers_;  // of meetings
+  std::vector<std::uint32_t> ready_;
+};
+
+/// All kinds of steps; the last one goes on for several. `writes` are those of each role.
+PlanWalk walk_kinds(const Plan& plan, std::uint32_t steps, const MeetingTime& time, const HostPace& host,
+                    const Writes& writes) {
+  const std::set<std::uint32_t> changes = kinds_of_steps(plan);
+  PlanWalk last;
+  for (const std::uint32_t step : changes) {
+    const Plan own = changes.size() == 1 ? Plan() : plan_of_step(plan, step);
+    const Plan& of_step = changes.size() == 1 ? plan : own;
+    Walker walker(of_step, time, host);
+    last = walker.first_step();
+    if (step == *changes.rbegin()) last.step = walker.mean_step(steps, writes);
+  }
+  return last;
+}
+
+Seconds no_time(const PlanTask& /*task*/, Rank /*rank*/) { return 0; }
+
+}  // namespace
+
+PlanWalk walk(const Plan& plan, std::uint32_t steps) {
+  return walk_kinds(plan, steps, no_time, {}, Writes(plan.roles.size()));
+}
+
+PlanWalk walk(const Plan& plan, std::uint32_t steps, const HostPace& host) {
+  const Plan timed = host.samples_per_second.empty() ? plan : with_batch_times(plan, host.samples_per_second);
+  Writes writes;
+  for (const Role& role : timed.roles) writes.push_back(checkpoints_of(role));
+  return walk_kinds(timed, steps, no_time, host, writes);
+}
+
+PlanWalk walk(const Plan& plan, const MeetingTime& time) {
+  return walk_kinds(plan, 1, time, {}, Writes(plan.roles.size()));
+}
+
+}  // namespace hcclsim::hccl

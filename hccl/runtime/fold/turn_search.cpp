@@ -1,0 +1,339 @@
+#include "hccl/runtime/fold/turn_search.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "hccl/check/symmetry/half_turn.hpp"
+#include "hccl/check/symmetry/symmetry.hpp"
+#include "hccl/schedule/walk.hpp"
+#include "sim/faults/fault_plan.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+constexpr std::uint32_t no_group = ~0U;
+/// More would take longer to look at than most steps to simulate.
+constexpr std::uint64_t most_routes = 2'000'000;
+
+/// Source and destination of the transfers of the first ranks.
+void add_transfers(const Schedule& schedule, Rank ranks, std::set<std::pair<Rank, Rank>>& ends) {
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    for_each_way(schedule, rank, [&](std::uint32_t /*stage*/, const QueueWalk& walk) {
+      const Rank peer = walk.peer(schedule, rank);
+      ends.insert(reads(walk.task()->kind) ? std::pair{peer, rank} : std::pair{rank, peer});
+    });
+  }
+}
+
+/// Ranks of each kind, which are equally many; else nothing.
+std::vector<std::vector<Rank>> split_by_kind(const std::vector<Rank>& region, std::span<const std::uint32_t> kinds) {
+  std::map<std::uint32_t, std::vector<Rank>> split;
+  for (const Rank rank : region) split[kinds[rank]].push_back(rank);
+  std::vector<std::vector<Rank>> lists;
+  for (auto& [kind, ranks] : split) {
+    if (!lists.empty() && ranks.size() != lists.front().size()) return {};
+    lists.push_back(std::move(ranks));
+  }
+  return lists;
+}
+
+/// Disjoint sets of ranks.
+class UnionFind {
+ public:
+  explicit UnionFind(std::size_t ranks) : parent_(ranks) { std::iota(parent_.begin(), parent_.end(), Rank{0}); }
+
+  Rank find(Rank rank) {
+    while (parent_[rank] != rank) rank = parent_[rank] = parent_[parent_[rank]];
+    return rank;
+  }
+  void join(Rank first, Rank second) {
+    parent_[std::max(find(first), find(second))] = std::min(find(first), find(second));
+  }
+
+ private:
+  std::vector<Rank> parent_;
+};
+
+}  // namespace
+
+LinkShift::LinkShift(const sim::Cluster& cluster, const sim::FaultPlan* faults)
+    : cluster_(&cluster),
+      faults_(faults),
+      next_(cluster.links().size(), none),
+      previous_(next_),
+      orbit_(next_.size(), 0) {}
+
+void LinkShift::begin_region(Rank ranks) {
+  ranks_ = ranks;
+  added_.clear();
+}
+
+void LinkShift::forget_region() {
+  for (const sim::LinkId link : added_) {
+    previous_[next_[link]] = none;
+    next_[link] = none;
+    orbit_[link] = 0;
+  }
+  added_.clear();
+}
+
+bool LinkShift::add(const sim::Route& route, const sim::Route& image) {
+  if (route.links.size() != image.links.size() || route.latency != image.latency ||
+      route.transport != image.transport || route.write_factor != image.write_factor ||
+      route.read_factor != image.read_factor || route.further != nullptr || image.further != nullptr) {
+    return false;  // queue pairs go ways of their own, which are not compared
+  }
+  for (std::size_t i = 0; i < route.links.size(); ++i) {
+    if (!add(route.links[i], image.links[i])) return false;
+  }
+  return true;
+}
+
+bool LinkShift::add(sim::LinkId link, sim::LinkId image) {
+  if (next_[link] == image) return orbit_[link] == ranks_;
+  const auto links = cluster_->links();
+  const bool alike = cluster_->capacity(link) == cluster_->capacity(image) &&
+                     links[link].shared == links[image].shared && links[link].kind == links[image].kind;
+  if (next_[link] != none || previous_[image] != none || !alike) return false;
+  // A link that a fault touches stays what it is, and so does everything that uses it.
+  const bool touched = faults_ != nullptr && (faults_->touches(link) || faults_->touches(image));
+  if (touched && (link != image || ranks_ != 1)) return false;
+  next_[link] = image;
+  previous_[image] = link;
+  orbit_[link] = ranks_;
+  added_.push_back(link);
+  return true;
+}
+
+sim::LinkFold LinkShift::fold() const {
+  sim::LinkFold fold{std::vector<sim::LinkId>(next_.size()), std::vector<double>(next_.size(), 1),
+                     std::vector<std::uint32_t>(next_.size(), 1)};
+  std::iota(fold.representative.begin(), fold.representative.end(), 0U);
+  for (sim::LinkId first = 0; first < next_.size(); ++first) {
+    if (next_[first] == none || fold.representative[first] != first) continue;
+    std::uint32_t links = 1;
+    for (sim::LinkId link = next_[first]; link != first; link = next_[link]) {
+      fold.representative[link] = first;
+      ++links;
+    }
+    fold.flows[first] = orbit_[first] / links;
+    if (cluster_->links()[first].shared) fold.share[first] = static_cast<double>(links) / orbit_[first];
+  }
+  return fold;
+}
+
+TurnSearch::TurnSearch(sim::Cluster& cluster, const Coupling& coupling)
+    : cluster_(cluster), coupling_(coupling), links_(cluster, coupling.faults), turn_(coupling.kinds.size()) {
+  std::iota(turn_.begin(), turn_.end(), Rank{0});
+  for (const Coupling::Family& family : coupling.families) add_family(family);
+}
+
+void TurnSearch::add_family(const Coupling::Family& family) {
+  Family& own = families_.emplace_back();
+  own.group_of.assign(turn_.size(), no_group);
+  own.member_of.assign(turn_.size(), 0);
+  std::map<std::vector<const Schedule*>, std::uint32_t> shapes;
+  for (std::uint32_t group = 0; group < family.groups.size(); ++group) {
+    const std::vector<Rank>& ranks = family.groups[group]->ranks;
+    for (Rank member = 0; member < ranks.size(); ++member) {
+      own.group_of[ranks[member]] = group;
+      own.member_of[ranks[member]] = member;
+    }
+    const auto [shape, is_new] = shapes.try_emplace(family.schedules[group]);
+    if (is_new) shape->second = add_shape(shape->first, static_cast<Rank>(ranks.size()));
+    own.shape_of.push_back(shape->second);
+  }
+}
+
+std::uint32_t TurnSearch::add_shape(const std::vector<const Schedule*>& schedules, Rank ranks) {
+  Shape shape{.ranks = ranks, .period = 1, .transfers = {}};
+  const std::set<const Schedule*> different(schedules.begin(), schedules.end());
+  for (const Schedule* schedule : different) {
+    const Rank otherwise = half_turns_in_time(*schedule) ? ranks / 2 : ranks;
+    shape.period = std::lcm(shape.period, period_in_time(*schedule).value_or(otherwise));
+  }
+  std::set<std::pair<Rank, Rank>> ends;
+  std::vector<const Schedule*> seen;
+  for (const Schedule* schedule : different) {
+    if (std::ranges::any_of(seen, [&](const Schedule* one) { return same_ways(*one, *schedule); })) continue;
+    seen.push_back(schedule);
+    add_transfers(*schedule, shape.period, ends);
+  }
+  shape.transfers.assign(ends.begin(), ends.end());
+  shapes_.push_back(std::move(shape));
+  return static_cast<std::uint32_t>(shapes_.size() - 1);
+}
+
+bool TurnSearch::find() {
+  std::uint64_t routes = 0;
+  for (const Family& family : families_) {
+    for (const std::uint32_t number : family.shape_of) {
+      const Shape& shape = shapes_[number];
+      routes += shape.transfers.size() * (shape.ranks / shape.period);
+    }
+  }
+  if (routes > most_routes) return false;
+  Ranks all(turn_.size());
+  std::iota(all.begin(), all.end(), Rank{0});
+  const std::vector<Ranks> parts = regions();
+  const bool together = turn_region(all);
+  if (parts.size() == 1) return together;
+  // Apart, regions may turn by shorter steps; together, one of them may stand for others.
+  const Rank left = together ? orbits() : static_cast<Rank>(turn_.size());
+  Ranks turn = turn_;
+  LinkShift links = std::exchange(links_, LinkShift(cluster_, coupling_.faults));
+  if (turn_apart(parts) && orbits() < left) return true;
+  turn_ = std::move(turn);
+  links_ = std::move(links);
+  return together;
+}
+
+Rank TurnSearch::orbits() const {
+  std::vector<bool> seen(turn_.size(), false);
+  Rank orbits = 0;
+  for (Rank first = 0; first < turn_.size(); ++first) {
+    if (seen[first]) continue;
+    ++orbits;
+    for (Rank rank = first; !seen[rank]; rank = turn_[rank]) seen[rank] = true;
+  }
+  return orbits;
+}
+
+bool TurnSearch::turn_apart(const std::vector<Ranks>& parts) {
+  // What cannot turn at all goes first, so that others keep off its links.
+  std::vector<const Ranks*> order;
+  for (const Ranks& region : parts) {
+    if (split_by_kind(region, coupling_.kinds).empty()) order.push_back(&region);
+  }
+  for (const Ranks& region : parts) {
+    if (!split_by_kind(region, coupling_.kinds).empty()) order.push_back(&region);
+  }
+  const auto fits = [this](const Ranks* region) { return turn_region(*region) || keep_region(*region); };
+  return std::ranges::all_of(order, fits) && orbits() < turn_.size();
+}
+
+std::vector<TurnSearch::Ranks> TurnSearch::regions() const {
+  UnionFind sets(turn_.size());
+  for (const Coupling::Family& family : coupling_.families) {
+    for (const Communicator* group : family.groups) {
+      for (const Rank rank : group->ranks) sets.join(rank, group->ranks.front());
+    }
+  }
+  for (Rank rank = 0; rank < turn_.size(); ++rank) {
+    for (const std::int64_t offset : coupling_.offsets[coupling_.kinds[rank]]) {
+      sets.join(rank, static_cast<Rank>(std::int64_t{rank} + offset));
+    }
+  }
+  std::map<Rank, Ranks> found;
+  for (Rank rank = 0; rank < turn_.size(); ++rank) found[sets.find(rank)].push_back(rank);
+  std::vector<Ranks> regions;
+  for (auto& [first, ranks] : found) regions.push_back(std::move(ranks));
+  return regions;
+}
+
+bool TurnSearch::turn_region(const Ranks& region) {
+  const std::vector<Ranks> by_kind = split_by_kind(region, coupling_.kinds);
+  const Rank count = by_kind.empty() ? 1 : static_cast<Rank>(by_kind.front().size());
+  for (Rank step = 1; step < count; ++step) {
+    if (count % step == 0 && try_step(region, by_kind, step)) return true;
+  }
+  return false;
+}
+
+bool TurnSearch::keep_region(const Ranks& region) {
+  for (const Rank rank : region) turn_[rank] = rank;
+  links_.begin_region(1);
+  if (carries_routes(region)) return true;
+  links_.forget_region();
+  return false;
+}
+
+bool TurnSearch::try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Rank step) {
+  for (const Ranks& ranks : by_kind) {
+    for (std::size_t i = 0; i < ranks.size(); ++i) turn_[ranks[i]] = ranks[(i + step) % ranks.size()];
+  }
+  links_.begin_region(static_cast<Rank>(by_kind.front().size() / step));
+  if (carries_groups(region) && carries_messages(region) && carries_routes(region)) return true;
+  links_.forget_region();
+  return false;
+}
+
+bool TurnSearch::carries_groups(const Ranks& region) const {
+  for (std::size_t f = 0; f < families_.size(); ++f) {
+    const Family& family = families_[f];
+    for (const Rank rank : region) {
+      const std::uint32_t group = family.group_of[rank];
+      const std::uint32_t image = family.group_of[turn_[rank]];
+      if (group == no_group || image == no_group) {
+        if (group != image) return false;
+        continue;
+      }
+      if (family.member_of[rank] != 0) continue;  // of a group, once
+      const std::vector<Rank>& ranks = coupling_.families[f].groups[group]->ranks;
+      if (family.shape_of[group] != family.shape_of[image]) return false;
+      const Rank places = family.member_of[turn_[rank]];
+      if (places % shapes_[family.shape_of[group]].period != 0) return false;
+      for (Rank member = 0; member < ranks.size(); ++member) {
+        const Rank other = turn_[ranks[member]];
+        if (family.group_of[other] != image || family.member_of[other] != (member + places) % ranks.size()) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+bool TurnSearch::carries_messages(const Ranks& region) const {
+  return std::ranges::all_of(region, [this](Rank rank) {
+    return std::ranges::all_of(coupling_.offsets[coupling_.kinds[rank]], [&](std::int64_t offset) {
+      const auto to = static_cast<Rank>(std::int64_t{rank} + offset);
+      return std::int64_t{turn_[to]} == std::int64_t{turn_[rank]} + offset;
+    });
+  });
+}
+
+bool TurnSearch::carries_routes(const Ranks& region) {
+  for (std::size_t f = 0; f < families_.size(); ++f) {
+    const Family& family = families_[f];
+    for (const Rank rank : region) {
+      const std::uint32_t group = family.group_of[rank];
+      if (group == no_group || family.member_of[rank] != 0) continue;
+      if (!add_routes(*coupling_.families[f].groups[group], shapes_[family.shape_of[group]])) return false;
+    }
+  }
+  for (const Rank rank : region) {
+    if (!add_copies(rank)) return false;
+    for (const std::int64_t offset : coupling_.offsets[coupling_.kinds[rank]]) {
+      if (!add_route(rank, static_cast<Rank>(std::int64_t{rank} + offset))) return false;
+    }
+  }
+  return true;
+}
+
+bool TurnSearch::add_copies(Rank rank) {
+  if (coupling_.copies.empty()) return true;
+  const sim::Route* const way = coupling_.copies[rank];
+  const sim::Route* const image = coupling_.copies[turn_[rank]];
+  if (way == nullptr || image == nullptr) return way == image;
+  return links_.add(*way, *image);
+}
+
+bool TurnSearch::add_routes(const Communicator& group, const Shape& shape) {
+  const auto at = [&](Rank member, Rank by) { return group.ranks[(member + by) % shape.ranks]; };
+  for (Rank by = 0; by < shape.ranks; by += shape.period) {
+    for (const auto& [source, destination] : shape.transfers) {
+      if (!add_route(at(source, by), at(destination, by))) return false;
+    }
+  }
+  return true;
+}
+
+bool TurnSearch::add_route(Rank source, Rank destination) {
+  return links_.add(cluster_.route(source, destination), cluster_.route(turn_[source], turn_[destination]));
+}
+
+}  // namespace hcclsim::hccl

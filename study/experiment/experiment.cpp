@@ -1,0 +1,496 @@
+#include "study/experiment/experiment.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "hccl/comm/groups.hpp"
+#include "hccl/parallel/pipeline/stage_graphs.hpp"
+#include "hccl/parallel/segments/fusion_index.hpp"
+#include "models/inference.hpp"
+#include "models/profile.hpp"
+#include "models/zoo/zoo.hpp"
+#include "sim/faults/fault_plan.hpp"
+#include "sim/platform/catalog.hpp"
+#include "study/context/compile_checks.hpp"
+#include "study/experiment/comm_reuse.hpp"
+#include "study/experiment/host_work.hpp"
+#include "study/experiment/sharding.hpp"
+#include "study/hbm_advice.hpp"
+#include "study/platform/link_times.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+/// Whether two NPUs have the same type and state the same figures of it.
+bool alike(const sim::Npu& a, const sim::Npu& b) {
+  if (a.soc != b.soc && sim::soc_of_property(a.soc) != sim::soc_of_property(b.soc)) return false;
+  const auto value = [](const sim::Npu& npu, const sim::NpuProperty& property) {
+    const auto found = npu.properties.find(std::string(property.key));
+    return found == npu.properties.end() ? std::string_view() : std::string_view(found->second);
+  };
+  const auto properties = sim::npu_properties();
+  return std::all_of(properties.begin(), properties.end(),
+                     [&](const sim::NpuProperty& property) { return value(a, property) == value(b, property); });
+}
+
+/// The number of NPUs that take part, all of one kind: those of the rank table or list, or as the spec says.
+Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
+  const sim::Cluster& cluster = platform.cluster;
+  const Rank npus = platform.placed.value_or(spec.npus.value_or(cluster.size()));
+  if (const std::vector<Rank>& list = spec.platform.rank_table.npus_list;
+      !list.empty() && spec.npus.value_or(npus) != npus) {
+    bad_input("option", "--npus-list {} names {} NPUs, but --npus (or device_num) says {}; they must agree",
+              hccl::rank_ranges(list), npus, *spec.npus);
+  }
+  if (npus > cluster.size()) {
+    bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),
+              cluster.size());
+  }
+  if (spec.rank >= npus && spec.is_graph_parallel()) {
+    bad_input("runtime-error", "global_rank {} (--rank): device_num is {}; accepted: 0 to {}", spec.rank, npus,
+              npus - 1);
+  }
+  if (spec.rank >= npus) {
+    bad_input("option", "--rank {}: the run has {} NPUs; accepted: 0 to {}", spec.rank, npus, npus - 1);
+  }
+  for (Rank rank = 1; rank < npus; ++rank) {
+    const sim::Npu& first = cluster.npu(0);
+    const sim::Npu& other = cluster.npu(rank);
+    if (alike(first, other)) continue;
+    bad_input("platform",
+              "{}: NPU 0 ({}, {}) and NPU {} ({}, {}) differ{}; NPUs that train together must be of one kind{}",
+              cluster.path(), first.name, first.soc, rank, other.name, other.soc,
+              first.soc == other.soc ? " in their properties" : "",
+              platform.placed.has_value() ? "" : fmt::format(": --npus {} takes those before", rank));
+  }
+  return npus;
+}
+
+/// Variables of HCCL that change what a run does: what it costs, or the memory that it takes. All of its reductions are
+/// deterministic, as HCCL_DETERMINISTIC asks.
+std::vector<std::string_view> variables_of(const RunSpec& spec) {
+  std::vector<std::string_view> variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
+                                          "HCCL_INTER_HCCS_DISABLE"};
+  if (spec.launch != hccl::LaunchMode::op) return variables;
+  variables.emplace_back("HCCL_OP_EXPANSION_MODE");
+  variables.insert(variables.end(), queue_pairs.begin(), queue_pairs.end());
+  return variables;
+}
+
+device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus) {
+  // In semi_auto_parallel and auto_parallel what follows a mirror divides, and a replica alone has no mirrors (R1.16).
+  const bool divides = !spec.is_graph_parallel() || spec.parallel.devices(npus) > 1;
+  return {.precision = spec.precision,
+          .optimizer = spec.optimizer,
+          .gradient_type = spec.communication_type,
+          .gradient_sync = spec.gradient_sync,
+          .checks = spec.gradient_checks(),
+          .fused_attention = spec.fused_attention,
+          .forward_only = spec.parallel.forward_only,
+          .gradients_mean = divides && spec.gradients_mean_kernels && !spec.compression.has_value(),  // a hook divides
+          .mean_again = divides && spec.mean_again};
+}
+
+/// How MindSpore fuses the gradients of data parallelism; none: they are split as HCCL does.
+std::optional<hccl::FusionRule> rule_of_gradients(const RunSpec& spec, const models::Program& program,
+                                                  std::vector<std::string>& notes) {
+  std::optional<hccl::FusionRule> rule;
+  if (spec.parallel.fusion.has_value()) rule = spec.parallel.fusion->allreduce;
+  if (spec.fusion_index.has_value()) rule = {.mode = hccl::FusionMode::index, .last = *spec.fusion_index};
+  if (spec.parallel.fusion_ids.empty()) return rule;
+  std::vector<std::string> names(program.gradients.size());
+  for (const models::Gradient& gradient : program.gradients) names[gradient.parameter] = gradient.name;
+  require_matches(names, spec.parallel.fusion_ids);
+  std::vector<std::uint32_t> ids = ids_of(names, spec.parallel.fusion_ids);
+  if (rule.has_value() && rule->mode == hccl::FusionMode::id) {
+    rule->ids = std::move(ids);
+    return rule;
+  }
+  if (spec.is_graph_parallel()) {
+    notes.emplace_back("set_comm_fusion has no effect without openstate False: comm_fusion writes its own ids");
+    return rule;
+  }
+  const hccl::FusionRule whole{.mode = hccl::FusionMode::all};
+  const hccl::FusionRule with = with_ids(rule.value_or(whole), std::move(ids));
+  if (rule.has_value() && rule->mode == hccl::FusionMode::index && with.mode != rule->mode) {
+    notes.emplace_back("the fusion index has no effect: differing ids of set_comm_fusion count before it");
+  }
+  return rule.has_value() || with != whole ? std::optional(with) : std::nullopt;
+}
+
+/// Of a step; where sizes do not go together the number that is asked for, so that the devices are judged first.
+std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
+  const ParallelSpec& parallel = spec.parallel;
+  if (npus % (parallel.shape.stages * parallel.operators.sharing()) != 0) return parallel.micro_batches.value_or(1);
+  return parallel.batch_sizes(spec.model.batch, parallel.replicas(npus)).micro_batches;
+}
+
+}  // namespace
+
+Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
+    : LoadedPlatform(spec.platform.rank_table, spec.platform.hccl_settings, variables_of(spec), on),
+      npus(npus_of_run(spec, *this)) {
+  notes.insert(notes.end(), soc_notes.begin(), soc_notes.end());
+  notes.insert(notes.end(), spec.notes.begin(), spec.notes.end());
+  check_recomputed_communication(spec.parallel, notes);
+  if (spec.launch == hccl::LaunchMode::op && config.op_expansion == hccl::OpExpansion::aiv) {
+    notes.emplace_back(
+        "HCCL_OP_EXPANSION_MODE AIV is documented for inference: a training step takes the default mode");
+  }
+  training.config = config;
+  training.skew = device::Skew(spec.skew, npus);
+  training.faults = sim::FaultPlan::of(cluster, spec.faults, npus);
+  check_compilation(spec, npus, micro_batches_of(spec, npus));
+  spec.parallel.require_ranks(npus);
+  replicas = spec.parallel.replicas(npus);
+  batch = spec.parallel.batch_sizes(spec.model.batch, replicas);
+  training.micro_batches = batch.micro_batches;
+  compute_type = spec.precision.compute;
+  operators = spec.parallel.operators;
+  sharing = name_of(spec.parallel.optimizer.kind);
+  training.npus = npus;
+  training.rank = spec.rank;
+  training.hcom_parallel = spec.hcom_parallel;
+  training.pad_segments = spec.pad_segments;
+  training.update_stream = spec.framework == Framework::tensorflow;
+  training.allreduce = spec.allreduce;
+  training.levels = spec.levels;
+  training.launch = spec.launch;
+  training.iterations = spec.iterations;
+  training.network = spec.network;
+  training.fold = spec.fold;
+  if (spec.hbm_contention) share_hbm(spec);
+  training.comm_reuse = comm_reuse_on(*this, spec);
+  mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
+  failures = spec.failures;
+  if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
+    notes.emplace_back("gradient_accumulation_shard has no effect: no parameters are shared (--optimizer-parallel)");
+  }
+  if (spec.pad_segments && spec.compression.has_value()) {
+    bad_input("option",
+              "--pad-segments is for allreduces, in whose place --compress puts a hook; leave out one of them");
+  }
+  if (spec.parallel.has_stages()) {
+    if (spec.compression.has_value()) {
+      bad_input("unsupported",
+                "--compress is for data parallelism, whose gradients are reduced whole; leave out --stages, "
+                "--model-parallel, --strategy, --optimizer-parallel and --forward-only, or --compress");
+    }
+    load_stages(spec);
+    return;
+  }
+  models::Program loaded = load_program(spec);
+  has_measured_gradients = !spec.gradients_file.empty();
+  const std::optional<hccl::FusionRule> rule = rule_of_gradients(spec, loaded, notes);
+  name_fusion(spec, rule);
+  note_gradient_sync(spec, loaded, notes);
+  std::vector<hccl::Segment> fused;
+  if (loaded.has_several_gradient_types()) {
+    fused = fuse_types_apart(rule, loaded);
+  } else if (rule.has_value()) {
+    fused = fuse(*rule, loaded);
+  }
+  if (spec.framework == Framework::mindspore) order_updates_by_parameter(loaded);
+  program = std::make_shared<models::Program>(std::move(loaded));
+  hbm = device::hbm_account(*program, npus > 1 ? config.communicator_bytes() : 0);
+  if (!spec.compression.has_value()) check_memory(spec, {&hbm, 1});
+  gradient_sizes = program->gradient_sizes();
+  split_gradients(spec, fused);
+  if (spec.compression.has_value()) add_compression(spec);
+  add_start_up(spec);
+  add_host(spec);
+  note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
+                 topology_of(training.replicas(), cluster));
+}
+
+void Experiment::share_hbm(const RunSpec& spec) {
+  if (spec.network == sim::NetworkKind::simgrid) {
+    bad_input("option",
+              "--hbm-contention on does not go with --network simgrid, whose transfers load links alone; give fluid");
+  }
+  if (!spec.faults.empty()) {
+    bad_input(
+        "option",
+        "--hbm-contention on does not go with --fault: when kernels that share an HBM stop, slow down or go on is "
+        "not simulated; leave out one of them");
+  }
+  training.hbm_contention = true;
+  notes.push_back(
+      fmt::format("HBM contention: kernels, copies and transfers of an NPU share {:g} GB/s of HBM, kernels and AI-core "
+                  "reductions take the AI cores one after the other; the costs of single collectives, where they are "
+                  "given, are those on NPUs that do nothing else",
+                  soc.hbm_bandwidth / giga));
+  if (!spec.gradients_file.empty()) {
+    notes.push_back(
+        fmt::format("HBM contention: {} does not tell what its kernels read and write, so transfers do not "
+                    "slow them down; updates follow the cost model",
+                    spec.gradients_file));
+  } else if (!spec.profiles.empty()) {
+    notes.emplace_back(
+        "HBM contention: of measured kernels, bytes are those of the cost model, where it has the kernel");
+  }
+}
+
+void Experiment::name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule) {
+  if (!rule.has_value()) return;
+  fusion = to_string(*rule);
+  const bool of_option = spec.fusion_index.has_value() && rule->mode == hccl::FusionMode::index;
+  gradient_rule = of_option ? fmt::format("by parameter {}", fmt::join(rule->last, ",")) : "fusion " + fusion;
+}
+
+std::vector<hccl::Segment> Experiment::fuse(const hccl::FusionRule& rule, models::Program& loaded) {
+  by_parameter = true;
+  number_gradients_by_parameter(loaded);
+  const hccl::FusedGradients fused =
+      fuse_gradients(rule, loaded.gradient_sizes(), size_of(loaded.gradient_type()), notes);
+  renumber_gradients(loaded, fused.order);
+  runs_of_parameters = std::ranges::is_sorted(fused.order);
+  return fused.segments;
+}
+
+std::vector<hccl::Segment> Experiment::fuse_types_apart(const std::optional<hccl::FusionRule>& rule,
+                                                        models::Program& loaded) {
+  if (!rule.has_value()) {
+    bad_input("option",
+              "gradient_fp32_sync False gives gradients of several types, which a split by HCCL does not keep apart: "
+              "leave out --split and its lists, or give --fusion");
+  }
+  by_parameter = true;
+  const hccl::StageProgram fused = hccl::fuse_communication(std::move(loaded), {.allreduce = *rule});
+  loaded = *fused.program;
+  std::vector<hccl::Segment> segments;
+  for (const hccl::Reduction& reduction : fused.reductions) segments.push_back(reduction.segment);
+  return segments;
+}
+
+/// Of buckets that are the segments of the gradients.
+void Experiment::add_compression(const RunSpec& spec) {
+  if (program->has_several_gradient_types()) {
+    bad_input("unsupported",
+              "--compress is for gradients of one type; gradient_fp32_sync False gives several: leave out one of them");
+  }
+  training.compression = {.settings = *spec.compression};
+  const std::vector<std::string> unused = notes_on(*spec.compression);
+  notes.insert(notes.end(), unused.begin(), unused.end());
+  hbm.compression =
+      compression_memory(*spec.compression, *program, training.segments, training.replica_count()).total();
+  check_memory(spec, {&hbm, 1});
+}
+
+void Experiment::split_gradients(const RunSpec& spec, const std::vector<hccl::Segment>& fused) {
+  std::vector<hccl::Communicator> groups = spec.groups;
+  hccl::require_groups(groups, npus);
+  const auto is_split_group = [&](const hccl::Communicator& group) { return group.name == spec.split_group; };
+  if (groups.empty()) {
+    groups.push_back(hccl::world_communicator(npus));
+    if (!table_group.empty() && spec.split_group == table_group) groups.front().name = table_group;
+  }
+  if (!spec.split_group.empty() && std::none_of(groups.begin(), groups.end(), is_split_group)) {
+    std::vector<std::string_view> names;
+    for (const hccl::Communicator& group : groups) names.push_back(group.name);
+    bad_input("group", "--split-group {}: gradients are reduced in no group of this name; accepted: {}",
+              spec.split_group, fmt::join(names, ", "));
+  }
+  const std::vector<Rank> alone = hccl::ranks_in_none(groups, npus);
+  for (const Rank rank : alone) groups.push_back({fmt::format("rank {} alone", rank), {rank}});
+  if (!alone.empty()) {
+    notes.push_back(
+        fmt::format("{} of {} NPUs are in no group, the first is rank {}: nobody reduces gradients with them",
+                    alone.size(), npus, alone.front()));
+  }
+  for (const hccl::Communicator& group : groups) {
+    const hccl::SplitStrategies strategies = spec.split_strategies(group, npus);
+    std::vector<hccl::Segment> segments = !fused.empty() ? fused : strategies.resolve(group.name, gradient_sizes);
+    if (std::find(group.ranks.begin(), group.ranks.end(), training.rank) != group.ranks.end()) {
+      training.segments = segments;
+      notes.insert(notes.end(), strategies.notes().begin(), strategies.notes().end());
+    }
+    if (!spec.groups.empty()) training.groups.push_back({group, std::move(segments)});
+    if (group.ranks.size() > 1 || npus == 1) note_group(group.ranks);
+  }
+  if (spec.split_group.empty() || training.replicas().name == spec.split_group) {
+    add_split_notes(spec, training.segments.size());
+  }
+}
+
+std::uint32_t Experiment::samples_of_micro_batch(const RunSpec& spec) const {
+  return batch.micro_batch * (spec.parallel.operators.cuts() ? replicas : 1);
+}
+
+models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
+  models::ModelOptions options = spec.model;
+  options.batch = samples_of_micro_batch(spec);
+  models::Graph graph = models::make_model(options);
+  layers = graph.layers;
+  check_dataset_cuts(spec, graph, spec.parallel.devices(npus));
+  if (spec.parallel.forward_only) graph = models::inference_graph(std::move(graph));
+  const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
+  transformer = std::ranges::any_of(graph.operators, attends);
+  if (transformer && graph.input_kind == models::InputKind::tokens) {
+    tokens_per_sample = graph.operators.front().shape().channels();
+  }
+  input = input_reading(spec, graph, batch, npus);
+  flops_per_sample =
+      (spec.parallel.forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / graph.batch();
+  return graph;
+}
+
+void Experiment::load_stages(const RunSpec& spec) {
+  model = spec.model.name;
+  const models::Graph graph = network_of_micro_batch(spec);
+  ParallelSpec parallel = spec.parallel;
+  parallel.shape.micro_batches = batch.micro_batches;
+  parallel.shape.forward_only = spec.parallel.forward_only;
+  device::ProgramOptions how = options_of_program(spec, npus);
+  how.accumulate = batch.micro_batches > 1;
+  if (parallel.optimizer.accumulation_shard && parallel.shape.stages == 1 && !how.accumulate) {
+    parallel.optimizer.accumulation_shard = false;
+    notes.emplace_back(
+        "gradient_accumulation_shard has no effect: the step has one micro-batch and no pipeline, so no gradients are "
+        "added up");
+  }
+  std::vector<std::string> told;
+  const Rank devices = parallel.devices(npus);
+  const OperatorStrategies of_file = strategies_of_file(graph, parallel.operators, devices, told);
+  place_layers(of_file, graph, parallel);
+  const hccl::ShardedGraph network = shard_network(graph, parallel, devices, notes);
+  const bool told_what_to_read = parallel.operators.dataset.has_value() || of_file.has_regions;
+  if (parallel.operators.cuts() && told_what_to_read) read_as_cut(*input, network, batch.micro_batches, npus);
+  LinkTimes links(cluster, network.devices);
+  stages = make_stages(network, parallel, soc, how, config.communicator_bytes(), spec.framework == Framework::mindspore,
+                       links, notes);
+  if (!spec.profiles.empty()) import_profile_of_stages(spec);
+  add_waiting_gradients(*stages, spec.hcom_parallel);
+  recomputed_flops = stages->recomputed;
+  const bool dealt = spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt;
+  fusion = dealt ? to_string(stages->fusion.allreduce) : to_string(stages->fusion);
+  if (spec.parallel.fusion.has_value() || !spec.parallel.fusion_ids.empty()) {
+    gradient_rule = fmt::format("fusion {}", to_string(stages->fusion.allreduce));
+  }
+  training.stages = stages->programs;
+  training.shape = parallel.shape;
+  training.shard_ranks = stages->shard_ranks;
+  if (dealt) deal_parameters(spec, graph);
+  if (spec.parallel.forward_only && spec.parallel.result_broadcast) {
+    training.result_type = spec.precision.compute;
+    // Those of the last stage, as a device has them.
+    for (const models::Tensor& result : models::results_of(stages->graphs.back().graph)) {
+      training.results.push_back(result.shape.elements() * batch.micro_batches);
+    }
+    for (device::HbmAccount& account : stages->hbm) account.activations += training.result_bytes();
+  }
+  const std::uint32_t stage = spec.rank / stages->devices;
+  program = stages->programs[stage].program_of(spec.rank % stages->devices);
+  note_gradient_sync(spec, *program, notes);
+  gradient_sizes = program->gradient_sizes();
+  for (const hccl::Reduction& reduction : stages->programs[stage].reductions) {
+    training.segments.push_back(reduction.segment);
+  }
+  hbm = stages->hbm[stage];
+  check_memory(spec, stages->hbm);
+  add_start_up(spec);
+  add_host(spec);
+  if (training.replica_count() > 1 && !spec.parallel.forward_only) {
+    note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
+                   topology_of(training.replicas(), cluster));
+  }
+}
+
+void Experiment::check_memory(const RunSpec& spec, std::span<const device::HbmAccount> accounts) {
+  const device::HbmAccount& fullest = *std::ranges::max_element(accounts, {}, &device::HbmAccount::peak);
+  const HbmSetting setting{.replicas = replicas,
+                           .layers = layers,
+                           .samples = batch.micro_batch,
+                           .micro_batches = batch.micro_batches,
+                           .gradients = fullest.gradients};
+  std::string warning = check_hbm(fullest, soc, spec.hbm_check, overfull_stages(accounts, soc.hbm_bytes),
+                                  hbm_advice(fullest, spec, setting));
+  if (!warning.empty()) notes.push_back(std::move(warning));
+}
+
+/// O4.13 of MindSpore's data_parallel mode: the optimizer is one that can be dealt, and every rank has parameters.
+void Experiment::deal_parameters(const RunSpec& spec, const models::Graph& graph) {
+  if (spec.parallel.shape.stages > 1) {
+    bad_input("option", "--optimizer-parallel dealt is of data parallelism: it does not go with --stages");
+  }
+  require_dealt_optimizer("--optimizer-parallel dealt", spec.optimizer);
+  if (graph.parameters.size() < npus) {
+    bad_input("runtime-error", "--optimizer-parallel dealt: {} parameters cannot be dealt to {} NPUs",
+              graph.parameters.size(), npus);
+  }
+  training.dealt = spec.precision.weight;
+}
+
+void Experiment::add_start_up(const RunSpec& spec) {
+  const std::size_t count = stages.has_value() ? stages->programs.size() : 1;
+  start_up.resize(count);
+  for (std::size_t stage = 0; stage < count; ++stage) {
+    const models::Program& of_stage = stages.has_value() ? *stages->programs[stage].program : *program;
+    for (const models::Kernel& kernel : of_stage.kernels) {
+      if (kernel.launched == models::Launched::before_all) start_up[stage].copies.push_back(kernel);
+    }
+    if (!spec.parameter_broadcast) continue;
+    for (std::uint32_t number = 0; number < of_stage.parameters.size(); ++number) {
+      const models::ParameterShare& share = of_stage.parameters[number];
+      const bool cut = stages.has_value() && stages->graphs[stage].is_cut(number);
+      if (share.shards == 1 && !cut) start_up[stage].broadcast_elements += share.elements;
+    }
+  }
+}
+
+void Experiment::add_host(const RunSpec& spec) {
+  images_per_second = spec.host.images_per_second.value_or(0);
+  launch_is_assumed = spec.host.launch_is_assumed;
+  const InputReading unknown{.samples = std::uint64_t{batch.micro_batch} * batch.micro_batches};
+  add_host_work(spec.host, input.value_or(unknown), cluster, soc.name, training, notes);
+}
+
+models::Program Experiment::load_program(const RunSpec& spec) {
+  device::ProgramOptions how = options_of_program(spec, npus);
+  how.accumulate = batch.micro_batches > 1;
+  if (!spec.gradients_file.empty()) {
+    if (!spec.profiles.empty() || spec.numerics.has_value()) {
+      bad_input("option",
+                "measured gradients replace the model: they go neither with profiles nor with real gradients");
+    }
+    require_no_operators(spec, spec.gradients_file);
+    model = spec.gradients_file;
+    models::Program measured = make_program(models::read_gradient_profile(spec.gradients_file), soc, how, notes);
+    measured.batch = spec.model.batch;
+    return measured;
+  }
+  model = spec.model.name;
+  const models::Graph graph =
+      cut_into_stages(hccl::replicated(network_of_micro_batch(spec), npus), spec.parallel, {}).front().graph;
+  if (spec.profiles.empty()) {
+    if (!spec.profile_model.empty())
+      bad_input("option", "--profile-model chooses a model of a file of --profile: give one");
+    models::Program made = make_program(graph, soc, how, notes);
+    recomputed_flops = study::recomputed_flops(graph, made, spec.parallel.causal_flops);
+    return made;
+  }
+  const Profiles profiles = read_profiles(spec.profiles, spec.profile_model);
+  if (const std::string file = profiles.gradients_file(); !file.empty()) {
+    require_no_operators(spec, file);
+    model = file;
+  }
+  return imported_program(profiles, graph, soc, how, batch.micro_batches, profile.emplace(), notes);
+}
+
+void Experiment::add_split_notes(const RunSpec& spec, std::size_t segments) {
+  if (spec.split_by_size.has_value() && segments < spec.split_by_size->size()) {
+    notes.push_back(
+        fmt::format("split by size: {} percentages make {} segments, as HCCL stops where a segment ends with the last "
+                    "gradient",
+                    spec.split_by_size->size(), segments));
+  }
+  if (spec.split_by_size.has_value() && spec.split_by_idx.has_value()) {
+    notes.emplace_back("--split-by-idx has no effect: a split by size counts before one by index");
+  }
+}
+
+}  // namespace hcclsim::study

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/program.hpp"
+#include "hccl/training/training.hpp"
+#include "sim/cluster.hpp"
+#include "study/experiment/input_reading.hpp"
+#include "study/experiment/stages.hpp"
+#include "study/platform/platform.hpp"
+#include "study/profile/import.hpp"
+#include "study/run/spec.hpp"
+
+namespace hcclsim::study {
+
+/// What a spec names on a loaded platform, checked: NPUs and costs, the program, and the options of the
+/// simulation. Everything that simulates a training step begins with it. The platform comes apart, since SimGrid loads
+/// one per process (in a child), while many runs can start from it, each in a child of that process.
+struct Experiment : LoadedPlatform {
+  /// Throws what is wrong with the spec, the rank table or the program, and places the ranks of a rank table on the
+  /// cluster, which must outlive the object.
+  Experiment(const RunSpec& spec, sim::Cluster& cluster);
+
+  /// Simulates a step. To be called once per process, as SimGrid holds one simulation.
+  [[nodiscard]] hccl::TimedStep simulate(const hccl::TrainingOptions& options) {
+    return simulate_training(cluster, program, soc, costs, options);
+  }
+
+  /// The Plan of a step, which is not simulated.
+  [[nodiscard]] hccl::Plan plan() { return plan_training(cluster, program, soc, training); }
+
+  /// Samples of the network that is cut into stages: of a micro-batch, of all replicas if its operators are cut.
+  [[nodiscard]] std::uint32_t samples_of_micro_batch(const RunSpec& spec) const;
+
+  /// Whether times of kernels were measured, so that the cost model has no part in them.
+  [[nodiscard]] bool measured_kernels() const { return profile.has_value() || has_measured_gradients; }
+
+  std::string model;  ///< as given to --model, or the file that replaces it
+  Rank npus = 0;
+  std::optional<ImportedProfile> profile;  ///< of --profile
+  std::shared_ptr<const models::Program> program;
+  device::HbmAccount hbm;
+  bool mirrors_divide = false;          ///< kernels behind the mirrors of parameters divide gradients by the replicas
+  bool has_measured_gradients = false;  ///< RunSpec::gradients_file
+  bool by_parameter = false;            ///< gradients are numbered by parameters (RunSpec::fusion_index)
+  bool runs_of_parameters = true;       ///< … in the reverse of their order: what travels together is a run of them
+  std::vector<Bytes> gradient_sizes;    ///< production order, as they are sent
+  std::optional<Stages> stages;         ///< of ranks that differ in what they compute or keep
+  BatchSizes batch{};                   ///< of a replica
+  Rank replicas = 1;                    ///< ranks, or groups of ranks that share operators, with samples of their own
+  std::uint32_t layers = 0;             ///< of the network
+  bool transformer = false;             ///< the network attends
+  std::uint32_t tokens_per_sample = 0;  ///< of a transformer whose samples are tokens
+  std::optional<InputReading> input;    ///< what is read of the data set; none: the network is not known
+  Flops flops_per_sample = 0;           ///< of the products, forward and backward, nothing computed twice
+  Flops recomputed_flops = 0;           ///< of the products that are, of a micro-batch on all stages
+  DataType compute_type = DataType::fp16;  ///< of the products
+  OperatorParallel operators{};            ///< how operators are cut
+  std::string sharing = "off";             ///< kind of optimizer parallelism
+  std::string fusion;              ///< which tensors travel together, in words; empty: gradients are split as HCCL does
+  std::string gradient_rule;       ///< MindSpore's rule for gradients, in words; empty: they are split as HCCL does
+  hccl::TrainingOptions training;  ///< without traced ranks
+  bool launch_is_assumed = false;  ///< that of kernels in eager execution
+  double images_per_second = 0;    ///< that the data workers of a server prepare; 0: any number
+  std::optional<FailureSpec> failures;  ///< of a job of such steps
+  std::vector<hccl::StartUp> start_up;  ///< of each stage: what is sent once before the first step
+
+ private:
+  void share_hbm(const RunSpec& spec);
+  /// `rule`: MindSpore's, of data parallelism; none: HCCL's split.
+  void name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule);
+  [[nodiscard]] models::Program load_program(const RunSpec& spec);
+  [[nodiscard]] models::Graph network_of_micro_batch(const RunSpec& spec);
+  void load_stages(const RunSpec& spec);
+  void import_profile_of_stages(const RunSpec& spec);
+  void deal_parameters(const RunSpec& spec, const models::Graph& graph);
+  /// Of an NPU of each stage.
+  void check_memory(const RunSpec& spec, std::span<const device::HbmAccount> accounts);
+  void add_start_up(const RunSpec& spec);
+  void add_host(const RunSpec& spec);
+  /// Numbers the gradients so that those of a collective follow each other; the segments are these collectives.
+  [[nodiscard]] std::vector<hccl::Segment> fuse(const hccl::FusionRule& rule, models::Program& loaded);
+  /// The same for gradients of several types, which do not travel together.
+  [[nodiscard]] std::vector<hccl::Segment> fuse_types_apart(const std::optional<hccl::FusionRule>& rule,
+                                                            models::Program& loaded);
+  void add_compression(const RunSpec& spec);
+  /// Who reduces gradients with whom, and in which segments: `fused` if gradients are numbered by parameters.
+  void split_gradients(const RunSpec& spec, const std::vector<hccl::Segment>& fused);
+  void add_split_notes(const RunSpec& spec, std::size_t segments);
+};
+
+}  // namespace hcclsim::study

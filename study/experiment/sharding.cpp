@@ -1,0 +1,129 @@
+#include "study/experiment/sharding.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "device/kernel_cost.hpp"
+#include "hccl/parallel/experts/expert_parallel.hpp"
+#include "hccl/parallel/sharding/presets.hpp"
+#include "hccl/parallel/sharding/shard_graph.hpp"
+#include "hccl/parallel/sharding/sharded_stages.hpp"
+#include "study/strategy/operator_strategies.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+hccl::ShardedGraph share_experts(hccl::ShardedGraph network, const OperatorParallel& operators) {
+  if (operators.experts <= 1) return network;
+  const Rank data = network.devices / operators.sharing();
+  if (data % operators.experts != 0) {
+    bad_input("option",
+              "--expert-parallel {} must divide the {} ranks, or groups of them, that have samples of their own",
+              operators.experts, data);
+  }
+  return hccl::share_experts(
+      std::move(network),
+      {.ranks = operators.experts, .load = {.skew = operators.expert_skew, .seed = operators.expert_seed}});
+}
+
+/// Parts of the axes of the samples; none: as operators need them.
+std::optional<hccl::Cuts> cuts_of_samples(const std::optional<DatasetParts>& parts, const models::Shape& samples,
+                                          Rank devices) {
+  if (!parts.has_value()) return std::nullopt;
+  if (parts->kind == DatasetParts::Kind::axes) return parts->axes;
+  hccl::Cuts cuts(samples.rank(), 1);
+  if (parts->kind == DatasetParts::Kind::samples) cuts.front() = static_cast<std::uint32_t>(devices);
+  return cuts;
+}
+
+/// What the figures of a device stand for where devices, or their hosts, differ.
+void note_tables(const hccl::ShardedGraph& network, std::vector<std::string>& notes) {
+  for (const models::Operator& op : network.graph.operators) {
+    if (!op.row_parts.empty()) {
+      notes.push_back(fmt::format("{}: devices have {} rows of its table; time and HBM are those of the most", op.name,
+                                  fmt::join(op.row_parts, ", ")));
+    }
+    if (op.on_host) {
+      notes.push_back(
+          fmt::format("{}: its table is in the memory of the host, which is assumed to move {:.1f} GB/s for each NPU",
+                      op.name, device::host_memory_bandwidth / giga));
+    }
+  }
+}
+
+}  // namespace
+
+OperatorStrategies strategies_of_file(const models::Graph& network, const OperatorParallel& operators, Rank devices,
+                                      std::vector<std::string>& notes) {
+  if (operators.strategy.empty()) return {};
+  return read_operator_strategies(operators.strategy, network, devices, notes);
+}
+
+hccl::StrategyMap strategies_of(models::Graph& network, const OperatorParallel& operators,
+                                const OperatorStrategies& of_file, Rank devices) {
+  hccl::StrategyMap strategies;
+  if (operators.sharing() > 1) {
+    strategies =
+        hccl::transformer_strategies(network, {.data = static_cast<std::uint32_t>(devices / operators.sharing()),
+                                               .context = operators.context,
+                                               .model = operators.model,
+                                               .sequence_parallel = operators.sequence,
+                                               .vocabulary_parallel = operators.vocabulary,
+                                               .context_kind = operators.context_kind});
+  }
+  const std::set<std::string> again(of_file.recomputed.begin(), of_file.recomputed.end());
+  for (models::Operator& op : network.operators) op.recompute = op.recompute || again.contains(op.name);
+  for (const auto& [name, strategy] : of_file.strategies) strategies.insert_or_assign(name, strategy);
+  for (const auto& [name, strategy] : operators.found) strategies.insert_or_assign(name, strategy);
+  return strategies;
+}
+
+void place_layers(const OperatorStrategies& of_file, const models::Graph& network, ParallelSpec& spec) {
+  const bool otherwise = !spec.stage_layers.empty() || spec.balanced || spec.shape.chunks > 1;
+  if (of_file.stages.empty() || (of_file.is_checkpoint && otherwise)) return;
+  if (otherwise) {
+    bad_input("option", "{}: it gives operators to stages: leave out --stage-layers and --chunks, or that",
+              spec.operators.strategy);
+  }
+  spec.stage_layers = layers_of_stages(of_file, network, spec.shape.stages);
+}
+
+hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec, Rank devices,
+                                 std::vector<std::string>& notes) {
+  const OperatorParallel& operators = spec.operators;
+  if (!operators.cuts()) return hccl::replicated(std::move(network), devices);
+  const OperatorStrategies of_file = strategies_of_file(network, operators, devices, notes);
+  const hccl::StrategyMap strategies = strategies_of(network, operators, of_file, devices);
+  std::optional<DatasetParts> dataset = operators.dataset;
+  if (of_file.has_regions && !dataset.has_value()) {
+    dataset = DatasetParts{};
+    notes.emplace_back("shard: without a dataset_strategy every device reads the whole batch, as MindSpore sets it");
+  }
+  // Positions are exchanged for heads as the kind of context parallelism says, whatever else is done.
+  const bool exchanges = operators.context > 1 && operators.context_kind == hccl::ContextKind::ulysses;
+  hccl::ShardedGraph sharded =
+      hccl::shard_graph(network, strategies, devices,
+                        {.enable_alltoall = operators.all_to_all || exchanges,
+                         .loss_repeated_mean = operators.loss_repeated_mean,
+                         .dataset = cuts_of_samples(dataset, network.operators.front().shape(), devices)});
+  bool cut = false;
+  for (std::uint32_t parameter = 0; parameter < sharded.parameters.size(); ++parameter) {
+    cut = cut || sharded.is_cut(parameter);
+  }
+  if (operators.model > 1 && operators.strategy.empty() && !cut) {
+    bad_input("option",
+              "--model-parallel {}: {} has no layers of a transformer that ranks could share; --strategy FILE cuts "
+              "single operators",
+              operators.model, network.title);
+  }
+  note_tables(sharded, notes);
+  return share_experts(std::move(sharded), operators);
+}
+
+}  // namespace hcclsim::study

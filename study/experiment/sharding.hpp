@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hccl/parallel/sharding/sharded_graph.hpp"
+#include "hccl/parallel/sharding/strategy.hpp"
+#include "models/graph.hpp"
+#include "study/experiment/parallel_spec.hpp"
+#include "study/strategy/operator_strategies.hpp"
+
+/// From what the user asks for, model parallelism or strategies of operators, to what a device computes.
+namespace hcclsim::study {
+
+/// What the file of strategies says of a network that is cut over so many devices; nothing without a file. Throws
+/// Error(bad_input).
+[[nodiscard]] OperatorStrategies strategies_of_file(const models::Graph& network, const OperatorParallel& operators,
+                                                    Rank devices, std::vector<std::string>& notes);
+
+/// Of every operator of a network with a strategy: those of a file count before those that model parallelism gives.
+/// Operators that the file wants to be computed again are marked. Throws Error(bad_input).
+[[nodiscard]] hccl::StrategyMap strategies_of(models::Graph& network, const OperatorParallel& operators,
+                                              const OperatorStrategies& of_file, Rank devices);
+
+/// Puts layers into the stages that the file gives them, where layers are not given to stages otherwise. Throws
+/// Error(bad_input) of kind "option" if they are, or if stages have several chunks, "strategy" as layers_of_stages().
+void place_layers(const OperatorStrategies& of_file, const models::Graph& network, ParallelSpec& spec);
+
+/// `network` has the samples of a micro-batch, of all replicas if its operators are cut. What the user should know is
+/// added to `notes`. Throws Error(bad_input).
+[[nodiscard]] hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec, Rank devices,
+                                               std::vector<std::string>& notes);
+
+}  // namespace hcclsim::study

@@ -1,0 +1,158 @@
+#include "hccl/parallel/plan/plan_walk.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/error.hpp"
+#include "tests/support/pipelines.hpp"
+
+namespace hcclsim::hccl {
+namespace {
+
+using testing::HasSubstr;
+
+Plan plan_of(const PipelineShape& shape, Rank ranks_per_stage) {
+  return parallel_plan(test::timed_stages(shape, ranks_per_stage, 1, 2),
+                       {.shape = shape, .ranks = shape.stages * ranks_per_stage}, test::empty_schedule);
+}
+
+std::string refusal(const Plan& plan) {
+  try {
+    static_cast<void>(walk(plan));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::check_failed);
+    EXPECT_EQ(error.kind(), "plan");
+    return error.what();
+  }
+  return {};
+}
+
+// No schedule ends in a deadlock, and with links that take no time all of them end at (m + (p - 1) / v)(tF + tB).
+TEST(PlanWalk, MakespansOfAllSchedules) {
+  const auto check = [](const PipelineShape& shape) {
+    const double p = shape.stages;
+    const double v = shape.chunks;
+    const double m = shape.micro_batches;
+    const PlanWalk walked = walk(plan_of(shape, 2));
+    EXPECT_NEAR(walked.end, (m + (p - 1) / v) * 3, 1e-9) << p << ' ' << v << ' ' << m << ' ' << name_of(shape.schedule);
+    for (const Seconds computing : walked.computing) EXPECT_NEAR(computing, 3 * m, 1e-9);
+  };
+  for (const std::uint32_t stages : {2U, 3U, 4U, 5U, 8U}) {
+    for (std::uint32_t micro = stages; micro <= 3 * stages + 1; ++micro) {
+      check({stages, micro, 1, PipelineSchedule::one_f_one_b});
+      check({stages, micro, 1, PipelineSchedule::gpipe});
+      for (const std::uint32_t chunks : {2U, 3U, 4U}) {
+        check({stages, micro, chunks, PipelineSchedule::one_f_one_b_interleave});
+        check({stages, micro, chunks, PipelineSchedule::gpipe_interleave});
+      }
+    }
+  }
+}
+
+// The published share of idle time: (p - 1) / (v m + p - 1).
+TEST(PlanWalk, Bubbles) {
+  const auto bubble = [](const PipelineShape& shape) {
+    const PlanWalk walked = walk(plan_of(shape, 1));
+    return (walked.end - walked.computing.front()) / walked.end;
+  };
+  EXPECT_NEAR(bubble({8, 64, 1, PipelineSchedule::one_f_one_b}), 7.0 / 71, 1e-12);
+  EXPECT_NEAR(bubble({8, 64, 5, PipelineSchedule::one_f_one_b_interleave}), 7.0 / 327, 1e-12);
+  EXPECT_NEAR(bubble({8, 64, 4, PipelineSchedule::one_f_one_b_interleave}), 7.0 / 263, 1e-12);
+}
+
+// The next step begins where the last one has ended, rank by rank: when nothing comes back, the first stages fill the
+// pipeline for it, and a step takes as long as what one stage computes.
+TEST(PlanWalk, StepsThatFollowEachOther) {
+  PipelineShape shape{4, 8, 1, PipelineSchedule::one_f_one_b};
+  EXPECT_NEAR(walk(plan_of(shape, 1), 3).step, (8 + 3) * 3, 1e-9);
+  EXPECT_NEAR(walk(plan_of(shape, 1), 3).end, (8 + 3) * 3, 1e-9);
+  Plan applied = plan_of(shape, 1);
+  for (Role& role : applied.roles) {
+    std::vector<PlanTask> forward;
+    std::vector<std::uint32_t> place_of(role.tasks.size(), Purpose::none);
+    for (std::uint32_t number = 0; number < role.tasks.size(); ++number) {
+      PlanTask task = role.tasks[number];
+      if (task.purpose.phase != StepPhase::forward) continue;
+      std::vector<std::uint32_t> after;
+      for (const std::uint32_t before : task.after) {
+        if (place_of[before] != Purpose::none) after.push_back(place_of[before]);
+      }
+      task.after = std::move(after);
+      place_of[number] = static_cast<std::uint32_t>(forward.size());
+      forward.push_back(std::move(task));
+    }
+    role.tasks = std::move(forward);
+  }
+  EXPECT_NEAR(walk(applied).step, 8 + 3, 1e-9);
+  for (const std::uint32_t steps : {2U, 3U, 1000U}) EXPECT_NEAR(walk(applied, steps).step, 8, 1e-9);
+}
+
+// Two stages of which each wants to receive before it sends.
+TEST(PlanWalk, ACircleIsNamed) {
+  Plan plan = plan_of({2, 2, 1, PipelineSchedule::one_f_one_b}, 1);
+  Role& role = plan.roles[1];
+  // The last stage takes its second activation before it gives the first gradient back.
+  std::vector<std::uint32_t> messages;
+  for (std::uint32_t t = 0; t < role.tasks.size(); ++t) {
+    if (!std::holds_alternative<KernelBlock>(role.tasks[t].work) &&
+        !std::holds_alternative<CollectiveTask>(role.tasks[t].work)) {
+      messages.push_back(t);
+    }
+  }
+  ASSERT_EQ(messages.size(), 4U);
+  EXPECT_EQ(refusal(plan), "");
+  // Stage 0 sends both activations before it takes a gradient; now it takes the gradient of the second one first.
+  std::vector<std::uint32_t> of_first;
+  for (std::uint32_t t = 0; t < plan.roles[0].tasks.size(); ++t) {
+    if (std::holds_alternative<ReceiveTask>(plan.roles[0].tasks[t].work)) of_first.push_back(t);
+  }
+  ASSERT_EQ(of_first.size(), 2U);
+  // The first receive waits for what computes the second activation's gradient: behind the send that it precedes.
+  PlanTask& first = plan.roles[0].tasks[of_first[0]];
+  for (std::uint32_t t = of_first[0] + 1; t < plan.roles[0].tasks.size(); ++t) {
+    if (!std::holds_alternative<SendTask>(plan.roles[0].tasks[t].work)) continue;
+    first.after.push_back(t);
+    break;
+  }
+  EXPECT_THAT(refusal(plan), HasSubstr("each of these waits for the next"));
+  EXPECT_THAT(refusal(plan), HasSubstr("stage 0"));
+}
+
+TEST(PlanWalk, AMessageWithOneEnd) {
+  Plan plan = plan_of({2, 2, 1, PipelineSchedule::one_f_one_b}, 1);
+  for (PlanTask& task : plan.roles[1].tasks) {
+    if (auto* receive = std::get_if<ReceiveTask>(&task.work)) receive->tag = 99;
+  }
+  EXPECT_THAT(refusal(plan), HasSubstr("a message with one end"));
+}
+
+TEST(PlanWalk, RanksOfAGroupCallItsCollectivesInOneOrder) {
+  Plan plan = plan_of({2, 2, 1, PipelineSchedule::one_f_one_b}, 1);
+  plan.families.push_back({{{"both", {0, 1}}}});
+  const auto family = static_cast<std::uint32_t>(plan.families.size() - 1);
+  const auto first = static_cast<std::uint32_t>(plan.collectives.size());
+  for (const char* name : {"one", "two"}) {
+    const Operation operation{.ranks = 2, .elements = 1};
+    plan.collectives.push_back(
+        {family, operation, {test::empty_schedule(plan.families.back().groups.front(), operation)}, name});
+  }
+  for (std::uint32_t role = 0; role < 2; ++role) {
+    for (std::uint32_t call = 0; call < 2; ++call) {
+      plan.roles[role].tasks.push_back({.work = CollectiveTask{first + (call + role) % 2}, .stream = 1});
+    }
+  }
+  EXPECT_THAT(refusal(plan), HasSubstr("group both: rank 0 calls one where rank 1 calls two"));
+  plan.roles[1].tasks.pop_back();
+  plan.roles[1].tasks.pop_back();
+  EXPECT_THAT(refusal(plan), HasSubstr("rank 0 calls one where rank 1 calls nothing"));
+}
+
+}  // namespace
+}  // namespace hcclsim::hccl
