@@ -12,7 +12,7 @@
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/parallel/data_parallel.hpp"
 #include "hccl/training/step_view.hpp"
-#include "tests/support/programs.hpp"
+#include "tests/support/training/programs.hpp"
 
 namespace hcclsim::cli {
 

@@ -9,7 +9,7 @@
 #include "device/kernel_cost.hpp"
 #include "device/program.hpp"
 #include "models/zoo/zoo.hpp"
-#include "tests/support/programs.hpp"
+#include "tests/support/training/programs.hpp"
 
 // Solves the calibrated constants of device/soc.cpp anew from the published figures, with the kernels as they are
 // lowered today. If a change of the kernels or of the cost model moves them, these tests fail and print the new values;

@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "device/kernel_cost.hpp"
 #include "models/zoo/zoo.hpp"
-#include "tests/support/programs.hpp"
+#include "tests/support/training/programs.hpp"
 
 namespace hcclsim::device {
 namespace {

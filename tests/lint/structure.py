@@ -60,6 +60,7 @@ CLI_FORBIDDEN = re.compile(
 MAX_SOURCE_LINES = 500
 SOURCE_SUFFIXES = (".cpp", ".hpp", ".py", ".sh", ".cmake")
 MAX_README_LINES = 40
+MAX_SOURCES_IN_FOLDER = 30
 # Folders with C++ sources and more files than this need a map, of their own or in the README of the folder above.
 MAX_FILES_WITHOUT_MAP = 3
 # A README that is a reference, not a map.
@@ -130,12 +131,15 @@ def check_names(path, lines, paths):
 
 
 def check_folders(paths, text_of):
-    """Every folder with many files has a map, of its own or in the README of the folder above; tests mirror the sources."""
+    """No folder has very many sources. Every one with some has a map, of its own or in the README of the folder above; tests
+    mirror the sources."""
     folders = {}
     for path in paths:
         folders.setdefault(path.rpartition("/")[0], []).append(path)
     for folder, files in sorted(folders.items()):
-        sources = any(path.endswith(repository.CPP_SUFFIXES) for path in files)
+        sources = sum(path.endswith(repository.CPP_SUFFIXES) for path in files)
+        if sources > MAX_SOURCES_IN_FOLDER:
+            yield f"{folder}:1: {sources} sources; at most {MAX_SOURCES_IN_FOLDER}, the others in sub-folders"
         if not folder or not sources or len(files) <= MAX_FILES_WITHOUT_MAP or f"{folder}/README.md" in paths:
             continue
         if folder.startswith("tests/") and folder.removeprefix("tests/") in folders:

@@ -113,6 +113,12 @@ class StructureTest(unittest.TestCase):
         self.assertEqual(self.problems({**room, "sim/README.md": "`network/fluid.hpp`\n"}), [])
         self.assertEqual(self.problems({**room, "sim/network/README.md": "map\n"}), [])
 
+    def test_folder_with_too_many_sources(self):
+        room = {"sim/README.md": "`network/`: bytes\n", **{f"sim/network/part_{number}.hpp": "" for number in range(29)}}
+        self.assertEqual(self.problems(room), [])
+        room["sim/network/one_more.hpp"] = ""
+        self.assertEqual(self.problems(room), ["sim/network:1: 31 sources; at most 30, the others in sub-folders"])
+
     def test_tests_mirror_the_sources(self):
         room = {f"tests/sim/network/{name}_test.cpp": "" for name in "abcd"}
         self.assertEqual(self.problems({"tests/README.md": "map\n", **room}), [])

@@ -29,7 +29,9 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "lint"
 RECORD = Path(__file__).with_name("clean.txt")
 RECORDED = re.compile(r"([0-9a-f]{32})  (\S+)")
-CODE_GENERATION = re.compile(r" -(fPIC|fPIE|fno-semantic-interposition|O\d)\b")  # changes no finding
+# What of a command and of a text changes no finding: how code is generated, where files lie.
+CODE_GENERATION = re.compile(r" -(fPIC|fPIE|fno-semantic-interposition|O\d)\b| -[oc] \S+")
+OWN_INCLUDE = re.compile(r'^#include "(?:[^"]*/)?([^"/]+)"\n', re.MULTILINE)
 PARTS = 30  # of the recorded files, one is checked again
 
 
@@ -62,11 +64,13 @@ class Sources:
 
 
 def digest_of(path, command, sources, common):
-    """Digest of all on which the result for one source depends, wherever the repository lies."""
+    """Digest of all on which the result for one source depends, wherever it lies and wherever its headers do."""
     digest = hashlib.sha256(common)
     digest.update(CODE_GENERATION.sub("", command.replace(str(ROOT), "")).encode())
     for dependency in sources.used_by(path):
-        digest.update(f"\0{dependency.relative_to(ROOT)}\0{sources.text(dependency)}".encode())
+        text = sources.text(dependency)
+        names = "\0".join((dependency.name, *sorted(OWN_INCLUDE.findall(text))))
+        digest.update(f"\0{names}\0{OWN_INCLUDE.sub('', text)}".encode())
     return digest.hexdigest()[:32]
 
 

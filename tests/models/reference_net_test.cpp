@@ -1,4 +1,4 @@
-#include "tests/support/reference_net.hpp"
+#include "tests/support/training/reference_net.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "models/initial_weights.hpp"
 #include "models/zoo/zoo.hpp"
-#include "tests/support/net_oracle.hpp"
+#include "tests/support/training/net_oracle.hpp"
 
 /// The reference network itself against PyTorch in double precision; the oracle has 12 digits.
 namespace hcclsim::test {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/programs.hpp"
+#include "tests/support/training/programs.hpp"
 
 namespace hcclsim::study {
 namespace {

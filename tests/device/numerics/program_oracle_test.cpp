@@ -5,7 +5,7 @@
 #include "models/zoo/zoo.hpp"
 #include "tests/device/numerics/sample_net.hpp"
 
-/// Losses and gradients of whole networks against PyTorch in double precision (tests/support/net_oracle.hpp).
+/// Losses and gradients of whole networks against PyTorch in double precision (tests/support/training/net_oracle.hpp).
 namespace hcclsim::device {
 namespace {
 

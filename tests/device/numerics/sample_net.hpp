@@ -6,7 +6,7 @@
 #include "device/numerics/computation.hpp"
 #include "device/numerics/worker_pool.hpp"
 #include "models/lowering/lower.hpp"
-#include "tests/support/net_oracle.hpp"
+#include "tests/support/training/net_oracle.hpp"
 
 /// Networks to compute with in tests: the oracle's weights and batches, as a Computation takes them.
 namespace hcclsim::device {

@@ -6,8 +6,8 @@
 #include "hccl/check/check.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
 #include "tests/support/check_text.hpp"
-#include "tests/support/collective_result.hpp"
-#include "tests/support/executed.hpp"
+#include "tests/support/collectives/collective_result.hpp"
+#include "tests/support/collectives/executed.hpp"
 #include "tests/support/refused.hpp"
 
 /// Local notifies between queues of a rank: a right schedule, and wrong ones with one defect each.

@@ -12,11 +12,11 @@
 #include "hccl/check/check.hpp"
 #include "hccl/collective/staging.hpp"
 #include "tests/support/check_text.hpp"
-#include "tests/support/collective_algorithms.hpp"
-#include "tests/support/conflict_order.hpp"
-#include "tests/support/mutation.hpp"
-#include "tests/support/program_interpreter.hpp"
-#include "tests/support/two_queues.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
+#include "tests/support/collectives/conflict_order.hpp"
+#include "tests/support/collectives/mutation.hpp"
+#include "tests/support/collectives/two_queues.hpp"
+#include "tests/support/training/program_interpreter.hpp"
 
 /// The checker against schedules with one random defect each, of every algorithm of every collective. A mutant is
 /// killed if the checker, which knows the order of reduction of the original, refuses it. One that passes must be

@@ -11,12 +11,12 @@
 #include "hccl/check/check.hpp"
 #include "hccl/collective/staging.hpp"
 #include "tests/support/check_text.hpp"
-#include "tests/support/collective_algorithms.hpp"
-#include "tests/support/direct_collective.hpp"
-#include "tests/support/executed.hpp"
-#include "tests/support/mutation.hpp"
-#include "tests/support/program_interpreter.hpp"
-#include "tests/support/two_queues.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
+#include "tests/support/collectives/direct_collective.hpp"
+#include "tests/support/collectives/executed.hpp"
+#include "tests/support/collectives/mutation.hpp"
+#include "tests/support/collectives/two_queues.hpp"
+#include "tests/support/training/program_interpreter.hpp"
 
 /// The checker says of a program what running it shows: of right ones and, mostly, wrong ones.
 namespace hcclsim::hccl {

@@ -6,9 +6,9 @@
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
-#include "tests/support/allreduce_algorithms.hpp"
 #include "tests/support/built.hpp"
 #include "tests/support/check_text.hpp"
+#include "tests/support/collectives/allreduce_algorithms.hpp"
 
 /// Every algorithm passes every level of the checker, for any number of ranks and any size.
 namespace hcclsim::hccl {

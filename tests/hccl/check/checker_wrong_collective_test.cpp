@@ -10,7 +10,7 @@
 #include "hccl/check/check.hpp"
 #include "hccl/collective/algorithm/builder.hpp"
 #include "hccl/collective/staging.hpp"
-#include "tests/support/direct_collective.hpp"
+#include "tests/support/collectives/direct_collective.hpp"
 #include "tests/support/refused.hpp"
 
 /// Wrong schedules of all collectives, written by hand with one defect each: each is refused at the right level, with

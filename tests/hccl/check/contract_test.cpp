@@ -8,10 +8,10 @@
 
 #include "hccl/check/check.hpp"
 #include "tests/support/check_text.hpp"
-#include "tests/support/collective_result.hpp"
-#include "tests/support/direct_collective.hpp"
-#include "tests/support/executed.hpp"
-#include "tests/support/interpreter.hpp"
+#include "tests/support/collectives/collective_result.hpp"
+#include "tests/support/collectives/direct_collective.hpp"
+#include "tests/support/collectives/executed.hpp"
+#include "tests/support/collectives/interpreter.hpp"
 
 /// What each collective starts from and has to reach: by hand, and in agreement with the interpreter of the tests and
 /// with the executor, of which each knows the collectives from the Operation alone.

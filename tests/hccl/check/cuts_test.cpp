@@ -12,7 +12,7 @@
 #include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/verify/topology_cuts.hpp"
-#include "tests/support/collective_algorithms.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
 #include "tests/support/simulation.hpp"
 
 /// What has to cross the borders of groups, what does, and how fast it can.

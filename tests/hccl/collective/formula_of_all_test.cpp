@@ -10,8 +10,8 @@
 #include "base/error.hpp"
 #include "hccl/collective/formula.hpp"
 #include "hccl/collective/selection/selection.hpp"
-#include "tests/support/formula_platform.hpp"
-#include "tests/support/formula_time.hpp"
+#include "tests/support/collectives/formula_platform.hpp"
+#include "tests/support/collectives/formula_time.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
 

@@ -13,8 +13,8 @@
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/collective/formula.hpp"
 #include "tests/support/built.hpp"
-#include "tests/support/formula_platform.hpp"
-#include "tests/support/formula_time.hpp"
+#include "tests/support/collectives/formula_platform.hpp"
+#include "tests/support/collectives/formula_time.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
 

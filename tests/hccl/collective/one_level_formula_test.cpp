@@ -11,8 +11,8 @@
 #include "hccl/collective/formula.hpp"
 #include "tests/support/built.hpp"
 #include "tests/support/case_name.hpp"
-#include "tests/support/collective_algorithms.hpp"
-#include "tests/support/formula_platform.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
+#include "tests/support/collectives/formula_platform.hpp"
 #include "tests/support/rig.hpp"
 
 /// Simulated times of rings, mesh, star, pairwise and direct are what their headers print, where every pair of ranks

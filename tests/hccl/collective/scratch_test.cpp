@@ -8,7 +8,7 @@
 #include "hccl/collective/algorithm/builder.hpp"
 #include "hccl/collective/staging.hpp"
 #include "hccl/schedule/walk.hpp"
-#include "tests/support/collective_algorithms.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
 
 /// Scratch memory is as large as what is put into it, and slots do not reach into each other.
 namespace hcclsim::hccl {

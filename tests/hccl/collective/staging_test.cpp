@@ -12,9 +12,9 @@
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "tests/support/check_text.hpp"
-#include "tests/support/collective_algorithms.hpp"
-#include "tests/support/collective_result.hpp"
-#include "tests/support/interpreter.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
+#include "tests/support/collectives/collective_result.hpp"
+#include "tests/support/collectives/interpreter.hpp"
 
 /// Every algorithm, staged in every form, leaves what the operation asks for; forms and copies of single ones by hand.
 namespace hcclsim::hccl {

@@ -19,8 +19,8 @@
 #include "base/error.hpp"
 #include "hccl/training/step_view.hpp"
 #include "hccl/training/training.hpp"
-#include "tests/support/programs.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/training/programs.hpp"
 
 namespace hcclsim::hccl {
 namespace {

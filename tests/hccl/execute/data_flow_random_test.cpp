@@ -5,7 +5,7 @@
 
 #include "hccl/collective/algorithm/builder.hpp"
 #include "hccl/execute/data_flow.hpp"
-#include "tests/support/interpreter.hpp"
+#include "tests/support/collectives/interpreter.hpp"
 
 /// Random programs that no collective would have: one rank moves and reduces any ranges of outputs and scratch memories
 /// of all ranks, one after the other. The data flow, with its renamed scratch memory and its parts in a random order,

@@ -12,8 +12,8 @@
 #include "base/error.hpp"
 #include "device/numerics/loops/reduce.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
-#include "tests/support/allreduce_algorithms.hpp"
-#include "tests/support/interpreter.hpp"
+#include "tests/support/collectives/allreduce_algorithms.hpp"
+#include "tests/support/collectives/interpreter.hpp"
 
 /// Schedules on real buffers: against the interpreter of the tests bit for bit where numbers are exact, against fp64
 /// within the error bound where they are rounded.

@@ -13,7 +13,7 @@
 #include "models/graph_builder.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
-#include "tests/support/programs.hpp"
+#include "tests/support/training/programs.hpp"
 
 namespace hcclsim::hccl {
 namespace {

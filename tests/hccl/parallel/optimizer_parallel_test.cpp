@@ -12,8 +12,8 @@
 
 #include "hccl/parallel/parallel_plan.hpp"
 #include "models/lowering/lower.hpp"
-#include "tests/support/parallel_training.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/training/parallel_training.hpp"
 
 namespace hcclsim::hccl {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 #include "models/lowering/lower.hpp"
-#include "tests/support/parallel_training.hpp"
-#include "tests/support/pipelines.hpp"
+#include "tests/support/training/parallel_training.hpp"
+#include "tests/support/training/pipelines.hpp"
 
 /// What roles reduce, gather and send, and how often.
 namespace hcclsim::hccl {

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "hccl/parallel/plan/plan_walk.hpp"
-#include "tests/support/pipelines.hpp"
+#include "tests/support/training/pipelines.hpp"
 
 /// What is sent once before the first step.
 namespace hcclsim::hccl {

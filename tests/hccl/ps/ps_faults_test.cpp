@@ -8,8 +8,8 @@
 
 #include "base/error.hpp"
 #include "sim/faults/fault_plan.hpp"
-#include "tests/support/ps_job.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/training/ps_job.hpp"
 
 /// Jobs with parameter servers while links and NPUs fail, by hand: workers on the first of eight NPUs with ports of
 /// 25 GB/s and 0.5 us, servers behind them, one parameter of 100 MB. A step of one worker and one server is 2 ms of

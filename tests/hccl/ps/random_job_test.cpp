@@ -7,7 +7,7 @@
 #include <set>
 
 #include "hccl/ps/simulation.hpp"
-#include "tests/support/ps_job.hpp"
+#include "tests/support/training/ps_job.hpp"
 
 /// Random jobs with random failures and requests: none hangs, no update that a worker knows of is lost, and bytes that
 /// are sent arrive.

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/hccl/ps/trained_job.hpp"
-#include "tests/support/training.hpp"
+#include "tests/support/training/training.hpp"
 
 /// Real gradients in the order of simulated time, against training without servers.
 namespace hcclsim::hccl {

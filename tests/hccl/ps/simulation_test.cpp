@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "tests/support/ps_job.hpp"
+#include "tests/support/training/ps_job.hpp"
 
 /// Jobs whose times and bytes are known by hand, on eight NPUs with ports of 25 GB/s and 0.5 us.
 namespace hcclsim::hccl {

@@ -15,8 +15,8 @@
 #include "hccl/ps/replay.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/zoo/zoo.hpp"
-#include "tests/support/ps_job.hpp"
-#include "tests/support/training.hpp"
+#include "tests/support/training/ps_job.hpp"
+#include "tests/support/training/training.hpp"
 
 /// Jobs with parameter servers whose numbers are computed, and the same training without servers.
 namespace hcclsim::test {

@@ -11,8 +11,8 @@
 #include "hccl/parallel/data_parallel.hpp"
 #include "hccl/training/executor.hpp"
 #include "hccl/training/step_view.hpp"
-#include "tests/support/programs.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/training/programs.hpp"
 #include "tests/support/units.hpp"
 
 /// NPUs that are shared, by hand: work on the AI cores, and steps whose kernels meet an allreduce.

@@ -12,9 +12,9 @@
 #include "hccl/parallel/plan/plan_walk.hpp"
 #include "hccl/training/step_view.hpp"
 #include "hccl/training/training.hpp"
-#include "tests/support/programs.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/training/programs.hpp"
 #include "tests/support/units.hpp"
 
 /// Timelines of compressed steps by hand: batched PowerSGD of rank 1 on buckets of 4090 elements of fp32 (64×64, 6 of

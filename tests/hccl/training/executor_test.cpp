@@ -11,9 +11,9 @@
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/parallel/data_parallel.hpp"
 #include "hccl/training/step_view.hpp"
-#include "tests/support/programs.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/training/programs.hpp"
 #include "tests/support/units.hpp"
 
 /// Plans that are more than data parallelism, carried out: programs that communicate, roles that send and receive.

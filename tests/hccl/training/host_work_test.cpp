@@ -11,8 +11,8 @@
 #include "base/error.hpp"
 #include "hccl/training/step_view.hpp"
 #include "hccl/training/training.hpp"
-#include "tests/support/programs.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/training/programs.hpp"
 #include "tests/support/units.hpp"
 
 /// What hosts do for a step, by hand: a step of one NPU whose kernels take 10 us forward, 20 us backward and 5 us to

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "tests/support/programs.hpp"
+#include "tests/support/training/programs.hpp"
 
 /// Figures of a plan and of spans that are both written by hand; dates are whole seconds, or binary fractions of them.
 namespace hcclsim::hccl {

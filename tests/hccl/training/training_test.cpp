@@ -10,8 +10,8 @@
 
 #include "base/error.hpp"
 #include "hccl/training/step_view.hpp"
-#include "tests/support/programs.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/training/programs.hpp"
 #include "tests/support/units.hpp"
 
 /// Timelines computed by hand for a network of three gradients.

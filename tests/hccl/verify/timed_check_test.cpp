@@ -11,7 +11,7 @@
 #include "hccl/check/check.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/verify/topology_cuts.hpp"
-#include "tests/support/collective_algorithms.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/units.hpp"
 

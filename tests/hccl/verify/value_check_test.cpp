@@ -19,9 +19,9 @@
 #include "hccl/collective/staging.hpp"
 #include "hccl/verify/expected_result.hpp"
 #include "hccl/verify/test_data.hpp"
-#include "tests/support/collective_algorithms.hpp"
-#include "tests/support/collective_result.hpp"
-#include "tests/support/interpreter.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
+#include "tests/support/collectives/collective_result.hpp"
+#include "tests/support/collectives/interpreter.hpp"
 
 /// Level L6: right schedules pass on real data, of all types, and what a wrong one leaves is found.
 namespace hcclsim::hccl {

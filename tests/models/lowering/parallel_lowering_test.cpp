@@ -9,7 +9,7 @@
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
 #include "models/zoo/zoo.hpp"
-#include "tests/support/programs.hpp"
+#include "tests/support/training/programs.hpp"
 
 /// What micro-batches, shared parameters and recomputing make of a program.
 namespace hcclsim::models {

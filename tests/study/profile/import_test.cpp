@@ -17,8 +17,8 @@
 #include "models/zoo/zoo.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
-#include "tests/support/programs.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/training/programs.hpp"
 
 namespace hcclsim::study {
 namespace {

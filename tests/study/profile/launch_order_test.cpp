@@ -10,8 +10,8 @@
 
 #include "models/zoo/zoo.hpp"
 #include "study/profile/import.hpp"
-#include "tests/support/programs.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/training/programs.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "models/graph_builder.hpp"
 #include "tests/device/numerics/onednn/reference_comparison.hpp"
-#include "tests/support/net_oracle.hpp"
+#include "tests/support/training/net_oracle.hpp"
 
 /// Operators on images, in all their forms, against the reference in double precision: each between a convolution,
 /// whose gradients depend on what the operator gives its input, and a linear operator.

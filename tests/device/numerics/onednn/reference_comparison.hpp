@@ -4,7 +4,7 @@
 
 #include "device/numerics/computation.hpp"
 #include "models/graph.hpp"
-#include "tests/support/reference_net.hpp"
+#include "tests/support/training/reference_net.hpp"
 
 /// Compares programs with the reference network in double precision.
 namespace hcclsim::device {

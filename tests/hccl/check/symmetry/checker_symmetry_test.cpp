@@ -21,8 +21,8 @@
 #include "hccl/schedule/walk.hpp"
 #include "tests/support/built.hpp"
 #include "tests/support/check_text.hpp"
-#include "tests/support/collective_algorithms.hpp"
-#include "tests/support/mutation.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
+#include "tests/support/collectives/mutation.hpp"
 
 /// One rank in place of all says the same as all ranks.
 namespace hcclsim::hccl {

@@ -7,9 +7,9 @@
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
-#include "tests/support/allreduce_algorithms.hpp"
 #include "tests/support/built.hpp"
-#include "tests/support/interpreter.hpp"
+#include "tests/support/collectives/allreduce_algorithms.hpp"
+#include "tests/support/collectives/interpreter.hpp"
 
 /// Every allreduce schedule is executed on integers and must leave the reduction of all payloads everywhere, for any
 /// number of ranks, any size and any order in which the ranks advance.

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/collective_algorithms.hpp"
-#include "tests/support/collective_result.hpp"
-#include "tests/support/interpreter.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
+#include "tests/support/collectives/collective_result.hpp"
+#include "tests/support/collectives/interpreter.hpp"
 
 /// Every algorithm of every collective is executed on integers and must leave what the operation asks for, for any
 /// number of ranks, any size, any root and any order in which the ranks advance.

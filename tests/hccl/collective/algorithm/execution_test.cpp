@@ -12,7 +12,7 @@
 #include "hccl/collective/algorithm/mesh.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "tests/support/built.hpp"
-#include "tests/support/interpreter.hpp"
+#include "tests/support/collectives/interpreter.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
 

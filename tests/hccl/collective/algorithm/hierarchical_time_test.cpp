@@ -13,8 +13,8 @@
 #include "hccl/collective/algorithm/levels/hierarchical.hpp"
 #include "hccl/collective/algorithm/rooted/pipeline.hpp"
 #include "hccl/collective/formula.hpp"
-#include "tests/support/formula_platform.hpp"
-#include "tests/support/formula_time.hpp"
+#include "tests/support/collectives/formula_platform.hpp"
+#include "tests/support/collectives/formula_time.hpp"
 #include "tests/support/rig.hpp"
 
 /// Collectives over levels on servers whose NPUs have a link for each pair and a port of their own to the other

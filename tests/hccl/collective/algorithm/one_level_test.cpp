@@ -9,9 +9,9 @@
 #include "hccl/check/check.hpp"
 #include "hccl/schedule/validate.hpp"
 #include "tests/support/check_text.hpp"
-#include "tests/support/collective_algorithms.hpp"
-#include "tests/support/collective_result.hpp"
-#include "tests/support/interpreter.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
+#include "tests/support/collectives/collective_result.hpp"
+#include "tests/support/collectives/interpreter.hpp"
 
 /// Rings, mesh, star and pairwise: proved by the checker for any root, and blocks that differ.
 namespace hcclsim::hccl {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "tests/support/collective_result.hpp"
-#include "tests/support/interpreter.hpp"
+#include "tests/support/collectives/collective_result.hpp"
+#include "tests/support/collectives/interpreter.hpp"
 
 /// What is chosen where (spec: HCCL's graph mode), and what is refused.
 namespace hcclsim::hccl {

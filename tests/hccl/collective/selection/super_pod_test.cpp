@@ -14,7 +14,7 @@
 #include "hccl/collective/formula.hpp"
 #include "hccl/collective/selection/selection.hpp"
 #include "sim/platform/generate.hpp"
-#include "tests/support/formula_platform.hpp"
+#include "tests/support/collectives/formula_platform.hpp"
 #include "tests/support/rig.hpp"
 
 /// Super-pods as a platform shows them, and collectives over the three levels that they make.

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/pipelines.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/training/pipelines.hpp"
 
 namespace hcclsim::hccl {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tests/support/programs.hpp"
+#include "tests/support/training/programs.hpp"
 
 namespace hcclsim::hccl {
 namespace {

@@ -15,8 +15,8 @@
 #include "hccl/parallel/plan/plan_classes.hpp"
 #include "hccl/parallel/plan/plan_file.hpp"
 #include "hccl/parallel/plan/plan_walk.hpp"
-#include "tests/support/pipelines.hpp"
 #include "tests/support/rank_walk.hpp"
+#include "tests/support/training/pipelines.hpp"
 
 // Plans that have been tampered with, against a walk of every rank for itself (tests/support/rank_walk.hpp).
 namespace hcclsim::hccl {

@@ -15,7 +15,7 @@
 #include "base/json.hpp"
 #include "hccl/parallel/plan/plan_file.hpp"
 #include "hccl/parallel/plan/plan_text.hpp"
-#include "tests/support/pipelines.hpp"
+#include "tests/support/training/pipelines.hpp"
 
 namespace hcclsim::hccl {
 namespace {

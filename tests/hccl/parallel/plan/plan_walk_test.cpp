@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "tests/support/pipelines.hpp"
+#include "tests/support/training/pipelines.hpp"
 
 namespace hcclsim::hccl {
 namespace {

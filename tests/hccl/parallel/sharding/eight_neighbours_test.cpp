@@ -11,8 +11,8 @@
 #include "hccl/parallel/sharding/shard_graph.hpp"
 #include "hccl/parallel/sharding/sharded_stages.hpp"
 #include "models/lowering/lower.hpp"
-#include "tests/support/random_strategies.hpp"
-#include "tests/support/sharded_training.hpp"
+#include "tests/support/training/random_strategies.hpp"
+#include "tests/support/training/sharded_training.hpp"
 
 /// Images that are cut along both axes: pixels of up to eight neighbours come in one exchange.
 namespace hcclsim::hccl {

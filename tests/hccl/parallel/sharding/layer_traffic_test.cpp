@@ -11,8 +11,8 @@
 #include "hccl/parallel/sharding/shard_graph.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/zoo/zoo.hpp"
-#include "tests/support/sharded_training.hpp"
-#include "tests/support/wire_traffic.hpp"
+#include "tests/support/training/sharded_training.hpp"
+#include "tests/support/training/wire_traffic.hpp"
 
 /// What a transformer layer cut over M devices sends, by the closed forms of Shoeybi et al. ("Megatron-LM") and
 /// Korthikanti et al. ("Reducing Activation Recomputation in Large Transformer Models"): collectives and their payload

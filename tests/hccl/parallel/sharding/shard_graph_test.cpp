@@ -16,8 +16,8 @@
 #include "models/lowering/lower.hpp"
 #include "models/zoo/zoo.hpp"
 #include "tests/hccl/parallel/sharding/device_numbers.hpp"
-#include "tests/support/random_strategies.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/training/random_strategies.hpp"
 
 namespace hcclsim::hccl {
 namespace {

@@ -19,10 +19,10 @@
 #include "hccl/training/step_view.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
-#include "tests/support/pipelines.hpp"
 #include "tests/support/rig.hpp"
-#include "tests/support/sharded_layers.hpp"
 #include "tests/support/simulation.hpp"
+#include "tests/support/training/pipelines.hpp"
+#include "tests/support/training/sharded_layers.hpp"
 #include "tests/support/units.hpp"
 
 /// Plans of stages whose operators are cut over devices: who meets whom, what travels together, and when.

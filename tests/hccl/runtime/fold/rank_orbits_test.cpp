@@ -12,7 +12,7 @@
 
 #include "hccl/runtime/collective/bottleneck.hpp"
 #include "sim/platform/generate.hpp"
-#include "tests/support/collective_algorithms.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
 #include "tests/support/simulation.hpp"
 
 /// One rank in place of all that do the same gives the figures of all.

@@ -28,8 +28,8 @@
 #include "hccl/schedule/file/message.hpp"
 #include "hccl/schedule/validate.hpp"
 #include "hccl/schedule/walk.hpp"
-#include "tests/support/collective_algorithms.hpp"
-#include "tests/support/two_queues.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
+#include "tests/support/collectives/two_queues.hpp"
 
 namespace hcclsim::hccl {
 namespace {

@@ -16,8 +16,8 @@
 #include "hccl/schedule/explicit_form.hpp"
 #include "hccl/schedule/file/listed_task.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
-#include "tests/support/collective_algorithms.hpp"
-#include "tests/support/two_queues.hpp"
+#include "tests/support/collectives/collective_algorithms.hpp"
+#include "tests/support/collectives/two_queues.hpp"
 
 /// Lists of tasks in files, and JSON; what is wrong with the form of a schedule, all of it.
 namespace hcclsim::hccl {

@@ -11,7 +11,7 @@
 #include "hccl/training/numerics/compressed_reduction.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 #include "tests/support/refusal.hpp"
-#include "tests/support/training.hpp"
+#include "tests/support/training/training.hpp"
 
 /// Training whose gradients are reduced by compression hooks along real schedules.
 namespace hcclsim::hccl {

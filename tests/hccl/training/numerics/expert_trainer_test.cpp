@@ -11,7 +11,7 @@
 #include "models/zoo/zoo.hpp"
 #include "tests/hccl/training/numerics/trained.hpp"
 #include "tests/support/refusal.hpp"
-#include "tests/support/sharded_training.hpp"
+#include "tests/support/training/sharded_training.hpp"
 
 /// Experts that ranks share train as on one device, also where rows are dropped: the loss, the norm of the gradient and
 /// the weights differ by the order of sums.

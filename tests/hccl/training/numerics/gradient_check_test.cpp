@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "models/data/dataset.hpp"
-#include "tests/support/training.hpp"
+#include "tests/support/training/training.hpp"
 
 /// Gradients against finite differences: right ones never differ, wrong ones do.
 namespace hcclsim::hccl {

@@ -15,8 +15,8 @@
 #include "hccl/parallel/sharding/sharded_stages.hpp"
 #include "hccl/training/numerics/trained_stage.hpp"
 #include "models/zoo/zoo.hpp"
-#include "tests/support/parallel_training.hpp"
-#include "tests/support/training.hpp"
+#include "tests/support/training/parallel_training.hpp"
+#include "tests/support/training/training.hpp"
 
 /// The Plan's tasks as work with real numbers.
 namespace hcclsim::hccl {

@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "hccl/parallel/sharding/shard_graph.hpp"
 #include "tests/hccl/training/numerics/trained.hpp"
-#include "tests/support/random_strategies.hpp"
-#include "tests/support/sharded_training.hpp"
+#include "tests/support/training/random_strategies.hpp"
+#include "tests/support/training/sharded_training.hpp"
 
 /// Networks whose operators are cut at random train as on one device: gradients on copies are addends, and what is put
 /// between operators undoes itself in the backward pass.

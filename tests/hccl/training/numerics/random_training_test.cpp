@@ -8,10 +8,10 @@
 #include "hccl/parallel/plan/plan_walk.hpp"
 #include "models/lowering/lower.hpp"
 #include "tests/hccl/training/numerics/trained.hpp"
-#include "tests/support/random_trainings.hpp"
 #include "tests/support/rank_walk.hpp"
-#include "tests/support/sharded_training.hpp"
-#include "tests/support/wire_traffic.hpp"
+#include "tests/support/training/random_trainings.hpp"
+#include "tests/support/training/sharded_training.hpp"
+#include "tests/support/training/wire_traffic.hpp"
 
 /// Random small networks under random strategies train as on one device, send what is counted by hand, come to an end,
 /// and undo their communication in the backward pass.

@@ -11,7 +11,7 @@
 #include "models/graph_builder.hpp"
 #include "models/zoo/zoo.hpp"
 #include "tests/hccl/training/numerics/trained.hpp"
-#include "tests/support/sharded_training.hpp"
+#include "tests/support/training/sharded_training.hpp"
 
 /// Networks whose operators are cut over devices train as on one device: the loss, the norm of the gradient and the
 /// weights differ by the order of sums.

@@ -9,9 +9,9 @@
 
 #include "models/graph_builder.hpp"
 #include "tests/hccl/training/numerics/trained.hpp"
-#include "tests/support/random_strategies.hpp"
 #include "tests/support/refusal.hpp"
-#include "tests/support/sharded_training.hpp"
+#include "tests/support/training/random_strategies.hpp"
+#include "tests/support/training/sharded_training.hpp"
 
 /// Tables in uneven parts or on hosts, regions of the batch that devices read, and images cut along both axes train as
 /// on one device, also in pipelines, with shared parameters, several micro-batches and recomputation.

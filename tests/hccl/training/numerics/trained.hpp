@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/support/parallel_training.hpp"
-#include "tests/support/sharded_training.hpp"
+#include "tests/support/training/parallel_training.hpp"
+#include "tests/support/training/sharded_training.hpp"
 
 /// What some steps of training come to, to be compared with those of another layout.
 namespace hcclsim::test {

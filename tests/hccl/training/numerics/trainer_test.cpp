@@ -9,9 +9,9 @@
 
 #include "base/error.hpp"
 #include "hccl/collective/algorithm/mesh.hpp"
-#include "tests/support/allreduce_algorithms.hpp"
-#include "tests/support/net_oracle.hpp"
-#include "tests/support/training.hpp"
+#include "tests/support/collectives/allreduce_algorithms.hpp"
+#include "tests/support/training/net_oracle.hpp"
+#include "tests/support/training/training.hpp"
 
 /// Training with real numbers against the oracle, and what must not change its bits.
 namespace hcclsim::hccl {

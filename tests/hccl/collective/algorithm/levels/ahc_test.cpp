@@ -14,8 +14,8 @@
 #include "hccl/check/cuts.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/collective/formula.hpp"
-#include "tests/support/formula_platform.hpp"
-#include "tests/support/formula_time.hpp"
+#include "tests/support/collectives/formula_platform.hpp"
+#include "tests/support/collectives/formula_time.hpp"
 #include "tests/support/rig.hpp"
 
 namespace hcclsim::hccl {

@@ -15,8 +15,8 @@
 #include "hccl/check/check.hpp"
 #include "hccl/check/program/task_program.hpp"
 #include "tests/support/check_text.hpp"
-#include "tests/support/collective_result.hpp"
-#include "tests/support/interpreter.hpp"
+#include "tests/support/collectives/collective_result.hpp"
+#include "tests/support/collectives/interpreter.hpp"
 
 /// Collectives over levels: proved by the checker for many shapes; transfers stay within their level, and each level
 /// moves the bytes of its formula.
