@@ -103,9 +103,12 @@ class Search {
           continue;
         }
         numbers.push_back(promising_[next]);
-        points.push_back(as_point_of(step_command, plan.point));
       }
-      if (points.empty()) break;
+      if (numbers.empty()) break;
+      std::ranges::sort(numbers);  // neighbours have more in common, which is computed once
+      for (const std::size_t number : numbers) {
+        points.push_back(as_point_of(step_command, result_.plans[number].point));
+      }
       run(points, "plans", next - points.size(), promising_.size());
       take(numbers, points);
     }
@@ -171,7 +174,8 @@ Bytes hbm_peak(const Experiment& experiment) {
 }
 
 Seconds simulated_step(Experiment& experiment) {
-  return experiment.simulate(experiment.training).step_times[experiment.training.rank];
+  return simulate_step_time(experiment.cluster, experiment.program, experiment.soc, experiment.costs,
+                            experiment.training);
 }
 
 std::string_view name_of(PlanVerdict verdict) {
