@@ -133,7 +133,7 @@ class OperatorSeconds {
     std::vector<std::string> ignored;
     hccl::StageProgram program =
         hccl::fuse_communication(make_program(sharded.graph, on_.soc, how_, ignored),
-                           {.allreduce = {.mode = hccl::FusionMode::none}}, false, sharded.mirrors);
+                                 {.allreduce = {.mode = hccl::FusionMode::none}}, false, sharded.mirrors);
     program.families = sharded.families;
     const hccl::Plan plan = hccl::parallel_plan({program}, {.ranks = options_.devices}, collectives_.schedules());
     std::vector<Seconds> seconds(network_.operators.size(), 0);
