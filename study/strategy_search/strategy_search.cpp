@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "hccl/parallel/sharding/operator_sharding.hpp"
 #include "models/zoo/zoo.hpp"
+#include "study/plan_search/plan_search.hpp"
 #include "study/plan_search/planned_network.hpp"
 #include "study/run/run.hpp"
 #include "study/strategy/operator_strategies.hpp"
@@ -54,16 +55,11 @@ SearchedRun look_at(const RunSpec& run) {
 StrategyTrial simulate_trial(const std::string& name, const RunSpec& run) {
   try {
     return on_experiment(run, [&](Experiment& experiment) {
-      const hccl::TimedStep step = experiment.simulate(experiment.training);
-      StrategyTrial trial{.name = name, .step = step.step_times[experiment.training.rank]};
-      trial.hbm_peak = experiment.hbm.peak();
-      if (experiment.stages.has_value()) {
-        for (const device::HbmAccount& account : experiment.stages->hbm) {
-          trial.hbm_peak = std::max(trial.hbm_peak, account.peak());
-        }
-      }
-      trial.fits = trial.hbm_peak <= experiment.soc.hbm_bytes;
-      return trial;
+      const Bytes peak = hbm_peak(experiment);
+      return StrategyTrial{.name = name,
+                           .step = simulated_step(experiment),
+                           .hbm_peak = peak,
+                           .fits = peak <= experiment.soc.hbm_bytes};
     });
   } catch (const Error& error) {
     if (error.code() == ErrorCode::internal) throw;
