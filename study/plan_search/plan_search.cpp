@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "hccl/training/least_walk.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -97,7 +98,7 @@ class Search {
         if (better != nullptr) {
           plan.verdict = PlanVerdict::bound;
           plan.reason = fmt::format(
-              "not below {:.6g} s, if links took no time; another plan takes {:.6g} s with no more "
+              "not below {:.6g} s, were each rank alone on the links; another plan takes {:.6g} s with no more "
               "memory",
               plan.estimate.bound, better->step);
           continue;
@@ -163,7 +164,12 @@ class Search {
 }  // namespace
 
 Seconds step_bound(Experiment& experiment) {
-  return hccl::ideal_walk(experiment.plan(), experiment.costs, experiment.training).step;
+  const hccl::Plan plan = experiment.plan();
+  const hccl::TrainingOptions& training = experiment.training;
+  const bool hosts = training.launch == hccl::LaunchMode::op || training.host_launch.has_value() ||
+                     training.input.has_value() || training.checkpoints.has_value();
+  const Seconds least = training.iterations == 1 ? least_walk(plan, experiment.cluster).step : 0;
+  return hosts || training.iterations > 1 ? std::max(least, ideal_walk(plan, experiment.costs, training).step) : least;
 }
 
 Bytes hbm_peak(const Experiment& experiment) {
