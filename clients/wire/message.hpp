@@ -29,7 +29,9 @@ enum class Call : std::uint32_t {
   device_count,  ///< → devices
   set_device,    ///< device
   get_device,    ///< → device
-  reset_device,  ///< device
+  reset_device,  ///< device, whether even if another thread of the process has set it
+  finalize,      ///< the process gives up all devices
+  peer_access,   ///< device, whether it begins
   soc_name,
   set_saturation,   ///< device as one saturates, or not
   device_topology,  ///< device, other device → links
