@@ -57,7 +57,8 @@ std::int32_t device_of_program(std::int32_t on_server) {
 std::uint32_t visible_devices() { return static_cast<std::uint32_t>(visible().size()); }
 
 std::string no_such_device(std::int32_t device) {
-  std::string text = "there is no device " + std::to_string(device) + ": the program has " + std::to_string(visible().size());
+  std::string text =
+      "there is no device " + std::to_string(device) + ": the program has " + std::to_string(visible().size());
   const char* const listed = std::getenv(visible_variable);  // NOLINT(concurrency-mt-unsafe)
   if (listed != nullptr && *listed != '\0') text += std::string(" (") + visible_variable + "=" + listed + ")";
   return text;

@@ -11,11 +11,10 @@
 #include "hccl/runtime/collective/issue.hpp"
 
 namespace hcclsim::clients {
-namespace {
 
 using hccl::Collective;
 
-std::string text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy) {
+std::string Communication::text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy) {
   std::string text = function;
   if (operation.collective == Collective::barrier) return text;
   const std::uint64_t count =
@@ -26,8 +25,6 @@ std::string text_of(const std::string& function, const hccl::Operation& operatio
   if (zero_copy) text += ", zero copy";
   return text;
 }
-
-}  // namespace
 
 std::optional<Result> Communication::handle(ThreadId id, const Question& question) {
   const auto grouped = groups_.find(id);
@@ -102,10 +99,11 @@ void Communication::meet(const std::string& meeting, Rank place, Rank needed, co
                                                communicators_.connect_timeout(), missing_now())));
   };
   const std::uint32_t process = core_.hosts.thread(call.thread).process;
-  const bool joined = meetings_.join(
-      meeting, place, needed, {.thread = call.thread, .process = process, .bytes = std::move(bytes), .done = done},
-      communicators_.connect_timeout());
-  if (!joined) failed(refused(HCCL_E_PARA, "the same rank connects twice at the same time"));
+  const std::string problem = meetings_.problem(meeting, place, needed);
+  if (!problem.empty()) return failed(refused(HCCL_E_PARA, "it connects for the first time: " + problem));
+  meetings_.join(meeting, place, needed,
+                 {.thread = call.thread, .process = process, .bytes = std::move(bytes), .done = done},
+                 communicators_.connect_timeout());
 }
 
 void Communication::connect(RankCall call, const std::shared_ptr<Answers>& answers, const Done& done) {
@@ -125,7 +123,7 @@ void Communication::connect(RankCall call, const std::shared_ptr<Answers>& answe
     done({});
     return;
   }
-  const std::string meeting = fmt::format("connect {} {}", group.number, transport);
+  const std::string meeting = meeting_of(call, transport);
   const auto shared = std::make_shared<RankCall>(std::move(call));
   meet(meeting, place, needed, *shared, {}, answers, done, [this, shared, transport, done](const auto&) {
     shared->group->connected[transport] = true;
@@ -193,6 +191,10 @@ MadeSchedule& Communication::schedule_for(const RankCall& call) {
   return all.back();
 }
 
+std::string Communication::meeting_of(const RankCall& call, const std::string& transport) {
+  return fmt::format("connect {} {} #{}", call.group->number, transport, std::get<4>(call.key));
+}
+
 std::string Communication::missing(const RankCall& call, const std::string& meeting) const {
   std::string ranks = meetings_.missing(meeting);
   if (ranks == "nobody") return {};
@@ -216,6 +218,7 @@ void Communication::announce(RankCall& call) {
         fmt::format("message #{} from rank {} to rank {} on {}", number, call.source(), call.destination(), group.name);
   } else {
     const std::uint64_t number = group.calls[call.rank]++;
+    group.empty_calls.erase(call.rank);
     call.key = {group.number, 0, 0, 0, number};
     name = fmt::format("{} #{} on {}", call.function, number, group.name);
   }
@@ -262,9 +265,12 @@ void Communication::enqueue(const RankCall& call, ClientStream& stream, const Ma
   const std::uint32_t name = core_.trace.intern(call.function);
   devices_.begin_task(stream, record.name);
   const auto overflow = devices_.saturates(stream.npu) ? device::Overflow::saturate : device::Overflow::infinity;
-  core_.runtime.host_function(stream.id, [this, key, payload, place, buffers = call.buffers, overflow] {
-    records_[key].arrived.insert(place);
-    if (payload != nullptr) payload->arrive(place, buffers, overflow);
+  const auto buffers = std::make_shared<const RankBuffers>(call.buffers);
+  core_.runtime.host_function(stream.id, [this, key, payload, place, buffers, overflow] {
+    Record& own = records_[key];
+    own.arrived.insert(place);
+    require_memory(own.name, place, *buffers);
+    if (payload != nullptr) payload->arrive(place, *buffers, overflow);
   });
   if (!call.is_message()) {
     core_.runtime.collective(stream.id, call.group->id, made.schedule, name, {}, pace);
@@ -277,7 +283,8 @@ void Communication::enqueue(const RankCall& call, ClientStream& stream, const Ma
       core_.runtime.send(stream.id, peer, tag, made.schedule, name, {}, pace);
     }
   }
-  devices_.end_task(stream, [this, key, payload, place] {
+  devices_.end_task(stream, [this, key, payload, place, buffers, name = record.name] {
+    require_memory(name, place, *buffers);
     if (payload != nullptr) payload->end(place, core_.workers);
     const auto found = records_.find(key);
     if (found == records_.end()) return;
@@ -285,6 +292,23 @@ void Communication::enqueue(const RankCall& call, ClientStream& stream, const Ma
     const bool over = payload != nullptr ? payload->finished() : own.arrived.size() == own.members.size();
     if (over) records_.erase(found);
   });
+}
+
+void Communication::require_memory(const std::string& name, Rank place, const RankBuffers& buffers) const {
+  for (const Pieces* const pieces : {&buffers.input, &buffers.output}) {
+    if (std::ranges::none_of(*pieces, [](const DeviceSpan& span) { return span.pages->freed(); })) continue;
+    simulated_failure("client", "{}: memory of its rank {} on NPU {} was freed before it had ended", name, place,
+                      pieces->front().npu);
+  }
+}
+
+void Communication::end_process(std::uint32_t process) const {
+  for (const auto& [id, questions] : groups_) {
+    if (core_.hosts.thread(id).process != process || questions.empty() || core_.failure.has_value()) continue;
+    simulated_failure("client",
+                      "process {} ended between HcclGroupStart and HcclGroupEnd: {} calls of the group were not issued",
+                      process, questions.size());
+  }
 }
 
 std::string Communication::missing_calls() const {
@@ -301,7 +325,11 @@ std::string Communication::missing_calls() const {
       text += fmt::format("{} rank {} (process {})", count > 1 ? "," : "", rank, record.group->processes[rank]);
       const auto stream = record.streams.find(place);
       if (stream == record.streams.end()) {
+        const auto empty = record.group->empty_calls.find(rank);
         text += record.called.contains(place) ? ", whose host waits for others" : ", which has not called it";
+        if (!record.called.contains(place) && empty != record.group->empty_calls.end()) {
+          text += fmt::format(" (it has called {}, which does nothing)", empty->second);
+        }
       } else if (!stream->second->tasks.empty()) {
         text += fmt::format(", whose stream {} is at {}", stream->second->number, stream->second->tasks.front());
       }

@@ -23,12 +23,19 @@ HcclCommConfig settings_of(const std::string& bytes) {
   settings.hcclBufferSize = HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET;
   settings.hcclDeterministic = HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET;
   if (bytes.size() == sizeof settings) std::memcpy(&settings, bytes.data(), sizeof settings);
-  settings.hcclCommName[COMM_NAME_MAX_LENGTH - 1] = '\0';
   return settings;
 }
 
-/// What is wrong with the settings; empty: nothing.
-std::string problem_of(const HcclCommConfig& settings) {
+/// What is wrong with settings that are given; empty: nothing.
+std::string problem_of(const std::string& bytes) {
+  if (bytes.empty()) return {};
+  const HcclCommConfig settings = settings_of(bytes);
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, settings.reserved + sizeof(std::size_t), sizeof magic);
+  if (magic != HCCL_COMM_CONFIG_MAGIC_WORD) return "call HcclCommConfigInit first";
+  if (std::memchr(settings.hcclCommName, '\0', COMM_NAME_MAX_LENGTH) == nullptr) {
+    return fmt::format("hcclCommName: at most {} bytes, and a 0 behind them", COMM_NAME_MAX_LENGTH - 1);
+  }
   if (settings.hcclBufferSize == 0) return "hcclBufferSize: at least 1 (MB)";
   const bool known =
       settings.hcclDeterministic <= 2 || settings.hcclDeterministic == HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET;
@@ -65,6 +72,7 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
                                 .rank = static_cast<Rank>(values[2]),
                                 .ranks = static_cast<Rank>(values[0]),
                                 .settings = question.bytes,
+                                .root = values[1],
                                 .function = "HcclCommInitRootInfo"};
       return begin(id, beginning, nullptr);
     }
@@ -84,7 +92,7 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
       break;
   }
   ClientCommunicator* const own = find(id, values[0]);
-  if (own == nullptr) return refused(HCCL_E_PARA, "this is no communicator, or it was destroyed");
+  if (own == nullptr) return unknown(values[0]);
   switch (question.call) {
     case Call::communicator_facts:
       return Result{.values = {own->group->ranks(), own->rank}, .bytes = own->group->name};
@@ -95,14 +103,29 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
                                                                                      : HCCL_E_REMOTE)}};
     }
     case Call::destroy_communicator:
-      own->destroyed = true;
-      core_.memory.give_back(own->group->npus[own->rank], own->group->config.communicator_bytes());
+      end(*own);
       return Result{};
     case Call::suspend:
       own->suspended = values[1] == 0;
       return Result{};
     default:
       return range(id, question);
+  }
+}
+
+Result Communicators::unknown(std::uint64_t handle) {
+  return handle == 0 ? refused(HCCL_E_PTR, "comm is null")
+                     : refused(HCCL_E_PARA, "comm is no communicator, or it was destroyed");
+}
+
+void Communicators::end(ClientCommunicator& communicator) {
+  communicator.destroyed = true;
+  core_.memory.give_back(communicator.group->npus[communicator.rank], communicator.group->config.communicator_bytes());
+}
+
+void Communicators::release(std::uint32_t process, Rank npu) {
+  for (const auto& [handle, one] : handles_) {
+    if (one->process == process && one->group->npus[one->rank] == npu && !one->destroyed) end(*one);
   }
 }
 
@@ -158,7 +181,7 @@ std::optional<Result> Communicators::begin_from_table(ThreadId id, const Questio
 std::optional<Result> Communicators::begin_sub(ThreadId id, const Question& question) {
   const auto [handle, sub, rank, settings_bytes, a, b, c, d] = question.values;
   ClientCommunicator* const parent = find(id, handle);
-  if (parent == nullptr) return refused(HCCL_E_PARA, "comm is no communicator, or it was destroyed");
+  if (parent == nullptr) return unknown(handle);
   std::vector<std::uint32_t> ids((question.bytes.size() - settings_bytes) / sizeof(std::uint32_t));
   std::memcpy(ids.data(), question.bytes.data() + settings_bytes, ids.size() * sizeof(std::uint32_t));
   std::vector<Rank> npus;
@@ -197,13 +220,18 @@ std::optional<Result> Communicators::begin(ThreadId id, const Beginning& beginni
                    fmt::format("rank {} is device {} of server {}, the thread has set device {} of server {}",
                                beginning.rank, other.device, other.server, own.device, own.server));
   }
-  const std::string problem = problem_of(settings_of(beginning.settings));
+  std::string problem = problem_of(beginning.settings);
   if (!problem.empty()) return refused(HCCL_E_PARA, "config: " + problem);
-
-  // A rank can begin the same several times, one after the other.
-  const std::uint64_t instance = instances_[fmt::format("{} rank {}", beginning.meeting, beginning.rank)]++;
+  if (used_roots_.contains(beginning.root)) {
+    return refused(HCCL_E_PARA, "rootInfo has made a communicator already: each needs one of its own");
+  }
   Beginning own = beginning;
-  own.meeting = fmt::format("{} #{}", beginning.meeting, instance);
+  if (beginning.root == 0) {  // a rank can begin the same several times, one after the other
+    const std::uint64_t instance = instances_[fmt::format("{} rank {}", beginning.meeting, beginning.rank)]++;
+    own.meeting = fmt::format("{} #{}", beginning.meeting, instance);
+  }
+  problem = meetings_.problem(own.meeting, own.rank, own.ranks);
+  if (!problem.empty()) return refused(HCCL_E_PARA, problem);
   core_.hosts.park(id, [this, own] {
     return fmt::format("waits in {} as rank {} for {}", own.function, own.rank, meetings_.missing(own.meeting));
   });
@@ -218,6 +246,7 @@ std::optional<Result> Communicators::begin(ThreadId id, const Beginning& beginni
     }
     std::shared_ptr<CommunicatorGroup>& group = forming_[own.meeting];
     if (group == nullptr) group = form(own, *guests);
+    if (own.root != 0) used_roots_.insert(own.root);
     const std::uint64_t handle = add_handle(group, own.rank, core_.hosts.thread(id).process);
     core_.hosts.resume(id, date,
                        handle == 0 ? refused(HCCL_E_MEMORY, "no memory is left for the communicator's buffers")
@@ -289,9 +318,11 @@ Result Communicators::begin_all(ThreadId id, const Question& question) {
       const sim::Npu& there = core_.cluster.npu(one);
       if (there.server == server && static_cast<std::int32_t>(there.device) == device) npu = one;
     }
-    if (!npu.has_value()) return refused(HCCL_E_PARA, fmt::format("there is no device {}", device));
-    if (std::ranges::count(npus, *npu) > 0)
-      return refused(HCCL_E_PARA, fmt::format("device {} is there twice", device));
+    if (!npu.has_value()) return refused(HCCL_E_PARA, fmt::format("devices[{}]: there is no such device", npus.size()));
+    const auto same = std::ranges::find(npus, *npu);
+    if (same != npus.end()) {
+      return refused(HCCL_E_PARA, fmt::format("devices[{}] is devices[{}]", npus.size(), same - npus.begin()));
+    }
     npus.push_back(*npu);
   }
   const std::vector<std::uint32_t> processes(npus.size(), process);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,9 +38,9 @@ struct CommunicatorGroup {
   hccl::CommunicatorId id{};
   hccl::HcclConfig config{};
   std::vector<MadeSchedule> schedules{};
-  std::map<std::string, bool> connected{};                              ///< transports that all have used
-  std::vector<std::uint64_t> calls{};                                   ///< collectives, of each rank
-  std::map<std::pair<Rank, std::uint64_t>, std::uint64_t> sub_calls{};  ///< of each rank, by sub-communicator
+  std::map<std::string, bool> connected{};    ///< transports that all have used
+  std::vector<std::uint64_t> calls{};         ///< collectives, of each rank
+  std::map<Rank, std::string> empty_calls{};  ///< what ranks have called last that moves nothing
 
   [[nodiscard]] Rank ranks() const { return static_cast<Rank>(npus.size()); }
 };
@@ -63,6 +64,10 @@ class Communicators {
 
   /// That of a handle of the thread's process; null: none.
   [[nodiscard]] ClientCommunicator* find(ThreadId id, std::uint64_t handle);
+  /// That there is no such communicator.
+  [[nodiscard]] static Result unknown(std::uint64_t handle);
+  /// A process gives up an NPU, and its communicators there.
+  void release(std::uint32_t process, Rank npu);
   [[nodiscard]] Seconds connect_timeout() const { return connect_timeout_; }
   /// HCCL_DETERMINISTIC as HcclSetConfig has left it; none: as the communicator has it.
   [[nodiscard]] std::optional<hccl::Determinism> determinism() const { return determinism_; }
@@ -74,6 +79,7 @@ class Communicators {
     Rank rank = 0;
     Rank ranks = 0;
     std::string settings{};  // HcclCommConfig, or nothing
+    std::uint64_t root = 0;  // number of the root info; 0: it begins from something else
     const char* function = "";
   };
 
@@ -86,6 +92,7 @@ class Communicators {
   std::shared_ptr<CommunicatorGroup> form(const Beginning& beginning, const std::map<Rank, Guest>& guests);
   std::shared_ptr<CommunicatorGroup> add_group(std::string name, std::vector<Rank> npus,
                                                std::vector<std::uint32_t> processes, const std::string& settings);
+  void end(ClientCommunicator& communicator);
   std::uint64_t add_handle(std::shared_ptr<CommunicatorGroup> group, Rank rank, std::uint32_t process);
 
   Core& core_;
@@ -94,6 +101,7 @@ class Communicators {
   std::map<std::uint64_t, std::unique_ptr<ClientCommunicator>> handles_;
   std::map<std::string, std::shared_ptr<CommunicatorGroup>> forming_;  // by meeting, while handles are given out
   std::map<std::string, std::uint64_t> instances_;                     // of a rank in a meeting's name
+  std::set<std::uint64_t> used_roots_;                                 // that have made a communicator
   std::uint64_t roots_ = 0;
   std::uint32_t groups_ = 0;
   std::uint64_t next_handle_ = 1;

@@ -70,7 +70,8 @@ Result Devices::usable(ThreadId id, std::uint64_t handle, const ClientStream* st
 Result Devices::create_stream(const HostThread& thread) {
   const std::uint32_t most = core_.platform.soc.streams;
   if (npus_[*thread.npu].streams >= most) {
-    return refused(ACL_ERROR_RT_NO_STREAM_RESOURCE, fmt::format("NPU {} has no more than {} streams", *thread.npu, most));
+    return refused(ACL_ERROR_RT_NO_STREAM_RESOURCE,
+                   fmt::format("NPU {} has no more than {} streams", *thread.npu, most));
   }
   ++npus_[*thread.npu].streams;
   return {.values = {handle_of(add_stream(thread.process, *thread.npu))}};

@@ -43,11 +43,8 @@ std::optional<std::uint64_t> DeviceMemory::add(std::uint32_t process, Rank npu, 
   const Bytes gap = unit + alignment;  // so that what runs over the end is found
   if (address + gap >= end || bytes > end - address - gap) return std::nullopt;
   next_[npu] = address + round_up(bytes, unit) + alignment;
-  blocks_[address] = {.pages = std::make_shared<Pages>(bytes),
-                      .bytes = bytes,
-                      .npu = npu,
-                      .process = process,
-                      .reserved = reserved};
+  blocks_[address] = {
+      .pages = std::make_shared<Pages>(bytes), .bytes = bytes, .npu = npu, .process = process, .reserved = reserved};
   return address;
 }
 

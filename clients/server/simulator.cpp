@@ -48,8 +48,11 @@ Simulator::Simulator(study::LoadedPlatform& platform, Hosts& hosts, const Simula
       processes_(core_, meetings_) {
   trace_.select({}, platform.cluster.size(), false);
   hosts_.on_end = [this](std::uint32_t process) {
-    if (hosts_.process(process).status == 0) devices_.end_process(process);
+    if (hosts_.process(process).status != 0) return;
+    communication_.end_process(process);
+    devices_.end_process(process);
   };
+  devices_.on_release = [this](std::uint32_t process, Rank npu) { communicators_.release(process, npu); };
 }
 
 std::optional<Result> Simulator::handle(ThreadId id, const Question& question) {
