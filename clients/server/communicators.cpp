@@ -115,7 +115,9 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
 
 Result Communicators::unknown(std::uint64_t handle) {
   return handle == 0 ? refused(HCCL_E_PTR, "comm is null")
-                     : refused(HCCL_E_PARA, "comm is no communicator, or it was destroyed");
+                     : refused(HCCL_E_PARA,
+                               "comm is no communicator, or it was destroyed (HcclCommDestroy, aclrtResetDevice, "
+                               "aclFinalize)");
 }
 
 void Communicators::end(ClientCommunicator& communicator) {

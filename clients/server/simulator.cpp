@@ -46,7 +46,7 @@ Simulator::Simulator(study::LoadedPlatform& platform, Hosts& hosts, const Simula
       communicators_(core_, meetings_, options.connect_timeout),
       communication_(core_, devices_, communicators_, meetings_),
       processes_(core_, meetings_) {
-  trace_.select({}, platform.cluster.size(), false);
+  trace_.select(options.traced, platform.cluster.size(), true);
   hosts_.on_end = [this](std::uint32_t process) {
     if (hosts_.process(process).status != 0) return;
     communication_.end_process(process);

@@ -16,7 +16,7 @@
 #include "cli/options/training/parallel_options.hpp"
 #include "cli/options/training/precision_options.hpp"
 #include "cli/options/training/ps_options.hpp"
-#include "cli/options/training/timeline_options.hpp"
+#include "cli/options/timeline_options.hpp"
 #include "study/run/spec.hpp"
 
 /// The options of `hcclsim run` as checked values; what a framework sets by default is filled in. Everything that can
