@@ -144,6 +144,13 @@ HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
   return result_of(__func__, answer);
 }
 
+HcclResult HcclCommGetStatus(const char* commId, HcclCommStatus* status) {
+  if (commId == nullptr || status == nullptr) return failed(__func__, HCCL_E_PTR, "null");
+  const Answer answer = ask(Call::status_by_name, {}, commId);
+  *status = answer.status == 0 ? static_cast<HcclCommStatus>(answer.values[0]) : HCCL_COMM_STATUS_INVALID;
+  return result_of(__func__, answer);
+}
+
 const char* HcclGetErrorString(HcclResult code) {
   static constexpr std::array<const char*, 24> texts{"no error",
                                                      "invalid parameter",

@@ -250,14 +250,13 @@ void Communication::collective(ThreadId id, const Question& question, const std:
     own->group->empty_calls[own->rank] = text_of(call.function, call.operation, false);
     return done({});
   }
-  const auto is_active = [&](const Pieces& pieces, std::uint64_t address) {
-    return std::ranges::all_of(pieces, [&](const DeviceSpan&) {
-      const auto behind = own->active.upper_bound(address);
-      return behind != own->active.begin() && address < std::prev(behind)->first + std::prev(behind)->second;
-    });
+  const auto direct = [&](const Pieces& pieces, std::uint64_t address) {
+    const auto add = [](Bytes sum, const DeviceSpan& piece) { return sum + piece.bytes; };
+    const Bytes bytes = std::accumulate(pieces.begin(), pieces.end(), Bytes{0}, add);
+    return bytes == 0 || is_active(*own, address, bytes);
   };
-  call.zero_copy = !own->active.empty() && !is_message && is_active(call.buffers.input, arguments.send) &&
-                   is_active(call.buffers.output, arguments.receive);
+  call.zero_copy = !own->active.empty() && !is_message && direct(call.buffers.input, arguments.send) &&
+                   direct(call.buffers.output, arguments.receive);
   announce(call);
   connect(std::move(call), answers, done);
 }

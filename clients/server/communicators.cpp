@@ -9,6 +9,7 @@
 
 #include <hccl/hccl_types.h>
 
+#include "clients/server/rank_graph.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
 
@@ -91,9 +92,20 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
     default:
       break;
   }
+  if (question.call == Call::status_by_name) return status_of(id, question.bytes);
+  if (question.call == Call::end_window) return end_window(id, values[0]);
   ClientCommunicator* const own = find(id, values[0]);
   if (own == nullptr) return unknown(values[0]);
   switch (question.call) {
+    case Call::graph_layers:
+    case Call::graph_ranks:
+    case Call::graph_type:
+    case Call::graph_sizes:
+    case Call::graph_link:
+      return rank_graph(core_, *own, question);
+    case Call::begin_window:
+    case Call::find_window:
+      return window(*own, question);
     case Call::communicator_facts:
       return Result{.values = {own->group->ranks(), own->rank}, .bytes = own->group->name};
     case Call::async_error: {
@@ -109,8 +121,21 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
       own->suspended = values[1] == 0;
       return Result{};
     default:
-      return range(id, question);
+      return range(*own, question);
   }
+}
+
+Result Communicators::status_of(ThreadId id, const std::string& name) const {
+  const HostThread& thread = core_.hosts.thread(id);
+  const ClientCommunicator* found = nullptr;
+  for (const auto& [handle, one] : handles_) {
+    if (one->destroyed || one->process != thread.process || one->group->name != name) continue;
+    const bool is_own = thread.npu == one->group->npus[one->rank];
+    if (found == nullptr || is_own) found = one.get();
+  }
+  if (found == nullptr) return refused(HCCL_E_NOT_FOUND, "the process has no communicator " + name);
+  return {
+      .values = {static_cast<std::uint64_t>(found->suspended ? HCCL_COMM_STATUS_SUSPENDING : HCCL_COMM_STATUS_READY)}};
 }
 
 Result Communicators::unknown(std::uint64_t handle) {
@@ -128,34 +153,6 @@ void Communicators::end(ClientCommunicator& communicator) {
 void Communicators::release(std::uint32_t process, Rank npu) {
   for (const auto& [handle, one] : handles_) {
     if (one->process == process && one->group->npus[one->rank] == npu && !one->destroyed) end(*one);
-  }
-}
-
-Result Communicators::range(ThreadId id, const Question& question) {
-  ClientCommunicator& own = *find(id, question.values[0]);
-  const std::uint64_t address = question.values[1];
-  const Bytes bytes = question.values[2];
-  switch (question.call) {
-    case Call::set_range:
-      if (!DeviceMemory::is_device(address)) return refused(HCCL_E_PARA, "baseVirPtr is not memory of a device");
-      own.ranges[address] = bytes;
-      return {};
-    case Call::unset_range:
-      if (own.ranges.erase(address) == 0) return refused(HCCL_E_NOT_FOUND, "this range was not set");
-      return {};
-    case Call::activate_range: {
-      const auto behind = own.ranges.upper_bound(address);
-      const bool inside =
-          behind != own.ranges.begin() && address + bytes <= std::prev(behind)->first + std::prev(behind)->second;
-      if (!inside) return refused(HCCL_E_PARA, "the memory is in no range that was set");
-      const FoundSpan found = core_.memory.find(own.process, address, bytes);
-      if (!found.problem.empty()) return refused(HCCL_E_PARA, found.problem);
-      own.active[address] = bytes;
-      return {};
-    }
-    default:
-      if (own.active.erase(address) == 0) return refused(HCCL_E_NOT_FOUND, "this memory was not activated");
-      return {};
   }
 }
 

@@ -39,6 +39,7 @@ struct CommunicatorGroup {
   hccl::HcclConfig config{};
   std::vector<MadeSchedule> schedules{};
   std::map<std::string, bool> connected{};    ///< transports that all have used
+  std::vector<Bytes> window_sizes{};          ///< of symmetric memory, in order
   std::vector<std::uint64_t> calls{};         ///< collectives, of each rank
   std::map<Rank, std::string> empty_calls{};  ///< what ranks have called last that moves nothing
 
@@ -53,8 +54,12 @@ struct ClientCommunicator {
   bool destroyed = false;
   bool suspended = false;
   std::map<std::uint64_t, Bytes> ranges{};  ///< addresses that were set …
-  std::map<std::uint64_t, Bytes> active{};  ///< … and those that peers access directly
+  std::map<std::uint64_t, Bytes> active{};  ///< … and those that peers access directly, windows too
+  std::size_t windows = 0;                  ///< that it has registered so far
 };
+
+/// Whether peers access all of these bytes directly.
+[[nodiscard]] bool is_active(const ClientCommunicator& own, std::uint64_t address, Bytes bytes);
 
 class Communicators {
  public:
@@ -73,6 +78,11 @@ class Communicators {
   [[nodiscard]] std::optional<hccl::Determinism> determinism() const { return determinism_; }
 
  private:
+  struct Window {
+    std::uint64_t communicator = 0;  // its handle
+    std::uint64_t address = 0;
+    Bytes bytes = 0;
+  };
   struct Beginning {
     std::string meeting;
     std::string name;  // of the communicator, unless the settings have one
@@ -87,7 +97,10 @@ class Communicators {
   std::optional<Result> begin_from_table(ThreadId id, const Question& question);
   std::optional<Result> begin_sub(ThreadId id, const Question& question);
   Result begin_all(ThreadId id, const Question& question);
-  Result range(ThreadId id, const Question& question);
+  [[nodiscard]] Result status_of(ThreadId id, const std::string& name) const;
+  Result range(ClientCommunicator& own, const Question& question) const;
+  Result window(ClientCommunicator& own, const Question& question);
+  Result end_window(ThreadId id, std::uint64_t number);
   /// Throws Error(simulated_failure, "client") for guests that do not fit together.
   std::shared_ptr<CommunicatorGroup> form(const Beginning& beginning, const std::map<Rank, Guest>& guests);
   std::shared_ptr<CommunicatorGroup> add_group(std::string name, std::vector<Rank> npus,
@@ -99,6 +112,7 @@ class Communicators {
   Meetings& meetings_;
   Seconds connect_timeout_;
   std::map<std::uint64_t, std::unique_ptr<ClientCommunicator>> handles_;
+  std::map<std::uint64_t, Window> windows_;
   std::map<std::string, std::shared_ptr<CommunicatorGroup>> forming_;  // by meeting, while handles are given out
   std::map<std::string, std::uint64_t> instances_;                     // of a rank in a meeting's name
   std::set<std::uint64_t> used_roots_;                                 // that have made a communicator

@@ -158,6 +158,13 @@ std::string DeviceMemory::unmap(std::uint32_t process, std::uint64_t address) {
   return {};
 }
 
+bool DeviceMemory::is_reserved(std::uint32_t process, std::uint64_t address, Bytes bytes) const {
+  const auto found = block_at(address);
+  if (bytes == 0 || found == blocks_.end()) return false;
+  const Block& block = found->second;
+  return block.reserved && block.process == process && bytes <= block.bytes - (address - found->first);
+}
+
 bool DeviceMemory::is_device(std::uint64_t address) { return address >= first_address && address < 2 * first_address; }
 
 std::map<std::uint64_t, DeviceMemory::Block>::const_iterator DeviceMemory::block_at(std::uint64_t address) const {

@@ -73,6 +73,8 @@ class DeviceMemory {
   bool take(Rank npu, Bytes bytes);
   void give_back(Rank npu, Bytes bytes) { used_[npu] -= bytes; }
 
+  /// Whether the process has reserved all of these addresses together.
+  [[nodiscard]] bool is_reserved(std::uint32_t process, std::uint64_t address, Bytes bytes) const;
   /// Whether an address is that of a device, of whatever process.
   [[nodiscard]] static bool is_device(std::uint64_t address);
   /// So many bytes at an address, of a program's process.

@@ -72,6 +72,15 @@ std::optional<Result> Simulator::handle(ThreadId id, const Question& question) {
     case Call::unset_range:
     case Call::activate_range:
     case Call::deactivate_range:
+    case Call::begin_window:
+    case Call::end_window:
+    case Call::find_window:
+    case Call::status_by_name:
+    case Call::graph_layers:
+    case Call::graph_ranks:
+    case Call::graph_type:
+    case Call::graph_sizes:
+    case Call::graph_link:
       return communicators_.handle(id, question);
     case Call::collective:
     case Call::batch:
