@@ -60,13 +60,15 @@ std::optional<Result> Communication::run(ThreadId id, const std::vector<Question
     if (result.status != 0 && answers->worst.status == 0) answers->worst = result;
     if (--answers->left == 0 && answers->parked) core_.hosts.resume(id, core_.loop.now(), answers->worst);
   };
+  // Calls of a group that follow each other wait for each other; those of several NPUs, and messages, go together.
+  std::vector<std::pair<ChainKey, Chain>> chains;
   for (const Question& question : questions) {
-    if (question.call == Call::batch) {
-      batch(id, question, answers, done);
-    } else {
-      collective(id, question, answers, done);
-    }
+    const ChainKey key = chain_of(question);
+    auto same = std::ranges::find(chains, key, &std::pair<ChainKey, Chain>::first);
+    if (same == chains.end()) same = chains.insert(chains.end(), {key, {}});
+    same->second.push_back(question);
   }
+  for (auto& [key, chain] : chains) begin(id, std::make_shared<const Chain>(std::move(chain)), 0, answers, done);
   if (answers->left == 0) return answers->worst;
   answers->parked = true;
   core_.hosts.park(id, [answers] {
@@ -77,6 +79,30 @@ std::optional<Result> Communication::run(ThreadId id, const std::vector<Question
     return std::string("waits for others to connect");
   });
   return std::nullopt;
+}
+
+Communication::ChainKey Communication::chain_of(const Question& question) {
+  constexpr std::uint32_t no_peer = ~std::uint32_t{0};
+  if (question.call == Call::batch) return {question.values[0], no_peer, false};
+  CollectiveArguments arguments;
+  std::memcpy(&arguments, question.bytes.data(), sizeof arguments);
+  const bool receives = arguments.collective == CollectiveCall::receive;
+  const bool is_message = receives || arguments.collective == CollectiveCall::send;
+  return {arguments.communicator, is_message ? arguments.peer : no_peer, receives};
+}
+
+void Communication::begin(ThreadId id, const std::shared_ptr<const Chain>& chain, std::size_t place,
+                          const std::shared_ptr<Answers>& answers, const Done& done) {
+  const Question& question = (*chain)[place];
+  const Done next = [this, id, chain, place, answers, done](const Result& result) {
+    done(result);
+    if (place + 1 < chain->size()) begin(id, chain, place + 1, answers, done);
+  };
+  if (question.call == Call::batch) {
+    batch(id, question, answers, next);
+  } else {
+    collective(id, question, answers, next);
+  }
 }
 
 void Communication::meet(const std::string& meeting, Rank place, Rank needed, const RankCall& call, std::string bytes,
@@ -123,7 +149,7 @@ void Communication::connect(RankCall call, const std::shared_ptr<Answers>& answe
     done({});
     return;
   }
-  const std::string meeting = meeting_of(call, transport);
+  const std::string meeting = fmt::format("connect {} {}", group.number, transport);
   const auto shared = std::make_shared<RankCall>(std::move(call));
   meet(meeting, place, needed, *shared, {}, answers, done, [this, shared, transport, done](const auto&) {
     shared->group->connected[transport] = true;
@@ -189,10 +215,6 @@ MadeSchedule& Communication::schedule_for(const RankCall& call) {
   }
   all.push_back(std::move(made));
   return all.back();
-}
-
-std::string Communication::meeting_of(const RankCall& call, const std::string& transport) {
-  return fmt::format("connect {} {} #{}", call.group->number, transport, std::get<4>(call.key));
 }
 
 std::string Communication::missing(const RankCall& call, const std::string& meeting) const {

@@ -82,6 +82,13 @@ class Communication {
     std::vector<std::function<std::string()>> waits{};  // for what, or nothing any more
   };
 
+  /// Calls of a group that follow each other: of a communicator's rank, and of messages the peer and the direction.
+  using Chain = std::vector<Question>;
+  using ChainKey = std::tuple<std::uint64_t, std::uint32_t, bool>;
+  [[nodiscard]] static ChainKey chain_of(const Question& question);
+  /// Carries out the calls from a place of the chain on, each when the one before it has been issued.
+  void begin(ThreadId id, const std::shared_ptr<const Chain>& chain, std::size_t place,
+             const std::shared_ptr<Answers>& answers, const Done& done);
   std::optional<Result> run(ThreadId id, const std::vector<Question>& questions);
   void collective(ThreadId id, const Question& question, const std::shared_ptr<Answers>& answers, const Done& done);
   void batch(ThreadId id, const Question& question, const std::shared_ptr<Answers>& answers, const Done& done);
@@ -110,8 +117,6 @@ class Communication {
   /// Finds out what the call belongs to, in the order of the calls of its rank. Throws Error(simulated_failure,
   /// "mismatch") if another rank has called something else.
   void announce(RankCall& call);
-  /// Where those meet who connect by a call. The calls of a group connect one by one.
-  static std::string meeting_of(const RankCall& call, const std::string& transport);
   static std::string text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy);
   /// Throws Error(simulated_failure, "client") if the program has freed memory of a call that is under way.
   void require_memory(const std::string& name, Rank place, const RankBuffers& buffers) const;

@@ -337,7 +337,7 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
     if (call.group->connected[transport]) continue;
     ++*left;
     meet(
-        meeting_of(call, transport), call.place, 2, call, {}, answers,
+        fmt::format("connect {} {}", call.group->number, transport), call.place, 2, call, {}, answers,
         [failed, done](const Result& result) {
           if (!std::exchange(*failed, true)) done(result);
         },

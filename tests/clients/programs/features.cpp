@@ -255,6 +255,7 @@ void devices() {
 
 /// As many streams as the NPU has; all that a process has on it goes with it.
 void limits() {
+  CHECK(HcclCommDestroy(world.comm));
   std::vector<aclrtStream> streams;
   int status = 0;
   while (true) {
