@@ -34,7 +34,7 @@ inline World begin_world(int argc, char** argv) {
   CHECK(aclInit(nullptr));
   std::uint32_t devices = 0;
   CHECK(aclrtGetDeviceCount(&devices));
-  CHECK(aclrtSetDevice(rank % static_cast<int>(devices)));
+  CHECK(aclrtSetDevice(devices > 0 ? rank % static_cast<int>(devices) : 0));
   World world{static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(ranks), nullptr};
   world.comm = make_communicator(world.rank, world.ranks);
   return world;

@@ -31,7 +31,7 @@ def program(source):
     if not path.exists():
         flags = run(HCCLSIM, "exec", "--flags").stdout.split()
         standard = ["-std=c++20"] if source.stem == "threads" else []
-        done = run("g++", "-O1", "-Wall", "-Wextra", "-Werror", *standard, f"-I{EXAMPLES}", "-o", str(path), str(source),
+        done = run("g++", "-O1", "-Wall", "-Wextra", "-Werror", *standard, f"-I{HERE.parents[1]}", "-o", str(path), str(source),
                    *flags)
         if done.returncode != 0:
             raise AssertionError(done.stderr)

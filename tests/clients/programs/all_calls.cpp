@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "world.hpp"
+#include "examples/clients/world.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "world.hpp"
+#include "examples/clients/world.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "world.hpp"
+#include "examples/clients/world.hpp"
 
 #define WANT(call, wanted)                                                                        \
   do {                                                                                            \
@@ -271,7 +271,8 @@ void limits() {
   void* memory = nullptr;
   aclrtEvent event = nullptr;
   CHECK(aclrtMalloc(&memory, mib, ACL_MEM_MALLOC_NORMAL_ONLY));
-  WANT(aclrtMalloc(&memory, ~std::size_t{0}, ACL_MEM_MALLOC_NORMAL_ONLY), ACL_ERROR_RT_MEMORY_ALLOCATION);
+  void* much = nullptr;
+  WANT(aclrtMalloc(&much, ~std::size_t{0}, ACL_MEM_MALLOC_NORMAL_ONLY), ACL_ERROR_RT_MEMORY_ALLOCATION);
   CHECK(aclrtCreateEvent(&event));
   CHECK(aclrtResetDevice(0));
   WANT(aclrtSynchronizeStream(streams.front()), ACL_ERROR_RT_PARAM_INVALID);

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "check.hpp"
+#include "examples/clients/check.hpp"
 
 namespace {
 
