@@ -277,6 +277,13 @@ class ClientsTest(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertRegex(done.stderr, "(?s)aclrtSynchronizeStream: the simulated cluster has failed: .*lost")
 
+    def test_time_outs(self):
+        done = features("timeout", processes=4, HCCL_EXEC_TIMEOUT="68")
+        self.assertEqual((done.returncode, done.stdout), (3, "told\n" * 4))
+        self.assertIn("HCCL_EXEC_TIMEOUT lets it wait 68 s", done.stderr)
+        done = on_npus(4, program(HERE / "programs/broken.cpp"), "rank_is_missing_in_init", HCCL_CONNECT_TIMEOUT="300")
+        self.assertIn("rank 0 has waited 300 s (HCCL_CONNECT_TIMEOUT) for rank 3 of 4", done.stderr)
+
     def test_what_cannot_be_started(self):
         for words, said in ((["./no-such-program"], "cannot be started: No such file"), ([], "no program"),
                             (["--bogus"], "unknown option --bogus")):

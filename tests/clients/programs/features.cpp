@@ -324,6 +324,21 @@ void graph() {
   WANT(HcclRankGraphGetRankSizeByLayer(comm, count, &count), HCCL_E_PARA);
 }
 
+/// A rank that comes late ends the waits of all, and the communicator tells why.
+void timeout() {
+  void* buffer = nullptr;
+  CHECK(aclrtMalloc(&buffer, mib, ACL_MEM_MALLOC_NORMAL_ONLY));
+  if (world.rank == 1) CHECK(hcclsimLaunchKernel("late", 5e9, stream));
+  CHECK(HcclAllReduce(buffer, buffer, 64, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, world.comm, stream));
+  HcclResult error = HCCL_E_RESERVED;
+  CHECK(HcclGetCommAsyncError(world.comm, &error));
+  WANT(error, HCCL_SUCCESS);
+  WANT(aclrtSynchronizeStream(stream), ACL_ERROR_RT_FFTS_PLUS_TIMEOUT);
+  CHECK(HcclGetCommAsyncError(world.comm, &error));
+  WANT(error, HCCL_E_TIMEOUT);
+  std::printf("told\n");
+}
+
 /// Several calls of one communicator that connect for the first time, in a group.
 void group() {
   void* buffer = nullptr;
@@ -352,6 +367,10 @@ int main(int argc, char** argv) {
   if (name == "devices") devices();
   if (name == "graph") graph();
   if (name == "group") group();
+  if (name == "timeout") {
+    timeout();
+    return 0;
+  }
   MPI_Barrier(MPI_COMM_WORLD);
   return 0;
 }
