@@ -49,7 +49,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 aclError aclrtSetDevice(int32_t deviceId) {
-  const int status = ask_of_device(__func__, Call::set_device, deviceId);
+  const int status = ask_of_device(__func__, Call::set_device, deviceId, 1);
   if (status == 0) current = context_of_device(deviceId);
   return status;
 }

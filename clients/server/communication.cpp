@@ -288,10 +288,10 @@ void Communication::enqueue(const RankCall& call, ClientStream& stream, const Ma
   devices_.begin_task(stream, record.name);
   const auto overflow = devices_.saturates(stream.npu) ? device::Overflow::saturate : device::Overflow::infinity;
   const auto buffers = std::make_shared<const RankBuffers>(call.buffers);
-  core_.runtime.host_function(stream.id, [this, key, payload, place, buffers, overflow] {
+  core_.runtime.host_function(stream.id, [this, key, payload, place, rank = call.rank, buffers, overflow] {
     Record& own = records_[key];
     own.arrived.insert(place);
-    require_memory(own.name, place, *buffers);
+    require_memory(own.name, rank, *buffers);
     if (payload != nullptr) payload->arrive(place, *buffers, overflow);
   });
   if (!call.is_message()) {
@@ -305,8 +305,8 @@ void Communication::enqueue(const RankCall& call, ClientStream& stream, const Ma
       core_.runtime.send(stream.id, peer, tag, made.schedule, name, {}, pace);
     }
   }
-  devices_.end_task(stream, [this, key, payload, place, buffers, name = record.name] {
-    require_memory(name, place, *buffers);
+  devices_.end_task(stream, [this, key, payload, place, rank = call.rank, buffers, name = record.name] {
+    require_memory(name, rank, *buffers);
     if (payload != nullptr) payload->end(place, core_.workers);
     const auto found = records_.find(key);
     if (found == records_.end()) return;
@@ -316,10 +316,10 @@ void Communication::enqueue(const RankCall& call, ClientStream& stream, const Ma
   });
 }
 
-void Communication::require_memory(const std::string& name, Rank place, const RankBuffers& buffers) const {
+void Communication::require_memory(const std::string& name, Rank rank, const RankBuffers& buffers) const {
   for (const Pieces* const pieces : {&buffers.input, &buffers.output}) {
     if (std::ranges::none_of(*pieces, [](const DeviceSpan& span) { return span.pages->freed(); })) continue;
-    simulated_failure("client", "{}: memory of its rank {} on NPU {} was freed before it had ended", name, place,
+    simulated_failure("client", "{}: memory of rank {} on NPU {} was freed before it had ended", name, rank,
                       pieces->front().npu);
   }
 }

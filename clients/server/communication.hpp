@@ -119,7 +119,7 @@ class Communication {
   void announce(RankCall& call);
   static std::string text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy);
   /// Throws Error(simulated_failure, "client") if the program has freed memory of a call that is under way.
-  void require_memory(const std::string& name, Rank place, const RankBuffers& buffers) const;
+  void require_memory(const std::string& name, Rank rank, const RankBuffers& buffers) const;
   /// Ranks that have not come to a meeting of the call.
   [[nodiscard]] std::string missing(const RankCall& call, const std::string& meeting) const;
 

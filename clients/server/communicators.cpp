@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include <hccl/hccl_types.h>
 
@@ -94,6 +95,7 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
   }
   if (question.call == Call::status_by_name) return status_of(id, question.bytes);
   if (question.call == Call::end_window) return end_window(id, values[0]);
+  if (question.call == Call::destroy_communicator) return destroy(id, values[0]);
   ClientCommunicator* const own = find(id, values[0]);
   if (own == nullptr) return unknown(values[0]);
   switch (question.call) {
@@ -114,9 +116,6 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
                                                           : timed_out                ? HCCL_E_TIMEOUT
                                                                                      : HCCL_E_REMOTE)}};
     }
-    case Call::destroy_communicator:
-      end(*own);
-      return Result{};
     case Call::suspend:
       own->suspended = values[1] == 0;
       return Result{};
@@ -145,6 +144,14 @@ Result Communicators::unknown(std::uint64_t handle) {
                                "aclFinalize)");
 }
 
+Result Communicators::destroy(ThreadId id, std::uint64_t handle) {
+  const auto found = handles_.find(handle);
+  const bool is_own = found != handles_.end() && found->second->process == core_.hosts.thread(id).process;
+  if (!is_own || (found->second->destroyed && !found->second->released)) return unknown(handle);
+  if (!std::exchange(found->second->released, false)) end(*found->second);
+  return {};
+}
+
 void Communicators::end(ClientCommunicator& communicator) {
   communicator.destroyed = true;
   core_.memory.give_back(communicator.group->npus[communicator.rank], communicator.group->config.communicator_bytes());
@@ -152,7 +159,9 @@ void Communicators::end(ClientCommunicator& communicator) {
 
 void Communicators::release(std::uint32_t process, Rank npu) {
   for (const auto& [handle, one] : handles_) {
-    if (one->process == process && one->group->npus[one->rank] == npu && !one->destroyed) end(*one);
+    if (one->process != process || one->group->npus[one->rank] != npu || one->destroyed) continue;
+    end(*one);
+    one->released = true;
   }
 }
 

@@ -52,6 +52,7 @@ struct ClientCommunicator {
   Rank rank = 0;
   std::uint32_t process = 0;
   bool destroyed = false;
+  bool released = false;  ///< with its device, before the program has destroyed it
   bool suspended = false;
   std::map<std::uint64_t, Bytes> ranges{};  ///< addresses that were set …
   std::map<std::uint64_t, Bytes> active{};  ///< … and those that peers access directly, windows too
@@ -105,6 +106,8 @@ class Communicators {
   std::shared_ptr<CommunicatorGroup> form(const Beginning& beginning, const std::map<Rank, Guest>& guests);
   std::shared_ptr<CommunicatorGroup> add_group(std::string name, std::vector<Rank> npus,
                                                std::vector<std::uint32_t> processes, const std::string& settings);
+  /// Of a communicator that ended with its device, too.
+  Result destroy(ThreadId id, std::uint64_t handle);
   void end(ClientCommunicator& communicator);
   std::uint64_t add_handle(std::shared_ptr<CommunicatorGroup> group, Rank rank, std::uint32_t process);
 

@@ -27,7 +27,7 @@ std::optional<Result> Devices::handle(ThreadId id, const Question& question) {
     case Call::soc_name:
       return Result{.bytes = core_.platform.soc.name};
     case Call::set_device:
-      return set_device(id, question.values[0]);
+      return set_device(id, question.values[0], question.values[1] != 0);
     case Call::get_device:
       if (!thread.npu.has_value()) return refused(ACL_ERROR_RT_CONTEXT_NULL, "the thread has set no device");
       return Result{.values = {core_.cluster.npu(*thread.npu).device}};
@@ -39,9 +39,9 @@ std::optional<Result> Devices::handle(ThreadId id, const Question& question) {
       return Result{};
     }
     case Call::finalize: {
-      const std::set<std::pair<std::uint32_t, Rank>> used = used_;
-      for (const auto& [process, npu] : used) {
-        if (process == thread.process) release(process, npu, true);
+      const auto used = used_;
+      for (const auto& [place, times] : used) {
+        if (place.first == thread.process) release(place.first, place.second, true);
       }
       return Result{};
     }
@@ -94,7 +94,7 @@ std::optional<Rank> Devices::npu_of(std::uint32_t server, std::uint64_t device) 
   return found == npu_of_device_.end() || device > ~std::uint32_t{0} ? std::nullopt : std::optional(found->second);
 }
 
-Result Devices::set_device(ThreadId id, std::uint64_t device) {
+Result Devices::set_device(ThreadId id, std::uint64_t device, bool counts) {
   HostThread& thread = core_.hosts.thread(id);
   const std::uint32_t server = core_.hosts.process(thread.process).server;
   const std::optional<Rank> npu = npu_of(server, device);
@@ -103,20 +103,21 @@ Result Devices::set_device(ThreadId id, std::uint64_t device) {
                                                               static_cast<std::int64_t>(device), devices_of(server)));
   }
   thread.npu = npu;
-  used_.emplace(thread.process, *npu);
+  used_[{thread.process, *npu}] += counts ? 1 : 0;
   return {};
 }
 
 void Devices::release(std::uint32_t process, Rank npu, bool by_force) {
-  const auto uses = [&](const auto& thread) {
-    return thread->process == process && thread->npu == npu && thread->state != HostThread::State::ended;
-  };
-  const auto& threads = core_.hosts.threads();
-  if (!by_force && std::ranges::any_of(threads, uses)) return;
-  for (const auto& thread : threads) {
-    if (uses(thread)) thread->npu.reset();
+  const auto used = used_.find({process, npu});
+  if (used == used_.end()) return;
+  if (!by_force && used->second > 1) {
+    --used->second;
+    return;
   }
-  if (used_.erase({process, npu}) == 0) return;
+  used_.erase(used);
+  for (const auto& thread : core_.hosts.threads()) {
+    if (thread->process == process && thread->npu == npu) thread->npu.reset();
+  }
   for (const auto& [handle, stream] : streams_) {
     if (stream->process == process && stream->npu == npu && !stream->is_hidden) end_stream(*stream);
   }

@@ -100,11 +100,11 @@ class Devices {
   std::optional<Result> handle_event(ThreadId id, const Question& question);
   std::optional<Result> handle_function(ThreadId id, const Question& question);
 
-  Result set_device(ThreadId id, std::uint64_t device);
+  Result set_device(ThreadId id, std::uint64_t device, bool counts);
   Result topology(ThreadId id, const Question& question);
   Result peer_access(ThreadId id, const Question& question);
   [[nodiscard]] bool have_access(std::uint32_t process, Rank npu, Rank other) const;
-  /// Ends all that the process has on the NPU, if none of its threads has set it, or by force.
+  /// Ends all that the process has on the NPU, if this has been asked for as often as the NPU was set, or by force.
   void release(std::uint32_t process, Rank npu, bool by_force);
   Result create_stream(const HostThread& thread);
   [[nodiscard]] std::uint64_t handle_of(const ClientStream& stream) const;
@@ -131,8 +131,8 @@ class Devices {
   std::map<std::pair<std::pair<std::uint32_t, Rank>, std::uint32_t>, ClientStream*> hidden_streams_;
   std::map<std::uint64_t, std::unique_ptr<Event>> events_;
   std::vector<OnNpu> npus_;
-  std::set<std::pair<std::uint32_t, Rank>> used_;          // NPUs that processes have set
-  std::set<std::tuple<std::uint32_t, Rank, Rank>> peers_;  // of a process: NPUs with access to each other
+  std::map<std::pair<std::uint32_t, Rank>, std::uint64_t> used_;  // how often a process has set an NPU
+  std::set<std::tuple<std::uint32_t, Rank, Rank>> peers_;         // of a process: NPUs with access to each other
   std::set<Rank> saturating_;
   std::map<DeskKey, Desk> desks_;
   std::map<std::uint64_t, std::uint64_t> subscribers_;    // of streams: a thread of the program

@@ -27,9 +27,9 @@ enum class Call : std::uint32_t {
   date,         ///< → bits of a double
   // Devices and memory
   device_count,  ///< → devices
-  set_device,    ///< device
+  set_device,    ///< device, whether a reset belongs to it
   get_device,    ///< → device
-  reset_device,  ///< device, whether even if another thread of the process has set it
+  reset_device,  ///< device, whether however often it was set
   finalize,      ///< the process gives up all devices
   peer_access,   ///< device, whether it begins
   soc_name,

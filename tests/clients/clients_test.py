@@ -258,7 +258,7 @@ class ClientsTest(unittest.TestCase):
                              r"\(it has called HcclAllReduce of 0 fp32, sum, which does nothing\)"],
             "after_finalize": [r"comm is no communicator, or it was destroyed"],
             "after_reset": [r"comm is no communicator, or it was destroyed"],
-            "freed_under_way": [r"HcclAllReduce #1 on hccl_root_1: memory of its rank \d on NPU \d was freed"],
+            "freed_under_way": [r"HcclAllReduce #1 on hccl_root_1: memory of rank \d on NPU \d was freed"],
             "group_without_end": [r"process 0 ended between HcclGroupStart and HcclGroupEnd: 1 calls"],
             "stream_of_other_device": [r"the stream is on NPU 0, the thread has set NPU 1"],
             "no_peer_access": [r"dst is memory of NPU 4, src of NPU 0: call aclrtDeviceEnablePeerAccess"],

@@ -255,7 +255,6 @@ void devices() {
 
 /// As many streams as the NPU has; all that a process has on it goes with it.
 void limits() {
-  CHECK(HcclCommDestroy(world.comm));
   std::vector<aclrtStream> streams;
   int status = 0;
   while (true) {
@@ -267,16 +266,25 @@ void limits() {
   std::printf("%zu streams, then status %d\n", streams.size(), status);
   CHECK(aclrtDestroyStream(streams.back()));
   CHECK(aclrtCreateStream(&streams.back()));
-  const std::size_t free = free_memory();
+  const std::size_t buffers = 2 * 200 * mib;  // of the communicator, which goes with the device
+  const std::size_t free = free_memory() + buffers;
   void* memory = nullptr;
+  void* much = nullptr;
   aclrtEvent event = nullptr;
   CHECK(aclrtMalloc(&memory, mib, ACL_MEM_MALLOC_NORMAL_ONLY));
-  void* much = nullptr;
   WANT(aclrtMalloc(&much, ~std::size_t{0}, ACL_MEM_MALLOC_NORMAL_ONLY), ACL_ERROR_RT_MEMORY_ALLOCATION);
   CHECK(aclrtCreateEvent(&event));
-  CHECK(aclrtResetDevice(0));
-  WANT(aclrtSynchronizeStream(streams.front()), ACL_ERROR_RT_PARAM_INVALID);
   CHECK(aclrtSetDevice(0));
+  CHECK(aclrtResetDevice(0));  // it was set twice
+  CHECK(aclrtSetDevice(0));
+  CHECK(aclrtSynchronizeStream(streams.front()));
+  CHECK(aclrtResetDevice(0));
+  CHECK(aclrtResetDevice(0));
+  CHECK(aclrtSetDevice(0));
+  WANT(aclrtSynchronizeStream(streams.front()), ACL_ERROR_RT_PARAM_INVALID);
+  WANT(HcclBarrier(world.comm, nullptr), HCCL_E_PARA);
+  CHECK(HcclCommDestroy(world.comm));
+  WANT(HcclCommDestroy(world.comm), HCCL_E_PARA);
   WANT(free_memory() - free, 0);
   WANT(aclrtRecordEvent(event, nullptr), ACL_ERROR_RT_PARAM_INVALID);
   WANT(aclrtFree(memory), ACL_ERROR_RT_PARAM_INVALID);
