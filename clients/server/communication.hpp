@@ -97,7 +97,7 @@ class Communication {
   Result prepare_message(RankCall& call, std::uint32_t type, std::uint32_t peer, std::uint64_t address,
                          std::uint64_t count);
   /// The type of the call's elements, of which there are so many.
-  Result find_type(RankCall& call, std::uint32_t type, std::initializer_list<std::uint64_t> count,
+  Result find_type(RankCall& call, std::uint32_t type, std::uint64_t count,
                    const std::vector<std::uint64_t>& counts) const;
   Result find_pieces(const RankCall& call, const char* which, std::uint64_t address,
                      const std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& places,

@@ -87,7 +87,7 @@ Result Communication::find_pieces(const RankCall& call, const char* which, std::
   return {};
 }
 
-Result Communication::find_type(RankCall& call, std::uint32_t type, std::initializer_list<std::uint64_t> count,
+Result Communication::find_type(RankCall& call, std::uint32_t type, std::uint64_t count,
                                 const std::vector<std::uint64_t>& counts) const {
   const std::optional<DataType> known = type_of(type);
   if (!known.has_value()) {
@@ -95,7 +95,8 @@ Result Communication::find_type(RankCall& call, std::uint32_t type, std::initial
   }
   call.operation.type = *known;
   const std::uint64_t most = core_.memory.total() / size_of(*known);
-  const std::uint64_t largest = std::max(std::ranges::max(count), counts.empty() ? 0 : std::ranges::max(counts));
+  const auto larger = [](std::uint64_t one, std::uint64_t other) { return std::max(one, other); };
+  const std::uint64_t largest = std::accumulate(counts.begin(), counts.end(), count, larger);
   if (largest <= most) return {};
   return refused(HCCL_E_PARA,
                  fmt::format("{} elements of {}: an NPU has memory for {}", largest, name_of(*known), most));
@@ -103,7 +104,7 @@ Result Communication::find_type(RankCall& call, std::uint32_t type, std::initial
 
 Result Communication::prepare_message(RankCall& call, std::uint32_t type, std::uint32_t peer, std::uint64_t address,
                                       std::uint64_t count) {
-  Result wrong = find_type(call, type, {count}, {});
+  Result wrong = find_type(call, type, count, {});
   if (wrong.status != 0) return wrong;
   if (peer >= call.group->ranks() || peer == call.rank) {
     return refused(HCCL_E_PARA,
@@ -131,7 +132,7 @@ Result Communication::prepare(RankCall& call, const CollectiveArguments& argumen
   operation.in_place = operation.collective == Collective::broadcast;
   operation.elements = count;
   if (operation.collective == Collective::barrier) return {};
-  Result wrong = find_type(call, arguments.type, {count}, counts);
+  Result wrong = find_type(call, arguments.type, count, counts);
   if (wrong.status != 0) return wrong;
   if (reduces(operation.collective)) {
     if (arguments.op > HCCL_REDUCE_MIN)

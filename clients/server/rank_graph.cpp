@@ -95,7 +95,7 @@ Result rank_graph(const Core& core, const ClientCommunicator& own, const Questio
       return {.values = {static_cast<std::uint64_t>(layer == 0 ? inside : COMM_TOPO_CLOS)}};
     }
     case Call::graph_sizes: {
-      Numbers sizes(1 + std::ranges::max(parts), 0);
+      Numbers sizes(1 + *std::ranges::max_element(parts), 0);
       for (const std::uint32_t part : parts) ++sizes[part];
       return result_of(sizes);
     }
