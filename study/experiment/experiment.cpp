@@ -81,20 +81,6 @@ std::vector<std::string_view> variables_of(const RunSpec& spec) {
   return variables;
 }
 
-device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus) {
-  // In semi_auto_parallel and auto_parallel what follows a mirror divides, and a replica alone has no mirrors (R1.16).
-  const bool divides = !spec.is_graph_parallel() || spec.parallel.devices(npus) > 1;
-  return {.precision = spec.precision,
-          .optimizer = spec.optimizer,
-          .gradient_type = spec.communication_type,
-          .gradient_sync = spec.gradient_sync,
-          .checks = spec.gradient_checks(),
-          .fused_attention = spec.fused_attention,
-          .forward_only = spec.parallel.forward_only,
-          .gradients_mean = divides && spec.gradients_mean_kernels && !spec.compression.has_value(),  // a hook divides
-          .mean_again = divides && spec.mean_again};
-}
-
 /// How MindSpore fuses the gradients of data parallelism; none: they are split as HCCL does.
 std::optional<hccl::FusionRule> rule_of_gradients(const RunSpec& spec, const models::Program& program,
                                                   std::vector<std::string>& notes) {
@@ -131,7 +117,21 @@ std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
 
 }  // namespace
 
-Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
+device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus) {
+  // In semi_auto_parallel and auto_parallel what follows a mirror divides, and a replica alone has no mirrors (R1.16).
+  const bool divides = !spec.is_graph_parallel() || spec.parallel.devices(npus) > 1;
+  return {.precision = spec.precision,
+          .optimizer = spec.optimizer,
+          .gradient_type = spec.communication_type,
+          .gradient_sync = spec.gradient_sync,
+          .checks = spec.gradient_checks(),
+          .fused_attention = spec.fused_attention,
+          .forward_only = spec.parallel.forward_only,
+          .gradients_mean = divides && spec.gradients_mean_kernels && !spec.compression.has_value(),  // a hook divides
+          .mean_again = divides && spec.mean_again};
+}
+
+Experiment::Experiment(const RunSpec& spec, sim::Cluster& on, ShardedNetworks* known)
     : LoadedPlatform(spec.platform.rank_table, spec.platform.hccl_settings, variables_of(spec), on),
       npus(npus_of_run(spec, *this)) {
   notes.insert(notes.end(), soc_notes.begin(), soc_notes.end());
@@ -180,7 +180,8 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
                 "--compress is for data parallelism, whose gradients are reduced whole; leave out --stages, "
                 "--model-parallel, --strategy, --optimizer-parallel and --forward-only, or --compress");
     }
-    load_stages(spec);
+    ShardedNetworks none;
+    load_stages(spec, known != nullptr ? *known : none);
     return;
   }
   models::Program loaded = load_program(spec);
@@ -321,10 +322,14 @@ std::uint32_t Experiment::samples_of_micro_batch(const RunSpec& spec) const {
   return batch.micro_batch * (spec.parallel.operators.cuts() ? replicas : 1);
 }
 
+models::ModelOptions Experiment::sizes_of_micro_batch(const RunSpec& spec) const {
+  models::ModelOptions sizes = spec.model;
+  sizes.batch = samples_of_micro_batch(spec);
+  return sizes;
+}
+
 models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
-  models::ModelOptions options = spec.model;
-  options.batch = samples_of_micro_batch(spec);
-  models::Graph graph = models::make_model(options);
+  models::Graph graph = models::make_model(sizes_of_micro_batch(spec));
   layers = graph.layers;
   check_dataset_cuts(spec, graph, spec.parallel.devices(npus));
   if (spec.parallel.forward_only) graph = models::inference_graph(std::move(graph));
@@ -339,7 +344,7 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   return graph;
 }
 
-void Experiment::load_stages(const RunSpec& spec) {
+void Experiment::load_stages(const RunSpec& spec, ShardedNetworks& known) {
   model = spec.model.name;
   const models::Graph graph = network_of_micro_batch(spec);
   ParallelSpec parallel = spec.parallel;
@@ -357,7 +362,9 @@ void Experiment::load_stages(const RunSpec& spec) {
   const Rank devices = parallel.devices(npus);
   const OperatorStrategies of_file = strategies_of_file(graph, parallel.operators, devices, told);
   place_layers(of_file, graph, parallel);
-  const hccl::ShardedGraph network = shard_network(graph, parallel, devices, notes);
+  const std::shared_ptr<const hccl::ShardedGraph> sharded =
+      known.shard(graph, sizes_of_micro_batch(spec), parallel, devices, notes);
+  const hccl::ShardedGraph& network = *sharded;
   const bool told_what_to_read = parallel.operators.dataset.has_value() || of_file.has_regions;
   if (parallel.operators.cuts() && told_what_to_read) read_as_cut(*input, network, batch.micro_batches, npus);
   LinkTimes links(cluster, network.devices);

@@ -10,6 +10,7 @@
 #include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
 #include "study/experiment/input_reading.hpp"
+#include "study/experiment/sharded_networks.hpp"
 #include "study/experiment/stages.hpp"
 #include "study/platform/platform.hpp"
 #include "study/profile/import.hpp"
@@ -17,13 +18,16 @@
 
 namespace hcclsim::study {
 
+/// How the program of a run is made of its network, but for what its micro-batches and shared parameters say.
+[[nodiscard]] device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus);
+
 /// What a spec names on a loaded platform, checked: NPUs and costs, the program, and the options of the
 /// simulation. Everything that simulates a training step begins with it. The platform comes apart, since SimGrid loads
 /// one per process (in a child), while many runs can start from it, each in a child of that process.
 struct Experiment : LoadedPlatform {
   /// Throws what is wrong with the spec, the rank table or the program, and places the ranks of a rank table on the
-  /// cluster, which must outlive the object.
-  Experiment(const RunSpec& spec, sim::Cluster& cluster);
+  /// cluster, which must outlive the object. `known`: what experiments before it have cut; null: nothing.
+  Experiment(const RunSpec& spec, sim::Cluster& cluster, ShardedNetworks* known = nullptr);
 
   /// Simulates a step. To be called once per process, as SimGrid holds one simulation.
   [[nodiscard]] hccl::TimedStep simulate(const hccl::TrainingOptions& options) {
@@ -74,8 +78,9 @@ struct Experiment : LoadedPlatform {
   /// `rule`: MindSpore's, of data parallelism; none: HCCL's split.
   void name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule);
   [[nodiscard]] models::Program load_program(const RunSpec& spec);
+  [[nodiscard]] models::ModelOptions sizes_of_micro_batch(const RunSpec& spec) const;
   [[nodiscard]] models::Graph network_of_micro_batch(const RunSpec& spec);
-  void load_stages(const RunSpec& spec);
+  void load_stages(const RunSpec& spec, ShardedNetworks& known);
   void import_profile_of_stages(const RunSpec& spec);
   void deal_parameters(const RunSpec& spec, const models::Graph& graph);
   /// Of an NPU of each stage.
