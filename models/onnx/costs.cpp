@@ -9,7 +9,7 @@ namespace {
 constexpr bool yes = true;
 constexpr bool no = false;
 
-constexpr std::array<VectorCost, 65> costs{{
+constexpr std::array<VectorCost, 71> costs{{
     // Of two tensors; a quotient also squares its divisor.
     {"Add", 1, 0},
     {"Sub", 1, 1},
@@ -47,6 +47,7 @@ constexpr std::array<VectorCost, 65> costs{{
     {"Sigmoid", 4, 3, no, yes},
     {"HardSigmoid", 3, 1, yes},
     {"HardSwish", 4, 4, yes},
+    {"Mish", 8, 8, yes},
     {"Softplus", 3, 4, yes},
     {"Softsign", 3, 4, yes},
     {"Softmax", 5, 4, no, yes},
@@ -66,6 +67,7 @@ constexpr std::array<VectorCost, 65> costs{{
     {"ReduceL1", 2, 1, yes, no, yes},
     {"ReduceL2", 2, 2, yes, no, yes},
     {"ReduceSumSquare", 2, 1, yes, no, yes},
+    {"ReduceLogSum", 2, 2, yes, no, yes},
     {"ReduceLogSumExp", 3, 3, yes, no, yes},
     {"ArgMax", 1, 0, no, no, yes},
     {"ArgMin", 1, 0, no, no, yes},
@@ -74,6 +76,10 @@ constexpr std::array<VectorCost, 65> costs{{
     {"Pad", 0, 0},
     {"Slice", 0, 0},
     {"Gather", 0, 0},
+    {"GatherElements", 0, 0},
+    {"GatherND", 0, 0},
+    {"ScatterElements", 0, 0},
+    {"ScatterND", 0, 0},
     {"Concat", 0, 0},
     {"Split", 0, 0},
     {"DepthToSpace", 0, 0},
