@@ -368,6 +368,11 @@ class Folder {
     if (order.empty()) {
       for (std::size_t i = data.dims.size(); i-- > 0;) order.push_back(static_cast<std::int64_t>(i));
     }
+    Dims each = order;
+    std::ranges::sort(each);
+    for (std::size_t i = 0; i < each.size(); ++i) {
+      if (each[i] != static_cast<std::int64_t>(i)) return std::nullopt;
+    }
     if (order.size() != data.dims.size()) return std::nullopt;
     Dims dims;
     Dims strides;
@@ -447,6 +452,12 @@ class Folder {
 
 }  // namespace
 
-std::optional<Constant> fold(const Network& network, const Node& node) { return Folder(network, node).run(); }
+std::optional<Constant> fold(const Network& network, const Node& node) {
+  std::optional<Constant> folded = Folder(network, node).run();
+  // Sizes that do not go together are for the inference to refuse.
+  const bool whole = folded.has_value() &&
+                     (!folded->known || elements_of(folded->dims) == static_cast<std::int64_t>(folded->values.size()));
+  return whole ? std::move(folded) : std::nullopt;
+}
 
 }  // namespace hcclsim::models::onnx

@@ -83,7 +83,10 @@ class OpenModel {
   OpenModel& operator=(OpenModel&&) = delete;
   virtual ~OpenModel() = default;
   [[nodiscard]] virtual const ModelFile& file() const = 0;
-  /// Types of the outputs of node number `node`.
+  /// Why a node cannot be one of its operator: inputs, outputs and attributes that its operator has not, or must have.
+  /// Empty: it can, or the library does not know its operator.
+  [[nodiscard]] virtual std::string trouble(std::size_t node) const = 0;
+  /// Types of the outputs of node number `node`, of which trouble() knows none.
   [[nodiscard]] virtual Inference infer(std::size_t node, std::span<const KnownInput> inputs) = 0;
 };
 

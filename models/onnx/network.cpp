@@ -175,6 +175,7 @@ void Network::sort_nodes() {
   const std::vector<Node>& nodes = model().nodes;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].outputs.empty()) bad_input("onnx", "{}: makes nothing", place(i));
+    if (const std::string trouble = open_->trouble(i); !trouble.empty()) bad_input("onnx", "{}: {}", place(i), trouble);
     for (const std::string& output : nodes[i].outputs) {
       if (output.empty()) continue;
       if (tensors_.contains(output) || !producers_.emplace(output, i).second) {

@@ -153,6 +153,19 @@ std::optional<double> MegatronArguments::number(const std::string& name) {
   return value;
 }
 
+std::set<std::uint64_t> MegatronArguments::idle_layers() {
+  std::set<std::uint64_t> layers;
+  const std::optional<std::string> given = text("noop-layers");
+  if (!given.has_value()) return layers;
+  for (const std::string_view item : split(*given, ',')) {
+    const auto layer = parse_number<std::uint32_t>(item);
+    if (!layer.has_value())
+      writer_.fail(line_of("noop-layers"), "--noop-layers is '{}', must be numbers of layers", *given);
+    layers.insert(*layer);
+  }
+  return layers;
+}
+
 void MegatronArguments::set(const std::string& name, std::string_view option, std::string value) {
   writer_.set(source(name), option, std::move(value), line_of(name));
 }

@@ -227,39 +227,73 @@ class LibraryModel final : public OpenModel {
 
   [[nodiscard]] const ModelFile& file() const override { return file_; }
 
+  [[nodiscard]] std::string trouble(std::size_t number) const override {
+    const lib::OpSchema* const schema = schema_of(number);
+    if (schema == nullptr) return {};
+    const std::vector<KnownInput> unknown(file_.nodes[number].inputs.size());
+    const lib::NodeProto node = as_in_library(*schema, number, unknown);
+    for (int i = 0; i < std::min(schema->min_input(), node.input_size()); ++i) {
+      if (node.input(i).empty()) return "its input " + std::to_string(i) + " is left out";
+    }
+    try {
+      schema->Verify(node);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return {};
+  }
+
   [[nodiscard]] Inference infer(std::size_t number, std::span<const KnownInput> inputs) override {
-    const lib::NodeProto& written = model_.graph().node(static_cast<int>(number));
     Inference inference;
-    const auto set = file_.operator_sets.find(file_.nodes[number].domain);
-    if (set == file_.operator_sets.end() || file_.nodes[number].holds_graph) return inference;
-    if (is_new_curve(file_.nodes[number], set->second) && inputs[0].type != nullptr) {
+    if (file_.nodes[number].holds_graph) return inference;
+    if (is_new_curve(file_.nodes[number]) && inputs[0].type != nullptr) {
       return {.known = true, .outputs = {*inputs[0].type}};
     }
-    const std::string domain = file_.nodes[number].domain;
-    const std::int64_t newest = newest_set();
-    const bool newer = domain.empty() && set->second > newest;
-    const lib::OpSchema* const schema =
-        lib::OpSchemaRegistry::Schema(written.op_type(), static_cast<int>(newer ? newest : set->second), domain);
-    if (schema == nullptr || schema->Deprecated()) return inference;
+    const lib::OpSchema* const schema = schema_of(number);
+    if (schema == nullptr) return inference;
+    const bool by_body = !schema->has_type_and_shape_inference_function() && schema->HasFunction();
+    if (!by_body && !schema->has_type_and_shape_inference_function()) return inference;
+    inference.known = true;
+    // The library reads the second size of such a weight unasked.
+    if (file_.nodes[number].type == "ConvTranspose" && inputs.size() > 1 && inputs[0].type != nullptr &&
+        inputs[1].type != nullptr && inputs[0].type->dims.size() != inputs[1].type->dims.size()) {
+      inference.trouble = "its input and its weight have different numbers of axes";
+      return inference;
+    }
     try {
-      lib::NodeProto node = newer ? as_in_newest(*schema, written, inputs) : written;
-      schema->Verify(node);
-      const bool by_body = !schema->has_type_and_shape_inference_function() && schema->HasFunction();
-      if (!by_body && !schema->has_type_and_shape_inference_function()) return inference;
-      inference.known = true;
-      infer_with(*schema, node, inputs, inference);
+      infer_with(*schema, as_in_library(*schema, number, inputs), inputs, inference);
     } catch (const std::exception& error) {
-      inference.known = true;
       inference.trouble = error.what();
     }
     return inference;
   }
 
  private:
+  [[nodiscard]] std::int64_t set_of(const std::string& domain) const {
+    const auto set = file_.operator_sets.find(domain);
+    return set == file_.operator_sets.end() ? 0 : set->second;
+  }
+  [[nodiscard]] bool is_newer(std::size_t number) const {
+    return file_.nodes[number].domain.empty() && set_of("") > newest_set();
+  }
+  /// nullptr: the library does not know the operator.
+  [[nodiscard]] const lib::OpSchema* schema_of(std::size_t number) const {
+    const Node& node = file_.nodes[number];
+    const std::int64_t set = is_newer(number) ? newest_set() : set_of(node.domain);
+    if (set == 0) return nullptr;
+    const lib::OpSchema* const schema = lib::OpSchemaRegistry::Schema(node.type, static_cast<int>(set), node.domain);
+    return schema == nullptr || schema->Deprecated() ? nullptr : schema;
+  }
+  /// The node, as the newest set that the library knows has it.
+  [[nodiscard]] lib::NodeProto as_in_library(const lib::OpSchema& schema, std::size_t number,
+                                             std::span<const KnownInput> inputs) const {
+    const lib::NodeProto& written = model_.graph().node(static_cast<int>(number));
+    return is_newer(number) ? as_in_newest(schema, written, inputs) : written;
+  }
   /// Curves of sets that are newer than the library.
-  static bool is_new_curve(const Node& node, std::int64_t set) {
+  [[nodiscard]] bool is_new_curve(const Node& node) const {
     return node.domain.empty() && node.inputs.size() == 1 && node.outputs.size() == 1 &&
-           ((node.type == "Gelu" && set >= 20) || (node.type == "Mish" && set >= 18));
+           ((node.type == "Gelu" && set_of("") >= 20) || (node.type == "Mish" && set_of("") >= 18));
   }
 
   /// Whether an attribute that newer sets have leaves a node's shapes what they were without it.
@@ -289,7 +323,7 @@ class LibraryModel final : public OpenModel {
     return node;
   }
 
-  static void infer_with(const lib::OpSchema& schema, lib::NodeProto& node, std::span<const KnownInput> inputs,
+  static void infer_with(const lib::OpSchema& schema, lib::NodeProto node, std::span<const KnownInput> inputs,
                          Inference& inference) {
     std::unordered_map<std::string, lib::TypeProto> types;
     std::unordered_map<std::string, lib::TypeProto*> types_by_name;

@@ -15,6 +15,7 @@
 namespace hcclsim::study {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string data(const std::string& file) { return std::string(HCCLSIM_TEST_DATA "/foreign/") + file; }
@@ -105,6 +106,11 @@ TEST(Mindformers, WhatHasNoCounterpartIsRefusedByName) {
   EXPECT_THAT(refusal_of(with("") + "optimizer: {type: Muon}\n"), HasSubstr("optimizer.type Muon"));
   EXPECT_THAT(refusal_of(with("") + "recompute_config: {select_recompute: True}\n"),
               HasSubstr("select_recompute True"));
+  EXPECT_EQ(refusal_of(with(", some_new_key: False")), "no error");
+  EXPECT_THAT(refusal_of(with(", some_new_key: 1, other_new_key: 2")),
+              HasSubstr("2 keys have no counterpart; --ignore-keys some_new_key,other_new_key leaves them out"));
+  EXPECT_THAT(refusal_of("model: {model_config: {offset: 0}}\nparallel_config: {data_parallel: 8}\n"),
+              HasSubstr("give --model and its sizes; --ignore-keys model leaves it out"));
   EXPECT_THAT(refusal_of(with(""), {"nothing"}), HasSubstr("--ignore-keys nothing"));
   EXPECT_THAT(refusal_of("model: {model_config: {type: ChatGLM2Config}}\n"), HasSubstr("model type ChatGLM2Config"));
 }
@@ -130,9 +136,8 @@ TEST(Megatron, ArgumentsOfTheScriptBecomeOptions) {
   // $((96 / (16 * 2))) = 3 layers in each of 96 / 16 / 3 = 2 parts of a stage.
   EXPECT_EQ(value_of(mapping, "chunks"), "2");
   EXPECT_EQ(value_of(mapping, "schedule"), "1f1b-interleave");
-  // 64 samples on 128 / (8 · 16) = 1 replica.
-  EXPECT_EQ(value_of(mapping, "batch"), "64");
-  EXPECT_EQ(value_of(mapping, "micro-batches"), "64");
+  EXPECT_EQ(value_of(mapping, "global-batch"), "64");
+  EXPECT_EQ(value_of(mapping, "micro-batch-size"), "1");
   EXPECT_EQ(value_of(mapping, "recompute"), "full");
   EXPECT_EQ(value_of(mapping, "loss-scale"), "dynamic:4294967296");
 }
@@ -142,7 +147,8 @@ TEST(Megatron, TextsOfArgumentsAndMixturesOfExperts) {
   EXPECT_EQ(value_of(llama, "model"), "llama");
   EXPECT_EQ(value_of(llama, "vocabulary"), "32000");
   EXPECT_EQ(value_of(llama, "model-parallel"), "2");
-  EXPECT_EQ(value_of(llama, "accumulate"), "4");
+  EXPECT_EQ(value_of(llama, "global-batch"), "16");
+  EXPECT_EQ(value_of(llama, "grad-dtype"), "fp32");
   EXPECT_EQ(value_of(llama, "optimizer-parallel"), "zero1");
   const ForeignMapping mixtral = map_megatron(data("mixtral_8x7b.sh"), {});
   EXPECT_EQ(value_of(mixtral, "model"), "mixtral");
@@ -150,7 +156,7 @@ TEST(Megatron, TextsOfArgumentsAndMixturesOfExperts) {
   EXPECT_EQ(value_of(mixtral, "expert-parallel"), "8");
   EXPECT_EQ(value_of(mixtral, "moe-capacity"), "dropless");
   EXPECT_EQ(value_of(mixtral, "npus"), "64");
-  EXPECT_EQ(value_of(mixtral, "micro-batches"), "8");
+  EXPECT_EQ(value_of(mixtral, "micro-batch-size"), "1");
 }
 
 std::string script_refusal(const std::string& text, const std::vector<std::string>& ignored = {}) {
@@ -170,6 +176,40 @@ TEST(Megatron, WhatHasNoCounterpartIsRefusedByName) {
   EXPECT_THAT(script_refusal("python pretrain_gpt.py --num-layers 2\n"), HasSubstr("--hidden-size is not given"));
   EXPECT_THAT(script_refusal("echo --num-layers\n"), HasSubstr("no command of this script"));
   EXPECT_THAT(script_refusal(start + "\n" + start + "--fp16\n"), HasSubstr("a second command with --num-layers"));
+}
+
+TEST(Megatron, AllThatIsRefusedIsNamedAtOnce) {
+  const std::string script =
+      "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --tp-comm-overlap \\\n"
+      "  --brand-new 3 --other-new\n";
+  EXPECT_THAT(
+      script_refusal(script),
+      AllOf(HasSubstr("train.sh: 3 keys have no counterpart; --ignore-keys tp-comm-overlap,brand-new,other-new "
+                      "leaves them out:"),
+            HasSubstr("train.sh:1: --tp-comm-overlap: no option"), HasSubstr("train.sh:2: --other-new: no option")));
+  EXPECT_EQ(script_refusal(script, {"tp-comm-overlap", "brand-new", "other-new"}), "no error");
+}
+
+// Layers of MindSpeed that do nothing: the last one of 8 in 4 stages.
+TEST(Megatron, ArgumentsOfMindSpeed) {
+  const std::string script =
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 64 --num-attention-heads 4 "
+      "--pipeline-model-parallel-size 4 --context-parallel-size 1 --context-parallel-algo ulysses_cp_algo --swiglu "
+      "--normalization RMSNorm --use-rotary-position-embeddings --position-embedding-type rope --disable-bias-linear "
+      "--untie-embeddings-and-output-weights --hidden-dropout 0 --attention-dropout 0 --num-experts 8 "
+      "--moe-token-dispatcher-type alltoall_seq --expert-model-parallel-size 2 --moe-layer-freq -1 "
+      "--first-k-dense-replace -1 --vocab-size 1000 --padded-vocab-size 1024 ";
+  EXPECT_EQ(script_refusal(script), "no error");
+  const ForeignMapping mapping = map_megatron_text(script + "--noop-layers 7", "train.sh", {});
+  EXPECT_EQ(value_of(mapping, "layers"), "7");
+  EXPECT_EQ(value_of(mapping, "stage-layers"), "2,2,2,1");
+  EXPECT_EQ(value_of(mapping, "vocabulary"), "1024");
+  EXPECT_EQ(value_of(mapping, "model"), "mixtral");
+  EXPECT_THAT(script_refusal(script + "--noop-layers 8"), HasSubstr("there are 8 layers"));
+  EXPECT_THAT(script_refusal(script + "--noop-layers x"), HasSubstr("must be numbers of layers"));
+  EXPECT_THAT(script_refusal(script + "--noop-layers 7 --num-layers-per-virtual-pipeline-stage 1"),
+              HasSubstr("--noop-layers 7: stages of several parts"));
+  EXPECT_THAT(script_refusal(script + "--first-k-dense-replace 3"), HasSubstr("all layers have experts"));
 }
 
 TEST(Megatron, RanksThatOnlyRunningTellsAreLeftToTheUser) {
