@@ -43,6 +43,7 @@ void write_kernel_details(const ProfiledRank& rank, const Sink& sink) {
              rank.rank(), number++, span.stream, csv_field(op.name), csv_field(op.type), op.core,
              profiled_date(span.start), profiled_duration(span.end - span.start), profiled_duration(wait));
   }
+  rows.hand_on();
 }
 
 void write_op_statistic(const ProfiledRank& rank, const Sink& sink) {
@@ -63,6 +64,7 @@ void write_op_statistic(const ProfiledRank& rank, const Sink& sink) {
              profiled_date(total.total / static_cast<double>(total.count)), profiled_date(total.most),
              all > 0 ? total.total / all * 100 : 0);
   }
+  rows.hand_on();
 }
 
 }  // namespace hcclsim::cli

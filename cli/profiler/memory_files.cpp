@@ -47,6 +47,7 @@ void write_memory_record(const ProfiledRank& rank, const Sink& sink) {
     for (const hccl::MemoryPoint& point : points) most = std::max(most, point.bytes);
     for (const hccl::MemoryPoint& point : points) add(point.date, point.bytes, most);
   }
+  rows.hand_on();
 }
 
 }  // namespace hcclsim::cli

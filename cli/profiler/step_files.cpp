@@ -84,6 +84,7 @@ void write_step_trace_time(const ProfiledRank& rank, const Sink& sink) {
              profiled_duration(length(subtract(without_receives, computing))),
              profiled_duration(std::max(0.0, own.begin - window.time.start)));
   }
+  rows.hand_on();
 }
 
 }  // namespace hcclsim::cli

@@ -49,7 +49,8 @@ struct Node {
   std::vector<std::string> inputs{};  ///< empty: one that is left out
   std::vector<std::string> outputs{};
   std::map<std::string, Attribute> attributes{};
-  bool holds_graph = false;  ///< If, Loop, Scan: it has graphs of its own, which are not read
+  /// If, Loop, Scan: it has graphs of its own, which are not read. What they read of this one are inputs, too.
+  bool holds_graph = false;
 };
 
 /// An input of a node for the inference.

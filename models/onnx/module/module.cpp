@@ -14,6 +14,7 @@
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <set>
 #include <unordered_map>
 
 #include "base/error.hpp"
@@ -183,6 +184,24 @@ Attribute attribute_of(const lib::AttributeProto& from) {
   return attribute;
 }
 
+/// Adds the tensors that a graph inside a graph reads and does not make.
+void add_outside(const lib::GraphProto& graph, std::set<std::string> made, std::vector<std::string>& outside) {
+  for (const auto& value : graph.input()) made.insert(value.name());
+  for (const auto& tensor : graph.initializer()) made.insert(tensor.name());
+  const auto read = [&](const std::string& name) {
+    if (!name.empty() && !made.contains(name) && std::ranges::find(outside, name) == outside.end())
+      outside.push_back(name);
+  };
+  for (const auto& node : graph.node()) {
+    std::ranges::for_each(node.input(), read);
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) add_outside(attribute.g(), made, outside);
+    }
+    made.insert(node.output().begin(), node.output().end());
+  }
+  for (const auto& value : graph.output()) read(value.name());
+}
+
 ModelFile file_of(const lib::ModelProto& model) {
   ModelFile file;
   for (const auto& set : model.opset_import()) {
@@ -210,6 +229,7 @@ ModelFile file_of(const lib::ModelProto& model) {
     for (const auto& attribute : from.attribute()) {
       node.attributes[attribute.name()] = attribute_of(attribute);
       node.holds_graph = node.holds_graph || attribute.has_g() || attribute.graphs_size() > 0;
+      if (attribute.has_g()) add_outside(attribute.g(), {}, node.inputs);
     }
   }
   return file;
