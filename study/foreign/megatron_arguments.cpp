@@ -34,6 +34,13 @@ MegatronArguments::MegatronArguments(const std::string& text, const std::string&
     }
     chosen = &command;
   }
+  const auto has_decoder = [](const ShellCommand& command) {
+    return std::ranges::find(command.words, "--encoder-num-layers") != command.words.end();
+  };
+  if (const auto other = std::ranges::find_if(script.commands, has_decoder);
+      chosen == nullptr && other != script.commands.end()) {
+    writer_.fail(other->line, "--encoder-num-layers: networks of an encoder and a decoder are not simulated");
+  }
   if (chosen == nullptr) {
     writer_.fail(1, "no command of this script starts a *.py with --num-layers, as Megatron has it");
   }

@@ -135,9 +135,13 @@ class MegatronModel {
       args_.set("padded-vocab-size", "vocabulary", std::to_string(args_.at_least_one("padded-vocab-size")));
       return;
     }
-    const std::string tokenizer = args_.text("tokenizer-type").value_or("");
+    // Those of pretrain_gpt.py and pretrain_bert.py unless told otherwise.
+    const bool bert = args_.program().find("bert") != std::string::npos;
+    const std::string tokenizer =
+        args_.text("tokenizer-type").value_or(bert ? "BertWordPieceLowerCase" : "GPT2BPETokenizer");
     std::uint64_t tokens = args_.whole("vocab-size").value_or(0);
-    std::string from = args_.has("vocab-size") ? args_.source("vocab-size") : args_.source("tokenizer-type");
+    const std::string from =
+        args_.has("vocab-size") ? args_.source("vocab-size") : fmt::format("the tokens of {}", tokenizer);
     if (tokens > 0 && tokenizer == "NullTokenizer") ++tokens;  // one for the end of a document
     static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> sizes{{{"GPT2BPETokenizer", 50257},
                                                                                       {"Llama2Tokenizer", 32000},

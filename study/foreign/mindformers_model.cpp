@@ -284,9 +284,9 @@ class MindformersModel {
     set("expert_num", "experts");
     set("num_experts_chosen", "moe-top-k");
     set("capacity_factor", "moe-capacity");
-    for (const char* const key :
-         {"aux_loss_factor", "routing_policy", "enable_sdrop", "z_loss_factor", "topk_method", "router_dense_type",
-          "norm_topk_prob", "use_fused_ops_topkrouter", "use_fused_ops_permute", "callback_moe_droprate"}) {
+    for (const char* const key : {"aux_loss_factor", "routing_policy", "enable_sdrop", "z_loss_factor", "topk_method",
+                                  "router_dense_type", "norm_topk_prob", "use_fused_ops_topkrouter",
+                                  "use_fused_ops_permute", "callback_moe_droprate", "topk_bias_update_rate"}) {
       if (const YamlNode* const node = keys_.find("moe_config", key))
         writer().no_effect(source(fmt::format("moe_config.{}", key), *node), no_effect_text);
     }
