@@ -229,9 +229,8 @@ CommReuseSwitch parse_comm_reuse(std::string_view text) {
   const auto number = parse_number<std::int64_t>(text);
   if (!number.has_value() || *number > std::int64_t{UINT32_MAX}) {
     bad_input("environment",
-              "MS_COMM_COMPILER_OPT, --comm-reuse: '{}' is no number; accepted: off, -1 for at most {} replaced "
-              "operators, or "
-              "their number up to {}",
+              "MS_COMM_COMPILER_OPT: '{}' is no number; accepted: off, -1 for at most {} replaced operators, or their "
+              "number up to {}",
               printable(text), CommReuse::default_limit, UINT32_MAX);
   }
   if (*number == -1) return {.limit = CommReuse::default_limit};
@@ -255,7 +254,9 @@ CommReuseReport comm_reuse_report(const Plan& plan, const CommReuse& reuse) {
     for (const ReuseClass& one : classes.all()) {
       account.candidates += one.calls[number];
       account.classes += one.calls[number] > 0 ? 1 : 0;
-      if (one.reused) account.replaced += one.calls[number];
+      if (!one.reused || one.calls[number] == 0) continue;
+      ++account.shared;
+      account.replaced += one.calls[number];
     }
     account.before = account_of(plan, number, classes, reuse.streams, false);
     account.after = account_of(plan, number, classes, reuse.streams, true);
