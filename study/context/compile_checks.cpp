@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/names.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/ranges.h>
 
-#include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/names.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 
 namespace hcclsim::study {

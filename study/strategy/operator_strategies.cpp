@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/names.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 #include "hccl/parallel/sharding/operator_sharding.hpp"
 #include "study/strategy/batch_parallel.hpp"

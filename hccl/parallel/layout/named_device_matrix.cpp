@@ -8,8 +8,8 @@
 #include <iterator>
 #include <utility>
 
-#include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/names.hpp"
 #include "base/suggest.hpp"
 
 namespace hcclsim::hccl {

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <utility>
 
-#include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim::hccl {

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "base/counted.hpp"
 #include "base/error.hpp"
+#include "base/names.hpp"
 
 namespace hcclsim::hccl {
 namespace {
