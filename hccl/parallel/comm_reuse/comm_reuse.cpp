@@ -268,6 +268,21 @@ CommReuseReport comm_reuse_report(const Plan& plan, const CommReuse& reuse) {
   return report;
 }
 
+namespace {
+
+/// What can be done about too many streams.
+std::string advice(std::uint32_t limit, const RoleAccount& role) {
+  if (limit == 0) {
+    return fmt::format("--comm-reuse {} shares operators that do the same",
+                       role.candidates <= CommReuse::default_limit ? "-1" : fmt::to_string(role.candidates));
+  }
+  return fmt::format("--comm-reuse {} has replaced {} of {} operators that could be shared{}", limit, role.replaced,
+                     role.candidates,
+                     role.candidates > limit ? fmt::format("; --comm-reuse {} allows all", role.candidates) : "");
+}
+
+}  // namespace
+
 void require_streams(const CommReuseReport& report) {
   for (const RoleAccount& role : report.roles) {
     const StreamAccount& account = role.after;
@@ -276,11 +291,7 @@ void require_streams(const CommReuseReport& report) {
                       "stage {}: total stream number {} exceeds the limit of {}: {} for computation, {} for {} "
                       "communication operators, {} beside these; {}",
                       role.stage, account.streams(), report.rules.streams, account.compute, account.communication,
-                      account.operators, account.secondary,
-                      report.limit == 0 ? fmt::format("--comm-reuse -1 shares operators that do the same")
-                                        : fmt::format("--comm-reuse {} has replaced {} of {} operators that could be "
-                                                      "shared",
-                                                      report.limit, role.replaced, role.candidates));
+                      account.operators, account.secondary, advice(report.limit, role));
   }
 }
 
