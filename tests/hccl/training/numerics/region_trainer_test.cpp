@@ -19,7 +19,7 @@ namespace {
 using test::ShardedTraining;
 
 /// Four devices for each stage.
-ShardedTraining language_training() {
+ShardedTraining four_devices() {
   ShardedTraining training{
       .network = models::make_model(
           {.name = "gpt2-small", .batch = 4, .sequence = 8, .layers = 2, .hidden = 16, .heads = 4, .vocabulary = 32}),
@@ -44,18 +44,22 @@ void add_region(ShardedTraining& training, const std::string& layer, const Cuts&
 /// A matrix of 2 × 2: rows along its first axis and outputs along its second, or features along both, the last one
 /// first.
 void add_layouts(ShardedTraining& training, bool crossed) {
-  const DeviceMatrix matrix{{2, 2}};
-  const TensorMap rows = crossed ? TensorMap{{}, {0, 1}} : TensorMap{{1}, {0}};
-  const TensorMap weight = crossed ? TensorMap{{}, {0, 1}} : TensorMap{{}, {0}};
+  LayoutStrategy first;
+  first.matrix = {{2, 2}};
+  first.inputs.push_back(crossed ? TensorMap{{1, 0}, {}} : TensorMap{{1}, {}});
+  first.inputs.push_back(crossed ? TensorMap{{}, {}} : TensorMap{{0}, {}});
+  LayoutStrategy second;
+  second.matrix = first.matrix;
+  second.inputs.push_back(crossed ? TensorMap{{}, {0, 1}} : TensorMap{{1}, {0}});
+  second.inputs.push_back(crossed ? TensorMap{{}, {0, 1}} : TensorMap{{}, {0}});
   for (const char* const layer : {"h.0", "h.1"}) {
-    training.strategies[fmt::format("{}.mlp.c_fc", layer)].layout =
-        crossed ? LayoutStrategy{matrix, {{{1, 0}, {}}, {{}, {}}}} : LayoutStrategy{matrix, {{{1}, {}}, {{0}, {}}}};
-    training.strategies[fmt::format("{}.mlp.c_proj", layer)].layout = LayoutStrategy{matrix, {rows, weight}};
+    training.strategies[fmt::format("{}.mlp.c_fc", layer)].layout = first;
+    training.strategies[fmt::format("{}.mlp.c_proj", layer)].layout = second;
   }
 }
 
-ShardedTraining training_of(std::string_view what) {
-  ShardedTraining training = language_training();
+ShardedTraining training_in_parts(std::string_view what) {
+  ShardedTraining training = four_devices();
   if (what == "region") add_region(training, "h.1", {2, 1}, 2);
   if (what == "regions") {
     add_region(training, "h.0", {1, 1}, 4);
@@ -66,20 +70,20 @@ ShardedTraining training_of(std::string_view what) {
   return training;
 }
 
-void expect_as_on_one_device(const ShardedTraining& training) {
+void expect_parts_as_alone(const ShardedTraining& training) {
   test::expect_near(test::train(training), test::train(test::alone(training)), 2e-5);
 }
 
 class RegionsAndLayouts : public testing::TestWithParam<const char*> {};
 
-TEST_P(RegionsAndLayouts, TrainAsOneDevice) { expect_as_on_one_device(training_of(GetParam())); }
+TEST_P(RegionsAndLayouts, TrainAsOneDevice) { expect_parts_as_alone(training_in_parts(GetParam())); }
 
 TEST_P(RegionsAndLayouts, InStagesWithSharedParametersAndRecomputation) {
-  ShardedTraining training = training_of(GetParam());
+  ShardedTraining training = training_in_parts(GetParam());
   training.shape = {.stages = 2, .micro_batches = 2};
   training.recompute = "full";
   training.optimizer_parallel = "on:threshold=0";
-  expect_as_on_one_device(training);
+  expect_parts_as_alone(training);
 }
 
 TEST_P(RegionsAndLayouts, TogetherWithEverythingAtLength) {
@@ -88,12 +92,12 @@ TEST_P(RegionsAndLayouts, TogetherWithEverythingAtLength) {
       for (const bool alltoall : {false, true}) {
         for (const char* const recompute : {"none", "layers:1"}) {
           SCOPED_TRACE(fmt::format("{} stages, {}, all_to_all {}, recompute {}", stages, sharing, alltoall, recompute));
-          ShardedTraining training = training_of(GetParam());
+          ShardedTraining training = training_in_parts(GetParam());
           training.shape = {.stages = stages, .micro_batches = 2};
           training.optimizer_parallel = sharing;
           training.recompute = recompute;
           training.sharding.enable_alltoall = alltoall;
-          expect_as_on_one_device(training);
+          expect_parts_as_alone(training);
         }
       }
     }
