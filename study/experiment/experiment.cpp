@@ -178,7 +178,8 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on, ShardedNetworks* k
     if (spec.compression.has_value()) {
       bad_input("unsupported",
                 "--compress is for data parallelism, whose gradients are reduced whole; leave out --stages, "
-                "--model-parallel, --strategy, --optimizer-parallel and --forward-only, or --compress");
+                "--model-parallel, --context-parallel, --expert-parallel, --strategy, --optimizer-parallel and "
+                "--forward-only, or --compress");
     }
     ShardedNetworks none;
     load_stages(spec, known != nullptr ? *known : none);
@@ -198,9 +199,10 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on, ShardedNetworks* k
   if (spec.framework == Framework::mindspore) order_updates_by_parameter(loaded);
   program = std::make_shared<models::Program>(std::move(loaded));
   hbm = device::hbm_account(*program, npus > 1 ? config.communicator_bytes() : 0);
-  if (!spec.compression.has_value()) check_memory(spec, {&hbm, 1});
   gradient_sizes = program->gradient_sizes();
   split_gradients(spec, fused);
+  share_communication();
+  if (!spec.compression.has_value()) check_memory(spec, {&hbm, 1});
   if (spec.compression.has_value()) add_compression(spec);
   add_start_up(spec);
   add_host(spec);
@@ -397,6 +399,7 @@ void Experiment::load_stages(const RunSpec& spec, ShardedNetworks& known) {
   for (const hccl::Reduction& reduction : stages->programs[stage].reductions) {
     training.segments.push_back(reduction.segment);
   }
+  share_communication();
   hbm = stages->hbm[stage];
   check_memory(spec, stages->hbm);
   add_start_up(spec);
