@@ -7,6 +7,7 @@ are as the command takes them ("100us", "20GBps").
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from pathlib import Path
@@ -14,19 +15,19 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import description, errors, helper, nn, options, records, settings
 
-#: What gradients may be given as: a CSV file, or rows of (name, bytes, ready_s).
-Gradients = Union[str, "os.PathLike[str]", Iterable[Tuple[str, int, float]]]
+#: What gradients may be given as: a CSV file, or rows of (name, bytes, ready_s), as tuples or mappings.
+Gradients = Union[str, "os.PathLike[str]", Iterable[Union[Tuple[str, int, float], Mapping[str, Any]]]]
 
 
 def call_with(
-    words: Tuple[str, ...], arguments: Iterable[str], keywords: Mapping[str, Any], kind: type = records.Remarked, progress=None
+    words: Tuple[str, ...], arguments: Iterable[Union[str, "os.PathLike[str]"]], keywords: Mapping[str, Any], kind: type = records.Remarked, progress=None
 ) -> Any:
     """Calls the command of these words with arguments and keywords. Returns its JSON as a `kind`, of a command without
     JSON its text. Raises CheckFailed, which has the same as its result, if it found a difference."""
     command = options.command(*words)
     form = ["--format=json"] if command.has_format else []
     # A file may be called as an option is.
-    behind = [f"./{argument}" if argument.startswith("-") else argument for argument in map(os.fspath, arguments)]
+    behind = [f"./{argument}" if argument.startswith("-") else argument for argument in [os.fspath(one) for one in arguments]]
     try:
         finished = helper.call([*words, *command.arguments(keywords), *form, *behind], progress=progress)
     except errors.Error as failed:
@@ -70,14 +71,18 @@ def _with_settings(words: Tuple[str, ...], folder: Path, keywords: Mapping[str, 
     return merged
 
 
-def _gradients_file(folder: Path, gradients: Iterable[Tuple[str, int, float]]) -> Path:
+def _gradients_file(folder: Path, gradients: Any) -> Path:
     """Rows of (name, bytes, ready_s) in production order, as the CSV file that --gradients reads."""
-    lines = ["name,bytes,ready_us"]
-    for row in gradients:
-        name, size, ready = (row["name"], row["bytes"], row["ready_s"]) if isinstance(row, Mapping) else row
-        lines.append(f"{name},{int(size)},{float(ready) * 1e6!r}")
     path = folder / "gradients.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("name", "bytes", "ready_us"))
+        for number, row in enumerate(gradients):
+            try:
+                name, size, ready = (row["name"], row["bytes"], row["ready_s"]) if isinstance(row, Mapping) else row
+                rows.writerow((name, int(size), repr(float(ready) * 1e6)))
+            except (TypeError, ValueError, KeyError) as error:
+                raise TypeError(f"gradient {number} must be (name, bytes, ready_s), not {row!r}: {error}") from None
     return path
 
 

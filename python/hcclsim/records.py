@@ -55,7 +55,7 @@ class Records(List[Any]):
 
     def to_pandas(self):
         """A pandas.DataFrame with a row per record; needs pandas."""
-        import pandas
+        import pandas  # type: ignore[import]
 
         return pandas.DataFrame({name: self.column(name) for name in self.columns()})
 
