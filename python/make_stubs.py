@@ -31,7 +31,9 @@ def type_of(option: Dict[str, Any]) -> str:
         return "object"
     kinds = ["str"]
     if option["names"] == ["--gradients"]:
-        kinds.append("Iterable[Tuple[str, int, float]]")
+        kinds.append("Iterable[Tuple[str, int, float] | Mapping[str, object]]")
+    if option["names"] == ["--model"]:
+        kinds.append("nn.Cell")
     if option["file"] or option["value"] in ("FILE", "DIR"):
         kinds.append("os.PathLike[str]")
     if ".." in accepted or option["value"] in ("TIME", "SPEED", "UINT", "N", "COUNT"):
@@ -57,6 +59,8 @@ def keywords_of(command: Dict[str, Any], taken: List[str]) -> List[str]:
                 word += "_"
             lines.append(f"    {word}: {type_of(option)} | None = ...,")
             taken.append(word)
+            if word == "model":
+                lines.append("    inputs: nn.Tensor | Iterable[nn.Tensor] = ...,")
     return lines
 
 

@@ -255,6 +255,8 @@ std::string Emitter::name_for(std::size_t number, const std::string& weight) {
 
 std::string Emitter::layer_for(std::size_t number, const std::string& weight) const {
   const std::string name = weight_name(weight);
+  const auto is_layered = [](const auto& numbered) { return numbered.second.size() > 1; };
+  if (!is_made_up(name) && std::ranges::none_of(numbered_, is_layered)) return operator_of(name);
   std::string layer = layer_of(is_made_up(name) ? network_.node(number).name : name);
   // One alone is no layer of several.
   const auto found = numbered_.find(without_number(layer));

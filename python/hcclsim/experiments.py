@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
-from . import description, errors, helper, nn, options, records, settings
+from . import _core, description, errors, helper, nn, options, records, settings
 
 #: What gradients may be given as: a CSV file, or rows of (name, bytes, ready_s), as tuples or mappings.
 Gradients = Union[str, "os.PathLike[str]", Iterable[Union[Tuple[str, int, float], Mapping[str, Any]]]]
@@ -93,7 +93,9 @@ def _simulate(words: Tuple[str, ...], kind: type, keywords: Mapping[str, Any], p
 
 
 @options.of_command("run")
-def run(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> records.RunResult:
+def run(
+    *, progress: Optional[helper.Progress] = None, use_settings: bool = True, keep_gradients: bool = False, **keywords: Any
+) -> records.RunResult:
     """Simulates training steps of a network on a platform; with numerics=True with real gradients.
 
     What the script has set before (splits, groups, contexts, hooks, init) counts where no keyword says otherwise, unless
@@ -101,9 +103,19 @@ def run(*, progress: Optional[helper.Progress] = None, use_settings: bool = True
     bytes, ready_s) in place of a file, and `model` a Cell (hcclsim.nn) with `inputs`, a list of Tensors.
 
     Returns a RunResult: step_time_s, trace (seconds since fp_start), segments, gradients, ranks, parallel, hbm, notes,
-    and with numerics its losses. Raises TypeError for an unknown keyword, BadInput, SimulatedFailure, CheckFailed.
+    and with numerics its losses; with keep_gradients also `reduced_gradients`, those of the last iteration: a dict by
+    parameter of float32 arrays of the parameters' shapes, summed over micro-batches, reduced over replicas (their mean
+    unless gradients_mean is False), before clipping and without loss scale. Raises TypeError for an unknown keyword,
+    BadInput, SimulatedFailure, CheckFailed.
     """
-    return _simulate(("run",), records.RunResult, keywords, progress, use_settings)
+    if not keep_gradients:
+        return _simulate(("run",), records.RunResult, keywords, progress, use_settings)
+    with settings.Folder() as folder:
+        file = keywords.get("save_gradients") or folder / "gradients"
+        chosen = {**keywords, "save_gradients": file}
+        result = _simulate(("run",), records.RunResult, chosen, progress, use_settings)
+        object.__setattr__(result, "reduced_gradients", _core.read_checkpoint(file)["tensors"]["gradients"])
+        return result
 
 
 @options.of_command("tune")

@@ -192,14 +192,13 @@ class Cell:
         return self._inputs
 
     def options(self) -> Dict[str, Any]:
-        """Keywords of run() that this cell, and those within it, stand for."""
-        chosen: Dict[str, Any] = {}
+        """Keywords of run() that this cell, and those within it, stand for. Raises ValueError for cells that do not agree
+        in the options of recompute(), of which a run has one set."""
+        chosen: Dict[str, Any] = dict(self._recompute or {})
         for cell in self.cells():
-            chosen.update(cell.options())
-        if self._recompute is not None:
-            chosen["mp_comm_recompute"] = self._recompute["mp_comm_recompute"]
-            chosen["parallel_optimizer_comm_recompute"] = self._recompute["parallel_optimizer_comm_recompute"]
-            chosen["recompute_slice_activation"] = self._recompute["recompute_slice_activation"]
+            for key, value in cell.options().items():
+                if chosen.setdefault(key, value) != value:
+                    raise ValueError(f"cells differ in {key} of recompute(): a run has one value of it")
         return chosen
 
 

@@ -158,6 +158,8 @@ def signature(of: Command, first: Sequence[inspect.Parameter] = ()) -> inspect.S
             continue
         parameters.append(inspect.Parameter(keyword, inspect.Parameter.KEYWORD_ONLY, default=None))
         taken.add(keyword)
+        if keyword == "model":  # which may be a Cell with inputs
+            parameters.append(inspect.Parameter("inputs", inspect.Parameter.KEYWORD_ONLY, default=()))
     return inspect.Signature(parameters)
 
 

@@ -89,6 +89,9 @@ class Remarked(Record):
 class RunResult(Remarked):
     """A training step, simulated: `step_time_s`, `trace`, `segments`, `gradients`, `ranks`, `hbm`, `notes`, `numerics` …"""
 
+    #: With run(keep_gradients=True): the reduced gradients of the last iteration, by parameter.
+    reduced_gradients: Dict[str, numpy.ndarray]
+
     def losses(self) -> numpy.ndarray:
         """Mean loss of every iteration with real gradients, shape (iterations,), float64. Raises ValueError without."""
         if not self.get("numerics"):

@@ -196,7 +196,7 @@ class Documentation(unittest.TestCase):
         for name in ("run", "tune", "search", "measure", "check_plan"):
             keywords = {argument.arg for argument in functions[name].args.kwonlyargs}
             taken = set(options.command(*{"measure": ("collective",), "check_plan": ("plan", "check")}.get(name, (name,))).by_keyword)
-            self.assertEqual(keywords - {"progress", "use_settings"}, taken - {"help"}, name)
+            self.assertEqual(keywords - {"progress", "use_settings", "inputs", "keep_gradients"}, taken - {"help"}, name)
 
     def test_aliases_are_keywords(self):
         command = options.command("run")
