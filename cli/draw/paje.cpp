@@ -13,6 +13,7 @@
 #include <utility>
 #include <variant>
 
+#include "cli/draw/lines.hpp"
 #include "cli/draw/profiler_names.hpp"
 
 namespace hcclsim::cli {
@@ -64,23 +65,22 @@ std::string quoted(std::string_view text) {
 class PajeWriter {
  public:
   PajeWriter(const hccl::Plan& plan, const sim::Trace& trace, const Sink& sink)
-      : plan_(plan), trace_(trace), sink_(sink) {}
+      : plan_(plan), trace_(trace), lines_(sink, std::string(paje_header)) {}
 
   void write(const std::vector<Rank>& ranks) {
     const std::map<Rank, std::vector<const sim::Span*>> spans_of = spans_by_rank(trace_, ranks);
-    text_ = paje_header;
     define_values(spans_of);
-    line("4 0.000000000 cluster CLUSTER 0 \"cluster\"");
+    lines_.add("4 0.000000000 cluster CLUSTER 0 \"cluster\"");
     for (const auto& [rank, spans] : spans_of) {
-      line("4 0.000000000 n{} NPU cluster \"NPU {}\"", rank, rank);
+      lines_.add("4 0.000000000 n{} NPU cluster \"NPU {}\"", rank, rank);
       for (const sim::Span* span : spans) create_containers(*span);
     }
     for (const auto& [rank, spans] : spans_of) add_events(spans);
     write_events();
-    for (const auto& [type, name] : containers_) line("5 {} {} {}", date(end_), type, name);
-    for (const auto& [rank, spans] : spans_of) line("5 {} NPU n{}", date(end_), rank);
-    line("5 {} CLUSTER cluster", date(end_));
-    sink_(text_);
+    for (const auto& [type, name] : containers_) lines_.add("5 {} {} {}", date(end_), type, name);
+    for (const auto& [rank, spans] : spans_of) lines_.add("5 {} NPU n{}", date(end_), rank);
+    lines_.add("5 {} CLUSTER cluster", date(end_));
+    lines_.end();
   }
 
  private:
@@ -92,16 +92,6 @@ class PajeWriter {
     std::uint64_t link = 0;
     const sim::Span* source = nullptr;  ///< of a link: where it begins
   };
-
-  template <typename... Args>
-  void line(fmt::format_string<Args...> format, Args&&... args) {
-    constexpr std::size_t piece = 1 << 16;
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-    text_ += '\n';
-    if (text_.size() < piece) return;
-    sink_(text_);
-    text_.clear();
-  }
 
   static std::string date(std::int64_t nanoseconds) {
     constexpr std::int64_t per_second = 1'000'000'000;
@@ -118,13 +108,13 @@ class PajeWriter {
       for (const sim::Span* span : spans) {
         const auto [place, is_new] = values_.try_emplace({is_task(*span), name_of(*span)}, values_.size());
         if (!is_new) continue;
-        line("3 v{} {} {} \"{}\"", place->second, is_task(*span) ? "TASK" : "WORK", quoted(name_of(*span)),
-             colour_of(plan_, *span));
+        lines_.add("3 v{} {} {} \"{}\"", place->second, is_task(*span) ? "TASK" : "WORK", quoted(name_of(*span)),
+                   colour_of(plan_, *span));
       }
     }
-    line("3 notify NOTIFY \"notify\" \"{}\"", wait_colour);
+    lines_.add("3 notify NOTIFY \"notify\" \"{}\"", wait_colour);
     for (std::size_t i = 0; i < plan_.messages.size(); ++i) {
-      line("3 m{} MESSAGE {} \"{}\"", i, quoted(plan_.messages[i].name), communication_colour);
+      lines_.add("3 m{} MESSAGE {} \"{}\"", i, quoted(plan_.messages[i].name), communication_colour);
     }
   }
 
@@ -144,7 +134,7 @@ class PajeWriter {
       sim::Span stream = span;
       stream.kind = sim::SpanKind::collective;
       create_containers(stream);
-      line("4 0.000000000 {} PLANE {} \"Plane {}\"", container_of(span), stream_of(span), span.plane);
+      lines_.add("4 0.000000000 {} PLANE {} \"Plane {}\"", container_of(span), stream_of(span), span.plane);
       containers_.insert(containers_.begin(), {"PLANE", container_of(span)});
       return;
     }
@@ -153,7 +143,8 @@ class PajeWriter {
                               : span.kind == sim::SpanKind::host ? "launches"
                                                                  : fmt::format("Stream {}", span.stream);
     const bool is_host = span.kind == sim::SpanKind::host;
-    line("4 0.000000000 {} STREAM n{} {}", stream_of(span), span.rank, quoted(is_host ? "host: " + title : title));
+    lines_.add("4 0.000000000 {} STREAM n{} {}", stream_of(span), span.rank,
+               quoted(is_host ? "host: " + title : title));
     containers_.emplace_back("STREAM", stream_of(span));
   }
 
@@ -201,18 +192,19 @@ class PajeWriter {
     const std::string_view state = is_task(span) ? "TASK" : "WORK";
     switch (event.kind) {
       case Kind::push:
-        line("6 {} {} {} v{}", date(event.date), state, container_of(span), values_.at({is_task(span), name_of(span)}));
+        lines_.add("6 {} {} {} v{}", date(event.date), state, container_of(span),
+                   values_.at({is_task(span), name_of(span)}));
         return;
       case Kind::pop:
-        line("7 {} {} {}", date(event.date), state, container_of(span));
+        lines_.add("7 {} {} {}", date(event.date), state, container_of(span));
         return;
       case Kind::link_begin:
-        line("8 {} {} cluster {} {} k{}", date(event.date), is_task(span) ? "NOTIFY" : "MESSAGE", container_of(span),
-             link_value(*event.source), event.link);
+        lines_.add("8 {} {} cluster {} {} k{}", date(event.date), is_task(span) ? "NOTIFY" : "MESSAGE",
+                   container_of(span), link_value(*event.source), event.link);
         return;
       case Kind::link_end:
-        line("9 {} {} cluster {} {} k{}", date(event.date), is_task(span) ? "NOTIFY" : "MESSAGE", container_of(span),
-             link_value(*event.source), event.link);
+        lines_.add("9 {} {} cluster {} {} k{}", date(event.date), is_task(span) ? "NOTIFY" : "MESSAGE",
+                   container_of(span), link_value(*event.source), event.link);
         return;
     }
   }
@@ -227,8 +219,7 @@ class PajeWriter {
 
   const hccl::Plan& plan_;
   const sim::Trace& trace_;
-  const Sink& sink_;
-  std::string text_;
+  Lines lines_;
   std::map<std::pair<bool, std::string_view>, std::size_t> values_;
   std::set<std::tuple<Rank, bool, std::uint32_t, std::uint32_t>> known_;
   std::vector<std::pair<std::string_view, std::string>> containers_;  ///< type and name, those inside others first

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "cli/draw/lines.hpp"
 #include "cli/draw/profiler_names.hpp"
-#include "cli/draw/timeline.hpp"
 #include "device/soc.hpp"
 #include "sim/intervals.hpp"
 #include "study/run/result.hpp"
@@ -64,29 +64,6 @@ class ProfiledRank {
 [[nodiscard]] std::string profiled_date(Seconds date);
 /// Microseconds with six decimals: sums of many are exact to a nanosecond.
 [[nodiscard]] std::string profiled_duration(Seconds duration);
-
-/// Hands rows of a text on in pieces.
-class Rows {
- public:
-  explicit Rows(const Sink& sink) : sink_(sink) {}
-  Rows(const Rows&) = delete;
-  Rows& operator=(const Rows&) = delete;
-  ~Rows() { sink_(text_); }
-
-  template <typename... Args>
-  void add(fmt::format_string<Args...> format, Args&&... args) {
-    constexpr std::size_t piece = 1 << 16;
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-    text_ += '\n';
-    if (text_.size() < piece) return;
-    sink_(text_);
-    text_.clear();
-  }
-
- private:
-  const Sink& sink_;
-  std::string text_;
-};
 
 /// step_trace_time.csv in MindSpore's columns, in microseconds. Communication counts from when its stream comes to it,
 /// so a receive waits for its sender: Bubble is the sum of the iteration's receives, Stage its time from its first to
