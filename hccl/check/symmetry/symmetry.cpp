@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "hccl/check/symmetry/rounds_in_time.hpp"
+
 namespace hcclsim::hccl {
 namespace {
 
@@ -31,15 +33,19 @@ class Reading {
         regions_(regions_of_turned()) {}
 
   [[nodiscard]] bool rotates() const {
+    const auto same_rounds = [](const Strand& strand) {
+      return std::ranges::all_of(strand.loops, [](const Loop& loop) { return loop.rounds.position == 0; });
+    };
     return !is_rooted(schedule_.collective) && schedule_.collective != Collective::barrier &&
-           every_task([&](const Task& task, const Strand& strand) {
+           every_task(same_rounds, [&](const Task& task, const Strand& strand) {
              return repeats(task, strand) && (is_notify(task.kind) || carries_bytes(task, strand));
            });
   }
 
   /// In time: of images, tasks have the same kind and lengths, and peers and notifies that are images.
   [[nodiscard]] bool repeats() const {
-    return every_task([&](const Task& task, const Strand& strand) { return repeats(task, strand); });
+    return every_task([this](const Strand& strand) { return same_rounds_in_time(schedule_, strand); },
+                      [this](const Task& task, const Strand& strand) { return repeats(task, strand); });
   }
 
   /// The rotation moves bytes, of this buffer.
@@ -146,9 +152,10 @@ class Reading {
            cut * size_of(schedule_.type) / schedule_.alignment % slices == 0;
   }
 
-  /// Whether groups, rounds and parts allow it, and `holds` is true of every task.
-  template <typename Holds>
-  [[nodiscard]] bool every_task(const Holds& holds) const {
+  /// Whether groups and parts allow it, and `same_rounds` is true of every strand whose positions turn, `holds` of
+  /// every task.
+  template <typename SameRounds, typename Holds>
+  [[nodiscard]] bool every_task(const SameRounds& same_rounds, const Holds& holds) const {
     if (schedule_.ranks % period_ != 0 || turns_count_ < 2 || !schedule_.counts.empty()) return false;
     const std::vector<Group>& groups = schedule_.groups;
     const auto keeps_its_form = [&](const Group& one) { return is_fixed(one) || is_turned(one) || has_all(one); };
@@ -156,10 +163,11 @@ class Reading {
     const auto has_lists = [](const Stage& stage) { return !stage.lists.empty(); };
     if (std::any_of(schedule_.stages.begin(), schedule_.stages.end(), has_lists)) return false;
     if (turns_ && schedule_.blocks() == 1 && !has_equal_slices()) return false;
-    return every_loop([&](const Strand& strand, const Loop& loop) {
-      return same_for_images(loop.rounds, strand) &&
-             std::all_of(loop.tasks.begin(), loop.tasks.end(), [&](const Task& task) { return holds(task, strand); });
-    });
+    const auto holds_in = [&](const Strand& strand) { return is_fixed(strand.group) || same_rounds(strand); };
+    const auto holds_of = [&](const Stage& stage) { return std::ranges::all_of(stage.strands, holds_in); };
+    return std::ranges::all_of(schedule_.stages, holds_of) && every_loop([&](const Strand& strand, const Loop& loop) {
+             return std::ranges::all_of(loop.tasks, [&](const Task& task) { return holds(task, strand); });
+           });
   }
 
   /// A range without a turning cut is the same for all images; of one that has one, all parts are equal.

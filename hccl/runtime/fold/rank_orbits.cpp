@@ -19,30 +19,62 @@ Seats Seats::all(const Communicator& group) {
   return seats;
 }
 
-RankOrbits::RankOrbits(const std::vector<Rank>& turn, std::span<const Rank> preferred)
-    : orbit_of_(turn.size(), none), place_(turn.size(), 0) {
+RankOrbits::RankOrbits(const TurnSearch& search, std::span<const Rank> preferred)
+    : orbit_of_(search.turns().front().to.size(), none), place_(orbit_of_.size(), 0), links_(search.links()) {
+  const std::vector<Turn>& turns = search.turns();
+  for (std::size_t i = turns.size(); i-- > 1;) radices_.push_back(turns[i].radix);
+  std::vector<Rank> inner;
   const auto add_orbit = [&](Rank representative) {
     if (orbit_of_[representative] != none) return;
+    inner.assign(1, representative);
+    for (std::size_t i = turns.size(); i-- > 1;) {
+      const std::size_t count = inner.size();
+      for (std::size_t copy = count; copy < count * turns[i].radix; ++copy) {
+        inner.push_back(turns[i].to[inner[copy - count]]);
+      }
+    }
     const auto orbit = static_cast<std::uint32_t>(first_.size());
     first_.push_back(static_cast<std::uint32_t>(members_.size()));
     Rank place = 0;
-    for (Rank rank = representative; orbit_of_[rank] == none; rank = turn[rank]) {
-      orbit_of_[rank] = orbit;
-      place_[rank] = place++;
-      members_.push_back(rank);
+    while (orbit_of_[inner.front()] == none) {
+      for (Rank& rank : inner) {
+        orbit_of_[rank] = orbit;
+        place_[rank] = place++;
+        members_.push_back(rank);
+        rank = turns.front().to[rank];
+      }
     }
   };
   for (const Rank rank : preferred) add_orbit(rank);
-  for (Rank rank = 0; rank < turn.size(); ++rank) add_orbit(rank);
+  for (Rank rank = 0; rank < orbit_of_.size(); ++rank) add_orbit(rank);
 }
 
 std::optional<RankOrbits> RankOrbits::find(sim::Cluster& cluster, const Coupling& coupling,
                                            std::span<const Rank> preferred) {
   TurnSearch search(cluster, coupling);
   if (!search.find()) return {};
-  RankOrbits orbits(search.turn(), preferred);
-  orbits.links_ = search.links();
-  return orbits;
+  return RankOrbits(search, preferred);
+}
+
+Rank RankOrbits::sum(Rank first, Rank second, Rank ranks) const {
+  Rank sum = 0;
+  Rank unit = 1;
+  for (const Rank radix : radices_) {
+    sum += unit * ((first / unit + second / unit) % radix);
+    unit *= radix;
+  }
+  return sum + unit * ((first / unit + second / unit) % (ranks / unit));
+}
+
+Rank RankOrbits::back(Rank turns, Rank ranks) const {
+  Rank back = 0;
+  Rank unit = 1;
+  for (const Rank radix : radices_) {
+    back += unit * ((radix - turns / unit % radix) % radix);
+    unit *= radix;
+  }
+  const Rank left = ranks / unit;
+  return back + unit * ((left - turns / unit % left) % left);
 }
 
 Rank RankOrbits::size(Rank rank) const {
@@ -52,9 +84,8 @@ Rank RankOrbits::size(Rank rank) const {
 }
 
 std::pair<Rank, Rank> RankOrbits::turned_back(Rank source, Rank destination) const {
-  const Rank turns = size(destination);
-  const Rank back = place_[source] % turns;
-  const Rank place = (place_[destination] + turns - back) % turns;
+  const Rank ranks = size(destination);
+  const Rank place = sum(place_[destination], back(place_[source] % ranks, ranks), ranks);
   return {representative(source), members_[first_[orbit_of_[destination]] + place]};
 }
 

@@ -34,6 +34,13 @@
 /// whose orbit has k links carries G/k times what the representatives send over the orbit: one link in place of the
 /// orbit gets the capacity k/G of one. What is not shared (FATPIPE) keeps its capacity.
 ///
+/// *Several turns.* Where servers are alike they turn, and where the NPUs within all of them are alike, too, these turn
+/// by themselves: 8 NPUs in each of 64 servers have one orbit. Turns of different *radix* commute: of the ranks of a
+/// kind in their order, one turn takes place x to x + y in every block of b places, another one does so with blocks of
+/// y places. What is said above holds for each of them, hence for all that they generate, of which there are G. Within
+/// blocks a group may also be carried into itself with its places turned in the same blocks, if that carries its
+/// schedules into themselves (check/symmetry/turns_in_time.hpp).
+///
 /// Ranks that have nothing to do with each other may turn apart, some of them not at all: what one slow NPU keeps from
 /// turning are the ranks that depend on it. Such *regions* have no links in common, unless they turn together.
 namespace hcclsim::hccl {
@@ -64,11 +71,14 @@ struct Seats {
   [[nodiscard]] static Seats all(const Communicator& group);
 };
 
+class TurnSearch;
+
 class RankOrbits {
  public:
-  /// The orbits under the turn that leaves the fewest ranks to simulate, as far as turns of a simple form are found: of
-  /// ranks of one kind, in their order, each becomes the one that is a number of places further. Those in `preferred`
-  /// stand for their orbits. Nothing if all ranks are different, or if to find out would take too long.
+  /// The orbits under the turns that leave the fewest ranks to simulate, as far as turns of a simple form are found: of
+  /// ranks of one kind, in their order, each becomes the one that is a number of places further, or so within blocks.
+  /// Those in `preferred` stand for their orbits. Nothing if all ranks are different, or if to find out would take too
+  /// long.
   [[nodiscard]] static std::optional<RankOrbits> find(sim::Cluster& cluster, const Coupling& coupling,
                                                       std::span<const Rank> preferred);
 
@@ -95,15 +105,22 @@ class RankOrbits {
   [[nodiscard]] const sim::LinkFold& links() const { return links_; }
 
  private:
-  RankOrbits(const std::vector<Rank>& turn, std::span<const Rank> preferred);
+  RankOrbits(const TurnSearch& search, std::span<const Rank> preferred);
   [[nodiscard]] Rank turned(Rank rank, Rank turns) const {
-    return members_[first_[orbit_of_[rank]] + (place_[rank] + turns) % size(rank)];
+    const Rank ranks = size(rank);
+    return members_[first_[orbit_of_[rank]] + sum(place_[rank], turns % ranks, ranks)];
   }
+  /// Of numbers of turns, which have a digit for each turn: the last turn's is the lowest, the first turn's modulo the
+  /// ranks of an orbit over the radices of the others.
+  [[nodiscard]] Rank sum(Rank first, Rank second, Rank ranks) const;
+  /// What undoes so many turns.
+  [[nodiscard]] Rank back(Rank turns, Rank ranks) const;
 
   std::vector<std::uint32_t> orbit_of_;  // of ranks
   std::vector<Rank> place_;              // of ranks: turns from the representative to it
-  std::vector<std::uint32_t> first_;     // of orbits: where its ranks begin in members_, in the order of the turn
-  std::vector<Rank> members_;
+  std::vector<Rank> radices_;            // of the turns but the first one, the last one's first
+  std::vector<std::uint32_t> first_;     // of orbits: where its ranks begin in members_
+  std::vector<Rank> members_;            // in the order of their places
   sim::LinkFold links_;
 };
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "hccl/check/symmetry/half_turn.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
+#include "hccl/check/symmetry/turns_in_time.hpp"
 #include "hccl/schedule/walk.hpp"
 #include "sim/faults/fault_plan.hpp"
 
@@ -108,33 +108,21 @@ bool LinkShift::add(sim::LinkId link, sim::LinkId image) {
   return true;
 }
 
-sim::LinkFold LinkShift::fold() const {
-  sim::LinkFold fold{std::vector<sim::LinkId>(next_.size()), std::vector<double>(next_.size(), 1),
-                     std::vector<std::uint32_t>(next_.size(), 1)};
-  std::iota(fold.representative.begin(), fold.representative.end(), 0U);
-  for (sim::LinkId first = 0; first < next_.size(); ++first) {
-    if (next_[first] == none || fold.representative[first] != first) continue;
-    std::uint32_t links = 1;
-    for (sim::LinkId link = next_[first]; link != first; link = next_[link]) {
-      fold.representative[link] = first;
-      ++links;
-    }
-    fold.flows[first] = orbit_[first] / links;
-    if (cluster_->links()[first].shared) fold.share[first] = static_cast<double>(links) / orbit_[first];
-  }
-  return fold;
+TurnSearch::TurnSearch(sim::Cluster& cluster, const Coupling& coupling) : cluster_(cluster), coupling_(coupling) {
+  turns_.push_back(nothing());
+  for (const Coupling::Family& family : coupling.families) add_family(family);
 }
 
-TurnSearch::TurnSearch(sim::Cluster& cluster, const Coupling& coupling)
-    : cluster_(cluster), coupling_(coupling), links_(cluster, coupling.faults), turn_(coupling.kinds.size()) {
-  std::iota(turn_.begin(), turn_.end(), Rank{0});
-  for (const Coupling::Family& family : coupling.families) add_family(family);
+Turn TurnSearch::nothing() const {
+  Turn turn{.to = Ranks(coupling_.kinds.size()), .links = LinkShift(cluster_, coupling_.faults)};
+  std::iota(turn.to.begin(), turn.to.end(), Rank{0});
+  return turn;
 }
 
 void TurnSearch::add_family(const Coupling::Family& family) {
   Family& own = families_.emplace_back();
-  own.group_of.assign(turn_.size(), no_group);
-  own.member_of.assign(turn_.size(), 0);
+  own.group_of.assign(coupling_.kinds.size(), no_group);
+  own.member_of.assign(coupling_.kinds.size(), 0);
   std::map<std::vector<const Schedule*>, std::uint32_t> shapes;
   for (std::uint32_t group = 0; group < family.groups.size(); ++group) {
     const std::vector<Rank>& ranks = family.groups[group]->ranks;
@@ -149,8 +137,8 @@ void TurnSearch::add_family(const Coupling::Family& family) {
 }
 
 std::uint32_t TurnSearch::add_shape(const std::vector<const Schedule*>& schedules, Rank ranks) {
-  Shape shape{.ranks = ranks, .period = 1, .transfers = {}};
   const std::set<const Schedule*> different(schedules.begin(), schedules.end());
+  Shape shape{.ranks = ranks, .period = 1, .schedules = {different.begin(), different.end()}, .transfers = {}};
   for (const Schedule* schedule : different) {
     const Rank otherwise = half_turns_in_time(*schedule) ? ranks / 2 : ranks;
     shape.period = std::lcm(shape.period, period_in_time(*schedule).value_or(otherwise));
@@ -176,30 +164,95 @@ bool TurnSearch::find() {
     }
   }
   if (routes > most_routes) return false;
-  Ranks all(turn_.size());
+  Ranks all(coupling_.kinds.size());
   std::iota(all.begin(), all.end(), Rank{0});
+  const bool found = find_first(all);
+  if (turns_.front().block > 0) find_others(all);
+  return found || turns_.size() > 1;
+}
+
+bool TurnSearch::find_first(const Ranks& all) {
   const std::vector<Ranks> parts = regions();
   const bool together = turn_region(all);
   if (parts.size() == 1) return together;
   // Apart, regions may turn by shorter steps; together, one of them may stand for others.
-  const Rank left = together ? orbits() : static_cast<Rank>(turn_.size());
-  Ranks turn = turn_;
-  LinkShift links = std::exchange(links_, LinkShift(cluster_, coupling_.faults));
-  if (turn_apart(parts) && orbits() < left) return true;
-  turn_ = std::move(turn);
-  links_ = std::move(links);
+  const Rank left = together ? orbits() : static_cast<Rank>(all.size());
+  Turn turn = std::exchange(turns_.front(), nothing());
+  if (turn_apart(parts) && orbits() < left) {
+    turns_.front().block = 0;
+    return true;
+  }
+  turns_.front() = std::move(turn);
   return together;
 }
 
+void TurnSearch::find_others(const Ranks& all) {
+  std::vector<Rank> npus(cluster_.servers(), 0);
+  for (const Rank rank : all) ++npus[cluster_.npu(rank).server];
+  const Rank most = std::ranges::max(npus);
+  const std::vector<Ranks> by_kind = split_by_kind(all, coupling_.kinds);
+  Rank block = turns_.front().step;
+  while (block > 1) {
+    if (block <= most && add_turn(all, by_kind, block)) {
+      block = turns_.back().step;
+      continue;
+    }
+    Rank next = block / 2;
+    while (block % next != 0) --next;
+    block = next;
+  }
+}
+
+bool TurnSearch::add_turn(const Ranks& all, const std::vector<Ranks>& by_kind, Rank block) {
+  Turn turn = nothing();
+  turn.block = block;
+  for (turn.step = 1; turn.step < block; ++turn.step) {
+    if (block % turn.step != 0 || !try_step(all, by_kind, turn)) continue;
+    turns_.push_back(std::move(turn));
+    return true;
+  }
+  return false;
+}
+
 Rank TurnSearch::orbits() const {
-  std::vector<bool> seen(turn_.size(), false);
+  const Ranks& turn = turns_.front().to;
+  std::vector<bool> seen(turn.size(), false);
   Rank orbits = 0;
-  for (Rank first = 0; first < turn_.size(); ++first) {
+  for (Rank first = 0; first < turn.size(); ++first) {
     if (seen[first]) continue;
     ++orbits;
-    for (Rank rank = first; !seen[rank]; rank = turn_[rank]) seen[rank] = true;
+    for (Rank rank = first; !seen[rank]; rank = turn[rank]) seen[rank] = true;
   }
   return orbits;
+}
+
+sim::LinkFold TurnSearch::links() const {
+  const auto links = cluster_.links();
+  sim::LinkFold fold{std::vector<sim::LinkId>(links.size()), std::vector<double>(links.size(), 1),
+                     std::vector<std::uint32_t>(links.size(), 1)};
+  std::iota(fold.representative.begin(), fold.representative.end(), 0U);
+  std::vector<bool> seen(links.size(), false);
+  std::vector<sim::LinkId> orbit;
+  for (sim::LinkId first = 0; first < links.size(); ++first) {
+    if (seen[first]) continue;
+    orbit.assign(1, first);
+    seen[first] = true;
+    Rank ranks = 1;
+    for (const Turn& turn : turns_) {
+      ranks *= turn.links.ranks(first);
+      // Turns commute: the images of all that the turns before have reached.
+      for (std::size_t i = 0; i < orbit.size(); ++i) {
+        const sim::LinkId image = turn.links.image(orbit[i]);
+        if (image == LinkShift::none || seen[image]) continue;
+        seen[image] = true;
+        fold.representative[image] = first;
+        orbit.push_back(image);
+      }
+    }
+    fold.flows[first] = static_cast<std::uint32_t>(ranks / orbit.size());
+    if (links[first].shared) fold.share[first] = static_cast<double>(orbit.size()) / ranks;
+  }
+  return fold;
 }
 
 bool TurnSearch::turn_apart(const std::vector<Ranks>& parts) {
@@ -212,23 +265,23 @@ bool TurnSearch::turn_apart(const std::vector<Ranks>& parts) {
     if (!split_by_kind(region, coupling_.kinds).empty()) order.push_back(&region);
   }
   const auto fits = [this](const Ranks* region) { return turn_region(*region) || keep_region(*region); };
-  return std::ranges::all_of(order, fits) && orbits() < turn_.size();
+  return std::ranges::all_of(order, fits) && orbits() < coupling_.kinds.size();
 }
 
 std::vector<TurnSearch::Ranks> TurnSearch::regions() const {
-  UnionFind sets(turn_.size());
+  UnionFind sets(coupling_.kinds.size());
   for (const Coupling::Family& family : coupling_.families) {
     for (const Communicator* group : family.groups) {
       for (const Rank rank : group->ranks) sets.join(rank, group->ranks.front());
     }
   }
-  for (Rank rank = 0; rank < turn_.size(); ++rank) {
+  for (Rank rank = 0; rank < coupling_.kinds.size(); ++rank) {
     for (const std::int64_t offset : coupling_.offsets[coupling_.kinds[rank]]) {
       sets.join(rank, static_cast<Rank>(std::int64_t{rank} + offset));
     }
   }
   std::map<Rank, Ranks> found;
-  for (Rank rank = 0; rank < turn_.size(); ++rank) found[sets.find(rank)].push_back(rank);
+  for (Rank rank = 0; rank < coupling_.kinds.size(); ++rank) found[sets.find(rank)].push_back(rank);
   std::vector<Ranks> regions;
   for (auto& [first, ranks] : found) regions.push_back(std::move(ranks));
   return regions;
@@ -236,104 +289,127 @@ std::vector<TurnSearch::Ranks> TurnSearch::regions() const {
 
 bool TurnSearch::turn_region(const Ranks& region) {
   const std::vector<Ranks> by_kind = split_by_kind(region, coupling_.kinds);
-  const Rank count = by_kind.empty() ? 1 : static_cast<Rank>(by_kind.front().size());
-  for (Rank step = 1; step < count; ++step) {
-    if (count % step == 0 && try_step(region, by_kind, step)) return true;
+  if (by_kind.empty()) return false;
+  Turn& turn = turns_.front();
+  turn.block = static_cast<Rank>(by_kind.front().size());
+  for (turn.step = 1; turn.step < turn.block; ++turn.step) {
+    if (turn.block % turn.step == 0 && try_step(region, by_kind, turn)) return true;
   }
+  for (const Rank rank : region) turn.to[rank] = rank;
   return false;
 }
 
 bool TurnSearch::keep_region(const Ranks& region) {
-  for (const Rank rank : region) turn_[rank] = rank;
-  links_.begin_region(1);
-  if (carries_routes(region)) return true;
-  links_.forget_region();
+  Turn& turn = turns_.front();
+  for (const Rank rank : region) turn.to[rank] = rank;
+  turn.links.begin_region(1);
+  if (carries_routes(region, turn)) return true;
+  turn.links.forget_region();
   return false;
 }
 
-bool TurnSearch::try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Rank step) {
+bool TurnSearch::try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Turn& turn) const {
   for (const Ranks& ranks : by_kind) {
-    for (std::size_t i = 0; i < ranks.size(); ++i) turn_[ranks[i]] = ranks[(i + step) % ranks.size()];
+    for (Rank i = 0; i < ranks.size(); ++i) turn.to[ranks[i]] = ranks[turn.place(i)];
   }
-  links_.begin_region(static_cast<Rank>(by_kind.front().size() / step));
-  if (carries_groups(region) && carries_messages(region) && carries_routes(region)) return true;
-  links_.forget_region();
+  turn.radix = turn.block / turn.step;
+  turn.links.begin_region(turn.radix);
+  if (carries_groups(region, turn) && carries_messages(region, turn) && carries_routes(region, turn)) return true;
+  turn.links.forget_region();
   return false;
 }
 
-bool TurnSearch::carries_groups(const Ranks& region) const {
+bool TurnSearch::carries_groups(const Ranks& region, const Turn& turn) const {
+  std::map<std::pair<std::uint32_t, Rank>, bool> in_blocks;  // of shapes and blocks asked for
+  const auto turns_in_blocks = [&](std::uint32_t shape, Rank block) {
+    const auto [found, is_new] = in_blocks.try_emplace({shape, block});
+    if (is_new) {
+      found->second = std::ranges::all_of(shapes_[shape].schedules, [block](const Schedule* schedule) {
+        return turns_in_blocks_in_time(*schedule, block);
+      });
+    }
+    return found->second;
+  };
   for (std::size_t f = 0; f < families_.size(); ++f) {
     const Family& family = families_[f];
     for (const Rank rank : region) {
       const std::uint32_t group = family.group_of[rank];
-      const std::uint32_t image = family.group_of[turn_[rank]];
+      const std::uint32_t image = family.group_of[turn.to[rank]];
       if (group == no_group || image == no_group) {
         if (group != image) return false;
         continue;
       }
       if (family.member_of[rank] != 0) continue;  // of a group, once
+      const std::uint32_t shape = family.shape_of[group];
+      if (shape != family.shape_of[image]) return false;
       const std::vector<Rank>& ranks = coupling_.families[f].groups[group]->ranks;
-      if (family.shape_of[group] != family.shape_of[image]) return false;
-      const Rank places = family.member_of[turn_[rank]];
-      if (places % shapes_[family.shape_of[group]].period != 0) return false;
-      for (Rank member = 0; member < ranks.size(); ++member) {
-        const Rank other = turn_[ranks[member]];
-        if (family.group_of[other] != image || family.member_of[other] != (member + places) % ranks.size()) {
-          return false;
+      const auto becomes = [&](const auto& place_of) {
+        for (Rank member = 0; member < ranks.size(); ++member) {
+          const Rank other = turn.to[ranks[member]];
+          if (family.group_of[other] != image || family.member_of[other] != place_of(member)) return false;
         }
-      }
+        return true;
+      };
+      const Rank places = family.member_of[turn.to[rank]];
+      const auto size = static_cast<Rank>(ranks.size());
+      if (places % shapes_[shape].period == 0 && becomes([&](Rank member) { return (member + places) % size; }))
+        continue;
+      // Members are ranks that lie apart in the order of their kind, so their blocks are smaller.
+      const Rank block = turn.radix * places;
+      const auto in_block = [&](Rank member) { return member - member % block + (member % block + places) % block; };
+      if (places == 0 || !becomes(in_block) || !turns_in_blocks(shape, block)) return false;
     }
   }
   return true;
 }
 
-bool TurnSearch::carries_messages(const Ranks& region) const {
-  return std::ranges::all_of(region, [this](Rank rank) {
+bool TurnSearch::carries_messages(const Ranks& region, const Turn& turn) const {
+  return std::ranges::all_of(region, [&](Rank rank) {
     return std::ranges::all_of(coupling_.offsets[coupling_.kinds[rank]], [&](std::int64_t offset) {
       const auto to = static_cast<Rank>(std::int64_t{rank} + offset);
-      return std::int64_t{turn_[to]} == std::int64_t{turn_[rank]} + offset;
+      return std::int64_t{turn.to[to]} == std::int64_t{turn.to[rank]} + offset;
     });
   });
 }
 
-bool TurnSearch::carries_routes(const Ranks& region) {
+bool TurnSearch::carries_routes(const Ranks& region, Turn& turn) const {
   for (std::size_t f = 0; f < families_.size(); ++f) {
     const Family& family = families_[f];
     for (const Rank rank : region) {
       const std::uint32_t group = family.group_of[rank];
       if (group == no_group || family.member_of[rank] != 0) continue;
-      if (!add_routes(*coupling_.families[f].groups[group], shapes_[family.shape_of[group]])) return false;
+      if (!add_routes(*coupling_.families[f].groups[group], shapes_[family.shape_of[group]], turn)) return false;
     }
   }
   for (const Rank rank : region) {
-    if (!add_copies(rank)) return false;
+    if (!add_copies(rank, turn)) return false;
     for (const std::int64_t offset : coupling_.offsets[coupling_.kinds[rank]]) {
-      if (!add_route(rank, static_cast<Rank>(std::int64_t{rank} + offset))) return false;
+      if (!add_route(rank, static_cast<Rank>(std::int64_t{rank} + offset), turn)) return false;
     }
   }
   return true;
 }
 
-bool TurnSearch::add_copies(Rank rank) {
+bool TurnSearch::add_copies(Rank rank, Turn& turn) const {
   if (coupling_.copies.empty()) return true;
   const sim::Route* const way = coupling_.copies[rank];
-  const sim::Route* const image = coupling_.copies[turn_[rank]];
+  const sim::Route* const image = coupling_.copies[turn.to[rank]];
   if (way == nullptr || image == nullptr) return way == image;
-  return links_.add(*way, *image);
+  return turn.links.add(*way, *image);
 }
 
-bool TurnSearch::add_routes(const Communicator& group, const Shape& shape) {
+bool TurnSearch::add_routes(const Communicator& group, const Shape& shape, Turn& turn) const {
   const auto at = [&](Rank member, Rank by) { return group.ranks[(member + by) % shape.ranks]; };
   for (Rank by = 0; by < shape.ranks; by += shape.period) {
     for (const auto& [source, destination] : shape.transfers) {
-      if (!add_route(at(source, by), at(destination, by))) return false;
+      if (!add_route(at(source, by), at(destination, by), turn)) return false;
     }
   }
   return true;
 }
 
-bool TurnSearch::add_route(Rank source, Rank destination) {
-  return links_.add(cluster_.route(source, destination), cluster_.route(turn_[source], turn_[destination]));
+bool TurnSearch::add_route(Rank source, Rank destination, Turn& turn) const {
+  return turn.links.add(cluster_.route(source, destination), cluster_.route(turn.to[source], turn.to[destination]));
 }
 
 }  // namespace hcclsim::hccl

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -9,7 +10,7 @@
 
 #include "hccl/runtime/fold/rank_orbits.hpp"
 
-/// Looks for a turn of the ranks that carries a Coupling and the platform into themselves (rank_orbits.hpp).
+/// Looks for turns of the ranks that carry a Coupling and the platform into themselves (rank_orbits.hpp).
 namespace hcclsim::hccl {
 
 /// Where a turn carries each link, as far as routes say so.
@@ -24,12 +25,14 @@ class LinkShift {
   /// Forgets what was added since begin_region().
   void forget_region();
 
-  /// The first link of every orbit in place of all.
-  [[nodiscard]] sim::LinkFold fold() const;
-
- private:
   static constexpr sim::LinkId none = std::numeric_limits<sim::LinkId>::max();
 
+  /// Where the turn carries a link that is used, else none.
+  [[nodiscard]] sim::LinkId image(sim::LinkId link) const { return next_[link]; }
+  /// Ranks on every orbit of those that use a link; 1 if none is known to.
+  [[nodiscard]] Rank ranks(sim::LinkId link) const { return std::max(orbit_[link], Rank{1}); }
+
+ private:
   [[nodiscard]] bool add(sim::LinkId link, sim::LinkId image);
 
   const sim::Cluster* cluster_;
@@ -41,6 +44,19 @@ class LinkShift {
   Rank ranks_ = 1;
 };
 
+/// One turn.
+struct Turn {
+  std::vector<Rank> to;  ///< of each rank
+  LinkShift links;
+  Rank block = 0;  ///< it turns within blocks of so many places
+  Rank step = 0;   ///< … by so many
+  Rank radix =
+      1;  ///< after so many times every rank is back; of the first turn, where regions turn apart, the last one's
+
+  /// Where it takes a place.
+  [[nodiscard]] Rank place(Rank place) const { return place - place % block + (place % block + step) % block; }
+};
+
 class TurnSearch {
  public:
   /// What is referred to must outlive it.
@@ -48,15 +64,18 @@ class TurnSearch {
 
   /// Whether there is a turn that moves some ranks.
   [[nodiscard]] bool find();
-  /// Where it carries each rank.
-  [[nodiscard]] const std::vector<Rank>& turn() const { return turn_; }
-  [[nodiscard]] sim::LinkFold links() const { return links_.fold(); }
+  /// The turns that were found, which commute. The first one may be of any form, also the identity; the others turn all
+  /// ranks within blocks.
+  [[nodiscard]] const std::vector<Turn>& turns() const { return turns_; }
+  /// The first link of every orbit in place of all.
+  [[nodiscard]] sim::LinkFold links() const;
 
  private:
   /// Groups that carry out the same schedules.
   struct Shape {
     Rank ranks = 0;
     Rank period = 0;                               // a rotation by so many places carries all schedules into themselves
+    std::vector<const Schedule*> schedules;        // different ones
     std::vector<std::pair<Rank, Rank>> transfers;  // source and destination, of the first `period` ranks
   };
   struct Family {
@@ -72,27 +91,33 @@ class TurnSearch {
   [[nodiscard]] std::vector<Ranks> regions() const;
   /// Turns regions by themselves, as far as they do.
   [[nodiscard]] bool turn_apart(const std::vector<Ranks>& regions);
-  /// Ranks that are left to simulate.
+  /// The first turn: of all ranks, or of regions apart.
+  [[nodiscard]] bool find_first(const Ranks& all);
+  /// Adds the turns within blocks, the largest blocks first, of servers at most.
+  void find_others(const Ranks& all);
+  /// Adds the turn within such blocks by the shortest step there is; false if there is none.
+  [[nodiscard]] bool add_turn(const Ranks& all, const std::vector<Ranks>& by_kind, Rank block);
+  /// Ranks that are left to simulate by the first turn.
   [[nodiscard]] Rank orbits() const;
-  /// Tries all steps, the shortest first.
+  /// Tries all steps of the first turn, the shortest first.
   [[nodiscard]] bool turn_region(const Ranks& region);
   /// Leaves the region as it is; false if what other regions do does not allow even that.
   [[nodiscard]] bool keep_region(const Ranks& region);
-  [[nodiscard]] bool try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Rank step);
-  [[nodiscard]] bool carries_groups(const Ranks& region) const;
-  [[nodiscard]] bool carries_messages(const Ranks& region) const;
-  [[nodiscard]] bool carries_routes(const Ranks& region);
-  [[nodiscard]] bool add_routes(const Communicator& group, const Shape& shape);
-  [[nodiscard]] bool add_copies(Rank rank);
-  [[nodiscard]] bool add_route(Rank source, Rank destination);
+  /// Whether a turn in blocks by `step` carries the region; `turn` is it if so.
+  [[nodiscard]] bool try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Turn& turn) const;
+  [[nodiscard]] bool carries_groups(const Ranks& region, const Turn& turn) const;
+  [[nodiscard]] bool carries_messages(const Ranks& region, const Turn& turn) const;
+  [[nodiscard]] bool carries_routes(const Ranks& region, Turn& turn) const;
+  [[nodiscard]] bool add_routes(const Communicator& group, const Shape& shape, Turn& turn) const;
+  [[nodiscard]] bool add_copies(Rank rank, Turn& turn) const;
+  [[nodiscard]] bool add_route(Rank source, Rank destination, Turn& turn) const;
+  [[nodiscard]] Turn nothing() const;
 
   sim::Cluster& cluster_;
   const Coupling& coupling_;
   std::vector<Shape> shapes_;
   std::vector<Family> families_;
-  LinkShift links_;
-  std::vector<Rank> turn_;
-  std::uint64_t routes_ = 0;  // looked at
+  std::vector<Turn> turns_;
 };
 
 }  // namespace hcclsim::hccl

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hccl/parallel/optimizer_parallel.hpp"
+#include "sim/platform/generate.hpp"
 #include "study/run/run.hpp"
 #include "tests/study/run/kinds_of_plans.hpp"
 #include "tests/study/run/small_gpt.hpp"
@@ -76,8 +77,9 @@ std::string servers(Rank count, Rank npus_per_server) {
   return test::write_platform({.servers = count, .npus_per_server = npus_per_server});
 }
 
-// Servers of the platform are alike: a mesh of m NPUs each, which meet at a switch. A ring looks the same from all
-// servers, so the m NPUs of one server are simulated; of a pipeline those of one server of each stage. Payloads divide
+// Servers of the platform are alike: a mesh of m NPUs each, which meet at a switch. A ring of all NPUs looks the same
+// from all servers, so the m NPUs of one server are simulated; of a pipeline those of one server of each stage. Where
+// ranks of a server meet each other alone, and ranks of one place in all servers, all NPUs are alike. Payloads divide
 // into equal slices.
 TEST(Fold, RanksByHand) {
   RunSpec ring = tiny_gpt(servers(3, 2), 6);
@@ -100,7 +102,7 @@ TEST(Fold, RanksByHand) {
   RunSpec shards = tiny_gpt(servers(3, 2), 6);
   shards.parallel.optimizer = hccl::parse_optimizer_parallel("zero1:shard=2");
   shards.optimizer = models::Optimizer::adam;
-  EXPECT_EQ(compare(shards, "an optimizer that is shared within servers"), 2U);
+  EXPECT_EQ(compare(shards, "an optimizer that is shared within servers"), 1U);
 }
 
 // Payloads do not divide into seven equal slices of whole 128 bytes, unless they are filled up. Parts that replicas
@@ -120,21 +122,21 @@ TEST(Fold, PaddedSegments) {
   EXPECT_EQ(compare(shared, "a hierarchy of shared parameters"), 2U);
 }
 
-// The NPUs of a server share operators, and servers are replicas that are alike: those of one are simulated, of every
-// stage.
+// The NPUs of a server share operators in a mesh, and servers are replicas that are alike: one NPU is simulated, of
+// every stage.
 TEST(Fold, RanksThatShareOperators) {
   RunSpec spec = tiny_gpt(servers(3, 2), 6);
   spec.parallel.operators.model = 2;
-  EXPECT_EQ(compare(spec, "three replicas"), 2U);
+  EXPECT_EQ(compare(spec, "three replicas"), 1U);
   spec.rank = 5;
-  EXPECT_EQ(compare(spec, "the same, of another rank"), 2U);
+  EXPECT_EQ(compare(spec, "the same, of another rank"), 1U);
   spec.parallel.operators.sequence = true;
-  EXPECT_EQ(compare(spec, "sequence parallelism"), 2U);
+  EXPECT_EQ(compare(spec, "sequence parallelism"), 1U);
   RunSpec stages = tiny_gpt(servers(6, 2), 12);
   stages.parallel.operators.model = 2;
   stages.parallel.shape.stages = 2;
   stages.parallel.micro_batches = 4;
-  EXPECT_EQ(compare(stages, "two stages of three replicas"), 4U);
+  EXPECT_EQ(compare(stages, "two stages of three replicas"), 2U);
   stages.skew.speeds = {1, 1, 1, 1, 1, 1, 1, 0.9, 1, 1, 1, 1};
   EXPECT_EQ(compare(stages, "a slow NPU"), 0U);
 }
@@ -260,6 +262,38 @@ TEST(Fold, ChangesNoFigureOfAnyKindOfPlan) {
     }
   }
   EXPECT_GT(folded, 40U);
+}
+
+std::string tree(Rank servers, Rank npus_per_server, const std::string& fabric) {
+  sim::PlatformOptions options{.soc = "910B2", .servers = servers, .npus_per_server = npus_per_server};
+  options.fabric = sim::parse_fabric("fat-tree:" + fabric);
+  return test::write_temporary("tree.xml", sim::generate_platform(options));
+}
+
+// Four servers of four NPUs, at one leaf or at two. All NPUs of a stage are alike if they are at one leaf, or in
+// servers that each have a leaf; else those of every second server. Of pairs that share operators, the first is not
+// like the second: a mesh is carried into itself by going one place further, which makes other pairs, but not by
+// changing places.
+TEST(Fold, PipelinesOnAFatTree) {
+  const std::map<std::string, Rank> servers_that_differ{{"leaf=rail", 1},
+                                                        {"leaf=server", 1},
+                                                        {"leaf=rail,oversubscription=2", 1},
+                                                        {"leaf=rail,leaf-size=2", 2},
+                                                        {"leaf=server,leaf-size=8", 2}};
+  for (const auto& [fabric, different] : servers_that_differ) {
+    for (const Rank stages : {1U, 2U, 4U}) {
+      for (const Rank model : {1U, 2U}) {
+        RunSpec spec = tiny_gpt(tree(4, 4, fabric), 16);
+        spec.pad_segments = true;
+        spec.parallel.shape.stages = stages;
+        spec.parallel.micro_batches = 4;
+        spec.parallel.operators.model = model;
+        const Rank of_a_stage = stages == 1 ? different : 1;
+        EXPECT_EQ(compare(spec, fmt::format("{}, {} stages, {} devices", fabric, stages, model)),
+                  stages * of_a_stage * model);
+      }
+    }
+  }
 }
 
 // Halving-doubling looks the same half of the ranks further.

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "hccl/check/check.hpp"
-#include "hccl/check/symmetry/half_turn.hpp"
+#include "hccl/check/symmetry/turns_in_time.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/levels/hierarchical.hpp"
@@ -285,18 +286,23 @@ TEST(CheckerSymmetry, ALargeRingWrittenOtherwiseIsTheSame) {
   EXPECT_FALSE(rotate_alike(ring, built<Algorithm::halving_doubling>({16384, 16384 * 64}, true)));
 }
 
-/// What a rank does in time: kind, stage, bytes, distance of the peer, notify and unit of every task.
-std::vector<std::array<std::uint64_t, 6>> in_time(const Schedule& schedule, Rank rank) {
+/// What a rank does in time: kind, stage, bytes, what place_of() says of the peer, notify and unit of every task.
+template <typename PlaceOf>
+std::vector<std::array<std::uint64_t, 6>> in_time(const Schedule& schedule, Rank rank, const PlaceOf& place_of) {
   std::vector<std::array<std::uint64_t, 6>> tasks;
   for_each_task(schedule, rank, [&](std::uint32_t stage, const QueueWalk& walk) {
     const Task& task = *walk.task();
     const bool notifies = is_notify(task.kind);
     const Rank peer = has_peer(task.kind) ? walk.peer(schedule, rank) : rank;
     tasks.push_back({static_cast<std::uint64_t>(task.kind), stage, notifies ? 0 : walk.bytes(schedule, rank),
-                     (peer + schedule.ranks - rank) % schedule.ranks, notifies ? walk.notify() : 0,
-                     static_cast<std::uint64_t>(task.by_core)});
+                     place_of(peer), notifies ? walk.notify() : 0, static_cast<std::uint64_t>(task.by_core)});
   });
   return tasks;
+}
+
+/// … with the distance of the peer.
+std::vector<std::array<std::uint64_t, 6>> in_time(const Schedule& schedule, Rank rank) {
+  return in_time(schedule, rank, [&](Rank peer) { return (peer + schedule.ranks - rank) % schedule.ranks; });
 }
 
 // Every rank against the one that is said to do the same, task by task.
@@ -339,6 +345,28 @@ TEST(CheckerSymmetry, HalfTurnsInTime) {
     EXPECT_FALSE(half_turns_in_time(built<Algorithm::halving_doubling>({ranks, std::uint64_t{ranks} * 64 + 32}, true)));
   }
   EXPECT_FALSE(half_turns_in_time(built<Algorithm::halving_doubling>({6, 6 * 64}, true)));
+}
+
+// Every rank against the one of the next place in its block, task by task.
+TEST(CheckerSymmetry, TurnsInBlocksInTime) {
+  std::map<Rank, std::size_t> found;
+  std::size_t of_unequal_slices = 0;
+  for_each_schedule({4, 6, 8, 16}, [&](const Schedule& schedule, const std::string& name) {
+    for (Rank block = 2; block < schedule.ranks; ++block) {
+      if (!turns_in_blocks_in_time(schedule, block)) continue;
+      ++found[block];
+      if (!period_in_time(schedule).has_value()) ++of_unequal_slices;
+      const auto image = [block](Rank rank) { return rank - rank % block + (rank + 1) % block; };
+      for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+        ASSERT_EQ(in_time(schedule, rank, image), in_time(schedule, image(rank), std::identity()))
+            << name << ", rank " << rank << ", block " << block;
+      }
+    }
+  });
+  EXPECT_GT(found[2], 5U);
+  EXPECT_GT(found[4], 5U);
+  EXPECT_EQ(found[5], 0U);
+  EXPECT_GT(of_unequal_slices, 0U);
 }
 
 TEST(CheckerSymmetry, HierarchyOn16384Ranks) {
