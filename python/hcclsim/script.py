@@ -91,8 +91,6 @@ class Reader(ast.NodeVisitor):
         self._ps_keys: Dict[Any, Any] = {}
         self._text = text
 
-    # --- What is read
-
     def visit_Assign(self, node: ast.Assign) -> None:
         self.generic_visit(node)  # the value first, as Python does
         for target in node.targets:
@@ -350,8 +348,6 @@ class Reader(ast.NodeVisitor):
             keys[names[name]] = ("on" if literal else "off") if isinstance(literal, bool) else literal
         return keys
 
-    # --- What is literal
-
     def _literal(self, node: ast.expr, what: str) -> Any:
         """A literal, also with names in it that were given one, tf.compat.as_bytes(…) of one, or list(range(…))."""
         known = self._names.get(node.id) if isinstance(node, ast.Name) else None
@@ -398,8 +394,6 @@ class Reader(ast.NodeVisitor):
         if not isinstance(value, bool):
             raise self._error(node, f"{key} must be True or False, not {value!r}")
         return value
-
-    # --- What comes out
 
     def _use(self, node: ast.AST, what: str, *options: str) -> None:
         self.options += options
