@@ -253,6 +253,53 @@ class Runs(Forgetting):
         result = hcclsim.run(model=nn.PipelineCell(net, 4), inputs=[Tensor((32, 64))])
         self.assertEqual((result.parallel.stages, result.parallel.micro_batches), (2, 4))
 
+    def test_a_pipeline_of_cells_without_numbers(self):
+        class Net(nn.Cell):
+            def __init__(self):
+                super().__init__()
+                self.encoder = nn.Dense(64, 128)
+                self.relu = ops.ReLU()
+                self.decoder = nn.Dense(128, 10)
+
+            def construct(self, x):
+                return self.decoder(self.relu(self.encoder(x)))
+
+        hcclsim.set_auto_parallel_context(pipeline_stages=2)
+        net = Net()
+        net.encoder.pipeline_stage = 0
+        net.decoder.pipeline_stage = 1
+        result = hcclsim.run(model=nn.PipelineCell(net, 4), inputs=[Tensor((32, 64))])
+        self.assertEqual([list(stage.layers) for stage in result.stages], [[1], [1]])
+        # A micro-batch of 8 samples on 4 ranks of a stage, 128 numbers each, forward and backward.
+        sent = sum(row.bytes_per_rank for row in result.traffic if row.kind == "send" and row.stage == 0)
+        self.assertEqual(sent % (4 * 128), 0)
+        self.assertGreater(sent, 0)
+        net.decoder.pipeline_stage = 0
+        with self.assertRaises(hcclsim.errors.PipelineError):
+            hcclsim.run(model=nn.PipelineCell(net, 4), inputs=[Tensor((32, 64))])
+
+    def test_recomputed_cells_with_options(self):
+        def step(**options):
+            net = Mlp(features=1024)
+            for layer in net.layers:
+                layer.matmul.shard(((1, 8), (1, 8)))
+            if options:
+                net.layers.recompute(**options)
+            return hcclsim.run(model=net, inputs=[Tensor((64, 1024))])
+
+        def allreduces(result):
+            return sum(row.count for row in result.traffic if row.kind == "operator allreduce")
+
+        plain, repeated, kept = step(), step(mp_comm_recompute=True), step(mp_comm_recompute=False)
+        self.assertGreater(allreduces(repeated), allreduces(plain))
+        self.assertEqual(allreduces(kept), allreduces(plain))
+        self.assertLess(kept.step_time_s, repeated.step_time_s)
+        net = Mlp()
+        net.layers[0].recompute(mp_comm_recompute=False)
+        net.layers[1].recompute()
+        with self.assertRaisesRegex(ValueError, "cells differ in mp_comm_recompute"):
+            hcclsim.run(model=net, inputs=[Tensor((64, 64))])
+
     def test_inputs_are_tensors(self):
         for wrong, error in (([(8, 64)], TypeError), ("ab", TypeError), ([Tensor(())], ValueError)):
             with self.subTest(inputs=wrong), self.assertRaises(error):

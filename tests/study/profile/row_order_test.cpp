@@ -16,6 +16,7 @@
 #include "models/zoo/zoo.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
 
 namespace hcclsim::study {

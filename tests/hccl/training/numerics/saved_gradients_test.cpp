@@ -24,7 +24,7 @@ TrainingSetup saving_setup(double loss_scale) {
   setup.options.seed = oracle.seed;
   setup.options.workers = 2;
   setup.last_indices = {1, 3};
-  if (loss_scale > 1) setup.options.loss_scale = device::parse_loss_scale(fmt::format("static:{}", loss_scale));
+  if (loss_scale > 1) setup.options.loss_scale = device::LossScaler::parse(fmt::format("static:{}", loss_scale));
   return setup;
 }
 
