@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -13,8 +12,8 @@
 #include <utility>
 #include <variant>
 
-#include "cli/draw/lines.hpp"
 #include "cli/draw/profiler_names.hpp"
+#include "cli/draw/rows.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -37,7 +36,7 @@ constexpr std::string_view paje_header =
     "%  Value string\n%  Key string\n%EndEventDef\n"
     "0 CLUSTER 0 \"cluster\"\n0 NPU CLUSTER \"NPU\"\n0 STREAM NPU \"stream\"\n0 PLANE STREAM \"plane\"\n"
     "1 WORK STREAM \"work\"\n1 TASK PLANE \"task\"\n"
-    "2 MESSAGE CLUSTER STREAM STREAM \"message\"\n2 NOTIFY CLUSTER PLANE PLANE \"notify\"\n";
+    "2 MESSAGE CLUSTER STREAM STREAM \"message\"\n2 NOTIFY CLUSTER PLANE PLANE \"notify\"";
 
 constexpr std::string_view paje_forward = "0.45 0.68 0.45";
 constexpr std::string_view paje_backward = "0.35 0.50 0.75";
@@ -65,22 +64,23 @@ std::string quoted(std::string_view text) {
 class PajeWriter {
  public:
   PajeWriter(const hccl::Plan& plan, const sim::Trace& trace, const Sink& sink)
-      : plan_(plan), trace_(trace), lines_(sink, std::string(paje_header)) {}
+      : plan_(plan), trace_(trace), rows_(sink) {}
 
   void write(const std::vector<Rank>& ranks) {
     const std::map<Rank, std::vector<const sim::Span*>> spans_of = spans_by_rank(trace_, ranks);
+    rows_.add("{}", paje_header);
     define_values(spans_of);
-    lines_.add("4 0.000000000 cluster CLUSTER 0 \"cluster\"");
+    rows_.add("4 0.000000000 cluster CLUSTER 0 \"cluster\"");
     for (const auto& [rank, spans] : spans_of) {
-      lines_.add("4 0.000000000 n{} NPU cluster \"NPU {}\"", rank, rank);
+      rows_.add("4 0.000000000 n{} NPU cluster \"NPU {}\"", rank, rank);
       for (const sim::Span* span : spans) create_containers(*span);
     }
     for (const auto& [rank, spans] : spans_of) add_events(spans);
     write_events();
-    for (const auto& [type, name] : containers_) lines_.add("5 {} {} {}", date(end_), type, name);
-    for (const auto& [rank, spans] : spans_of) lines_.add("5 {} NPU n{}", date(end_), rank);
-    lines_.add("5 {} CLUSTER cluster", date(end_));
-    lines_.end();
+    for (const auto& [type, name] : containers_) rows_.add("5 {} {} {}", date(end_), type, name);
+    for (const auto& [rank, spans] : spans_of) rows_.add("5 {} NPU n{}", date(end_), rank);
+    rows_.add("5 {} CLUSTER cluster", date(end_));
+    rows_.hand_on();
   }
 
  private:
@@ -108,13 +108,13 @@ class PajeWriter {
       for (const sim::Span* span : spans) {
         const auto [place, is_new] = values_.try_emplace({is_task(*span), name_of(*span)}, values_.size());
         if (!is_new) continue;
-        lines_.add("3 v{} {} {} \"{}\"", place->second, is_task(*span) ? "TASK" : "WORK", quoted(name_of(*span)),
-                   colour_of(plan_, *span));
+        rows_.add("3 v{} {} {} \"{}\"", place->second, is_task(*span) ? "TASK" : "WORK", quoted(name_of(*span)),
+                  colour_of(plan_, *span));
       }
     }
-    lines_.add("3 notify NOTIFY \"notify\" \"{}\"", wait_colour);
+    rows_.add("3 notify NOTIFY \"notify\" \"{}\"", wait_colour);
     for (std::size_t i = 0; i < plan_.messages.size(); ++i) {
-      lines_.add("3 m{} MESSAGE {} \"{}\"", i, quoted(plan_.messages[i].name), communication_colour);
+      rows_.add("3 m{} MESSAGE {} \"{}\"", i, quoted(plan_.messages[i].name), communication_colour);
     }
   }
 
@@ -134,7 +134,7 @@ class PajeWriter {
       sim::Span stream = span;
       stream.kind = sim::SpanKind::collective;
       create_containers(stream);
-      lines_.add("4 0.000000000 {} PLANE {} \"Plane {}\"", container_of(span), stream_of(span), span.plane);
+      rows_.add("4 0.000000000 {} PLANE {} \"Plane {}\"", container_of(span), stream_of(span), span.plane);
       containers_.insert(containers_.begin(), {"PLANE", container_of(span)});
       return;
     }
@@ -143,8 +143,7 @@ class PajeWriter {
                               : span.kind == sim::SpanKind::host ? "launches"
                                                                  : fmt::format("Stream {}", span.stream);
     const bool is_host = span.kind == sim::SpanKind::host;
-    lines_.add("4 0.000000000 {} STREAM n{} {}", stream_of(span), span.rank,
-               quoted(is_host ? "host: " + title : title));
+    rows_.add("4 0.000000000 {} STREAM n{} {}", stream_of(span), span.rank, quoted(is_host ? "host: " + title : title));
     containers_.emplace_back("STREAM", stream_of(span));
   }
 
@@ -192,19 +191,19 @@ class PajeWriter {
     const std::string_view state = is_task(span) ? "TASK" : "WORK";
     switch (event.kind) {
       case Kind::push:
-        lines_.add("6 {} {} {} v{}", date(event.date), state, container_of(span),
-                   values_.at({is_task(span), name_of(span)}));
+        rows_.add("6 {} {} {} v{}", date(event.date), state, container_of(span),
+                  values_.at({is_task(span), name_of(span)}));
         return;
       case Kind::pop:
-        lines_.add("7 {} {} {}", date(event.date), state, container_of(span));
+        rows_.add("7 {} {} {}", date(event.date), state, container_of(span));
         return;
       case Kind::link_begin:
-        lines_.add("8 {} {} cluster {} {} k{}", date(event.date), is_task(span) ? "NOTIFY" : "MESSAGE",
-                   container_of(span), link_value(*event.source), event.link);
+        rows_.add("8 {} {} cluster {} {} k{}", date(event.date), is_task(span) ? "NOTIFY" : "MESSAGE",
+                  container_of(span), link_value(*event.source), event.link);
         return;
       case Kind::link_end:
-        lines_.add("9 {} {} cluster {} {} k{}", date(event.date), is_task(span) ? "NOTIFY" : "MESSAGE",
-                   container_of(span), link_value(*event.source), event.link);
+        rows_.add("9 {} {} cluster {} {} k{}", date(event.date), is_task(span) ? "NOTIFY" : "MESSAGE",
+                  container_of(span), link_value(*event.source), event.link);
         return;
     }
   }
@@ -219,7 +218,7 @@ class PajeWriter {
 
   const hccl::Plan& plan_;
   const sim::Trace& trace_;
-  Lines lines_;
+  Rows rows_;
   std::map<std::pair<bool, std::string_view>, std::size_t> values_;
   std::set<std::tuple<Rank, bool, std::uint32_t, std::uint32_t>> known_;
   std::vector<std::pair<std::string_view, std::string>> containers_;  ///< type and name, those inside others first

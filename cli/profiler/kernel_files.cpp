@@ -27,7 +27,7 @@ struct TypeTotal {
 }  // namespace
 
 void write_kernel_details(const ProfiledRank& rank, const Sink& sink) {
-  Lines rows(sink);
+  Rows rows(sink);
   rows.add(
       "Step Id,Device_id,Model ID,Task ID,Stream ID,Name,Type,OP State,Accelerator Core,Start Time(us),Duration(us),"
       "Wait Time(us),Block Dim,Mix Block Dim,HF32 Eligible,Input Shapes,Input Data Types,Input Formats,Output Shapes,"
@@ -43,7 +43,7 @@ void write_kernel_details(const ProfiledRank& rank, const Sink& sink) {
              rank.rank(), number++, span.stream, csv_field(op.name), csv_field(op.type), op.core,
              profiled_date(span.start), profiled_duration(span.end - span.start), profiled_duration(wait));
   }
-  rows.end();
+  rows.hand_on();
 }
 
 void write_op_statistic(const ProfiledRank& rank, const Sink& sink) {
@@ -56,7 +56,7 @@ void write_op_statistic(const ProfiledRank& rank, const Sink& sink) {
   }
   std::vector<std::pair<std::pair<std::string_view, std::string_view>, TypeTotal>> sorted(totals.begin(), totals.end());
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& one) { return one.second.total; });
-  Lines rows(sink);
+  Rows rows(sink);
   rows.add("Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)");
   for (const auto& [type, total] : sorted) {
     rows.add("{},{},{},{},{},{},{},{},{:.3f}", rank.rank(), csv_field(type.first), type.second, total.count,
@@ -64,7 +64,7 @@ void write_op_statistic(const ProfiledRank& rank, const Sink& sink) {
              profiled_date(total.total / static_cast<double>(total.count)), profiled_date(total.most),
              all > 0 ? total.total / all * 100 : 0);
   }
-  rows.end();
+  rows.hand_on();
 }
 
 }  // namespace hcclsim::cli

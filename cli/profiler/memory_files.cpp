@@ -33,7 +33,7 @@ std::vector<hccl::MemoryPoint> points_of(const ProfiledRank& rank, std::uint32_t
 }  // namespace
 
 void write_memory_record(const ProfiledRank& rank, const Sink& sink) {
-  Lines rows(sink);
+  Rows rows(sink);
   rows.add("Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Device Type");
   const Bytes lasting = lasting_bytes(*rank.role().program);
   const auto add = [&](Seconds date, Bytes live, Bytes most) {
@@ -47,7 +47,7 @@ void write_memory_record(const ProfiledRank& rank, const Sink& sink) {
     for (const hccl::MemoryPoint& point : points) most = std::max(most, point.bytes);
     for (const hccl::MemoryPoint& point : points) add(point.date, point.bytes, most);
   }
-  rows.end();
+  rows.hand_on();
 }
 
 }  // namespace hcclsim::cli

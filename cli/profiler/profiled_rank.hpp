@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "cli/draw/lines.hpp"
 #include "cli/draw/profiler_names.hpp"
+#include "cli/draw/rows.hpp"
+#include "cli/draw/timeline.hpp"
 #include "device/soc.hpp"
 #include "sim/intervals.hpp"
 #include "study/run/result.hpp"

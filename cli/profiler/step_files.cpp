@@ -65,7 +65,7 @@ OwnWork own_work(const ProfiledRank& rank, std::uint32_t step) {
 }  // namespace
 
 void write_step_trace_time(const ProfiledRank& rank, const Sink& sink) {
-  Lines rows(sink);
+  Rows rows(sink);
   rows.add(
       "Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,Bubble,"
       "Communication(Not Overlapped and Exclude Receive),Preparing");
@@ -84,7 +84,7 @@ void write_step_trace_time(const ProfiledRank& rank, const Sink& sink) {
              profiled_duration(length(subtract(without_receives, computing))),
              profiled_duration(std::max(0.0, own.begin - window.time.start)));
   }
-  rows.end();
+  rows.hand_on();
 }
 
 }  // namespace hcclsim::cli

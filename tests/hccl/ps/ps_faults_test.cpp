@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "sim/faults/fault_plan.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/training/ps_job.hpp"
 
@@ -62,15 +63,7 @@ PsDates dates_of(const FaultyPs& setting) {
 std::string at(Seconds from, Seconds to) { return fmt::format(" from {:.17g}s to {:.17g}s", from, to); }
 
 std::string ps_failure(const FaultyPs& setting, std::string_view kind) {
-  try {
-    static_cast<void>(dates_of(setting));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::simulated_failure);
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no failure";
-  return {};
+  return test::failure(kind, [&] { return dates_of(setting); });
 }
 
 class ParameterServerFaults : public testing::TestWithParam<sim::NetworkKind> {

@@ -12,6 +12,7 @@
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/runtime/simulate.hpp"
 #include "sim/faults/fault_plan.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/units.hpp"
 
@@ -59,15 +60,7 @@ class FaultyCollective : public testing::TestWithParam<sim::NetworkKind> {
     EXPECT_NEAR(makespan(setting) / us, expected, 1e-9) << testing::PrintToString(setting.faults);
   }
   static std::string failure(const FaultySetting& setting, const std::string& kind) {
-    try {
-      static_cast<void>(makespan(setting));
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::simulated_failure);
-      EXPECT_EQ(error.kind(), kind) << error.what();
-      return error.what();
-    }
-    ADD_FAILURE() << "no failure";
-    return {};
+    return test::failure(kind, [&] { return makespan(setting); });
   }
 };
 INSTANTIATE_TEST_SUITE_P(Both, FaultyCollective, testing::Values(sim::NetworkKind::simgrid, sim::NetworkKind::fluid),

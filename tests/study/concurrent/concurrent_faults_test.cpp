@@ -81,15 +81,7 @@ FaultyOutcome outcome_of(const TwoJobs& setting) { return outcome_of(jobs_of(set
 Seconds compute_time(sim::NetworkKind network) { return outcome_of({.network = network}).jobs[0].alone - ring_alone; }
 
 std::string failure_of(const std::vector<ConcurrentJob>& jobs, std::string_view kind) {
-  try {
-    static_cast<void>(outcome_of(jobs));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::simulated_failure);
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no failure";
-  return {};
+  return test::failure(kind, [&] { return outcome_of(jobs); });
 }
 
 TEST(ConcurrentFaults, ALinkIsSlowForAllWhoeverSaysSo) {

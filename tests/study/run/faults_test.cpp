@@ -85,15 +85,7 @@ FaultFigures ends_of(RunSpec spec, const std::vector<std::string>& faults, hccl:
 }
 
 std::string failure_of(const RunSpec& spec, const std::vector<std::string>& faults, const std::string& kind) {
-  try {
-    static_cast<void>(ends_of(spec, faults));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::simulated_failure);
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no failure";
-  return {};
+  return test::failure(kind, [&] { return ends_of(spec, faults); });
 }
 
 TEST(Faults, EndEveryKindOfPlanWithTheRightDiagnosis) {

@@ -15,6 +15,7 @@
 #include "hccl/parallel/plan/plan_classes.hpp"
 #include "hccl/parallel/plan/plan_file.hpp"
 #include "hccl/parallel/plan/plan_walk.hpp"
+#include "tests/hccl/parallel/plan/objection.hpp"
 #include "tests/support/rank_walk.hpp"
 #include "tests/support/training/pipelines.hpp"
 
@@ -53,17 +54,6 @@ std::vector<Plan> valid_plans() {
   }
   plans.push_back(tampered_base({1, 2}, {.kind = OptimizerParallelKind::dealt}));
   return plans;
-}
-
-std::string objection(const Plan& plan) {
-  try {
-    static_cast<void>(walk(plan));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::check_failed);
-    EXPECT_EQ(error.kind(), "plan");
-    return error.what();
-  }
-  return {};
 }
 
 class Tamperer {

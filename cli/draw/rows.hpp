@@ -11,21 +11,21 @@
 
 namespace hcclsim::cli {
 
-/// Lines of a long text, which are handed on in pieces. The sink must outlive it.
-class Lines {
+/// Hands rows of a text on in pieces.
+class Rows {
  public:
-  explicit Lines(const Sink& sink, std::string begin = {}) : sink_(sink), text_(std::move(begin)) {}
+  /// The sink must outlive it.
+  explicit Rows(const Sink& sink) : sink_(sink) {}
 
   template <typename... Args>
   void add(fmt::format_string<Args...> format, Args&&... args) {
     constexpr std::size_t piece = 1 << 16;
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
     text_ += '\n';
-    if (text_.size() >= piece) end();
+    if (text_.size() >= piece) hand_on();
   }
-
-  /// Hands on what is left.
-  void end() {
+  /// What has not been handed on yet; to be called at the end, since a sink can throw.
+  void hand_on() {
     sink_(text_);
     text_.clear();
   }
