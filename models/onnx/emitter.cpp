@@ -282,7 +282,10 @@ std::string Emitter::name_for(std::size_t number, const std::string& weight) {
 std::string Emitter::layer_for(std::size_t number, const std::string& weight) const {
   const std::string name = weight_name(weight);
   // Exporters let operators whose weights have the same numbers share one, so that it says nothing of the second.
-  std::string layer = layer_of(is_made_up(name) || knows(weight) ? network_.node(number).name : name);
+  const bool says_nothing = is_made_up(name) || knows(weight);
+  const auto is_layered = [](const auto& numbered) { return numbered.second.size() > 1; };
+  if (!says_nothing && std::ranges::none_of(numbered_, is_layered)) return operator_of(name);
+  std::string layer = layer_of(says_nothing ? network_.node(number).name : name);
   // One alone is no layer of several.
   const auto found = numbered_.find(without_number(layer));
   return found == numbered_.end() || found->second.size() < 2 ? std::string() : layer;

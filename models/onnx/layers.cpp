@@ -44,4 +44,9 @@ std::string layer_of(std::string_view path) {
   }
 }
 
+std::string operator_of(std::string_view path) {
+  const std::size_t end = path.rfind('.');
+  return std::string(path.substr(0, end == std::string_view::npos ? 0 : end));
+}
+
 }  // namespace hcclsim::models::onnx

@@ -227,6 +227,7 @@ class TrainingSteps {
     TrainingLoop loop{.iterations = report_.requested, .save_every = numerics_.save_every};
     loop.step = [this](bool checked) { return step(checked); };
     if (!numerics_.save.empty()) loop.save = [this] { save(); };
+    if (!numerics_.save_gradients.empty()) loop.save_gradients = [this] { save_gradients(); };
     return loop;
   }
 
@@ -283,6 +284,12 @@ class TrainingSteps {
     report_.save_refused = false;
     report_.saved = numerics_.save;
     report_.saved_iteration = last_.iteration;
+  }
+
+  void save_gradients() {
+    if (!trainer_.has_gradients()) return;
+    trainer_.save_gradients(numerics_.save_gradients);
+    report_.saved_gradients = numerics_.save_gradients;
   }
 
   const NumericsSpec& numerics_;
