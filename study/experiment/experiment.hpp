@@ -70,8 +70,9 @@ struct Experiment : LoadedPlatform {
   hccl::TrainingOptions training;  ///< without traced ranks
   bool launch_is_assumed = false;  ///< that of kernels in eager execution
   double images_per_second = 0;    ///< that the data workers of a server prepare; 0: any number
-  std::optional<FailureSpec> failures;  ///< of a job of such steps
-  std::vector<hccl::StartUp> start_up;  ///< of each stage: what is sent once before the first step
+  std::optional<FailureSpec> failures;              ///< of a job of such steps
+  std::vector<hccl::StartUp> start_up;              ///< of each stage: what is sent once before the first step
+  std::optional<hccl::CommReuseReport> comm_reuse;  ///< what reuse of communication subgraphs changes; none: no reuse
 
  private:
   void share_hbm(const RunSpec& spec);
@@ -86,6 +87,9 @@ struct Experiment : LoadedPlatform {
   /// Of an NPU of each stage.
   void check_memory(const RunSpec& spec, std::span<const device::HbmAccount> accounts);
   void add_start_up(const RunSpec& spec);
+  /// Reports on the reuse of communication subgraphs, if there is any, and counts the buffers of its communicators.
+  /// Throws Error(simulated_failure, "streams") if a device has too few streams.
+  void share_communication();
   void add_host(const RunSpec& spec);
   /// Numbers the gradients so that those of a collective follow each other; the segments are these collectives.
   [[nodiscard]] std::vector<hccl::Segment> fuse(const hccl::FusionRule& rule, models::Program& loaded);
