@@ -54,6 +54,7 @@ TEST(ShardedNetworks, ChangeNothing) {
   spec.optimizer = models::Optimizer::adam;
   for (const std::uint32_t stages : {1U, 2U}) {
     spec.parallel.shape.stages = stages;
+    spec.parallel.micro_batches = 2;
     for (const std::uint32_t iterations : {1U, 3U}) {
       spec.iterations = iterations;
       const std::vector<double> same = on_cluster(spec.platform, [&](sim::Cluster& cluster) {
