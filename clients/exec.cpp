@@ -52,6 +52,13 @@ std::uint32_t per_server_of(const ExecSpec& spec, const sim::Cluster& cluster) {
   return per_server;
 }
 
+void check_traced(const ExecSpec& spec, const sim::Cluster& cluster) {
+  for (const Rank npu : spec.traced) {
+    if (npu < cluster.size()) continue;
+    bad_input("option", "--trace-ranks {}: {} has NPUs 0 to {}", npu, cluster.path(), cluster.size() - 1);
+  }
+}
+
 /// The first of these folders that has the file: absolute ones, or from that of the command.
 std::string folder_with(const char* file, std::initializer_list<const char*> folders) {
   std::error_code error;
@@ -60,7 +67,10 @@ std::string folder_with(const char* file, std::initializer_list<const char*> fol
     const std::filesystem::path path = command.parent_path() / folder;
     if (std::filesystem::exists(path / file, error)) return std::filesystem::weakly_canonical(path).string();
   }
-  bad_input("program", "{} is neither where it is built nor where it is installed: build the target clients", file);
+  bad_input("program",
+            "{} is neither where it is built nor where it is installed: ./bootstrap build builds it, or "
+            "cmake --build FOLDER --target clients",
+            file);
 }
 
 std::string library_folder() { return folder_with("libascendcl.so", {"clients", HCCLSIM_LIBRARY_PATH}); }
@@ -72,7 +82,7 @@ std::string compiler_flags() {
   return fmt::format("-I{} -L{} -lhccl -lascendcl -lmpi", headers, library_folder());
 }
 
-ExecResult exec(const ExecSpec& spec) {
+ExecResult exec(const ExecSpec& spec, const std::function<void(const ExecTrace&)>& use) {
   if (spec.words.empty()) bad_input("option", "no program: hcclsim exec … -- PROGRAM ARGUMENT…");
   const std::string libraries = library_folder();
   // What a child writes to standard error is kept for a crash: programs get this one.
@@ -84,7 +94,9 @@ ExecResult exec(const ExecSpec& spec) {
     const SimulatorOptions options{
         .launch = spec.launch,
         .connect_timeout = connect_timeout_of(spec),
-        .faults = sim::FaultPlan::of(platform.cluster, spec.faults, platform.cluster.size(), all)};
+        .faults = sim::FaultPlan::of(platform.cluster, spec.faults, platform.cluster.size(), all),
+        .traced = spec.traces_all ? all : spec.traced};
+    check_traced(spec, platform.cluster);
     ExecResult result{.unmodelled = platform.unmodelled, .notes = platform.notes};
     study::note_faults(spec.faults, result.notes);
     Programs programs({.words = spec.words,
@@ -93,7 +105,22 @@ ExecResult exec(const ExecSpec& spec) {
                        .standard_error = standard_error});
     programs.start();
     Hosts hosts(programs, spec.processes, per_server);
-    Simulator(platform, hosts, options).run();
+    Simulator simulator(platform, hosts, options);
+    const auto show_trace = [&] {
+      if (options.traced.empty() || !use) return;
+      ExecTrace trace{.spans = simulator.trace(), .npus = options.traced};
+      trace.plan.roles.resize(1);
+      trace.plan.role_of.assign(platform.cluster.size(), 0);
+      use(trace);
+    };
+    try {
+      simulator.run();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::simulated_failure) show_trace();
+      throw;
+    }
+    show_trace();
+    result.notes.insert(result.notes.end(), hosts.notes().begin(), hosts.notes().end());
     return result;
   };
   const auto obeyed = obeyed_variables(spec);

@@ -4,9 +4,11 @@
 
 #include "base/error.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/draw/timelines.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/platform_options.hpp"
+#include "cli/options/timeline_options.hpp"
 #include "cli/print/output.hpp"
 #include "clients/exec.hpp"
 #include "hccl/settings/launch_mode.hpp"
@@ -18,11 +20,13 @@ constexpr const char* exec_examples =
     "Examples:\n"
     "  hcclsim exec --flags                                      what g++ needs to compile and link a program\n"
     "  hcclsim exec --platform atlas800t-a2 -- ./program         one process, with a thread for each NPU\n"
-    "  hcclsim exec -n 8 -- echo 'a process for each NPU'        eight processes of the same program";
+    "  hcclsim exec -n 8 -- echo 'a process for each NPU'        eight processes of the same program\n"
+    "  hcclsim exec -n 8 --trace timeline.json -- ./program      what NPU 0 does, for Perfetto";
 
 struct ExecOptions {
   PlatformChoice platform;
   clients::ExecSpec spec;
+  TimelineOptions timeline{};
   std::string launch = "op";
   bool flags = false;
 };
@@ -34,6 +38,7 @@ void run(Command& command, ExecOptions& options) {
   }
   const OptionOrigins origins(command, {});
   finish_platform_options(origins, {}, options.platform);
+  check_trace_options(origins, options.timeline);
   clients::ExecSpec& spec = options.spec;
   spec.platform = options.platform.platform_spec();
   spec.platform.rank_table = {};
@@ -42,7 +47,16 @@ void run(Command& command, ExecOptions& options) {
   if (!spec.words.empty() && spec.words.front().starts_with('-')) {
     bad_input("option", "unknown option {}; a program comes behind --", spec.words.front());
   }
-  const clients::ExecResult result = exec(spec);
+  if (!options.timeline.trace.empty()) {
+    spec.traced = options.timeline.trace_ranks.empty() ? std::vector<Rank>{0} : options.timeline.trace_ranks;
+    spec.traces_all = options.timeline.trace_all_ranks;
+    const Timelines unused(options.timeline, spec.traced);  // dropped: they can be written
+  }
+  const clients::ExecResult result = exec(spec, [&](const clients::ExecTrace& trace) {
+    Timelines timelines(options.timeline, trace.npus);
+    timelines.write(trace.plan, trace.spans, spec.faults);
+    timelines.commit();
+  });
   print_remarks_apart(result.unmodelled, result.notes);
 }
 
@@ -69,6 +83,7 @@ void add_exec_command(Command& app) {
                       "How hosts issue communication; op: each call by itself; graph: as if it were loaded in advance");
     add_platform_edits(command, options->spec.platform.edits);
     add_faults(command, options->spec.faults);
+    add_trace_options(command, options->timeline, "0");
     command.add("--flags", flag(options->flags),
                 "Print the compiler's and linker's flags for a program, and do nothing else");
     command.keep_rest_behind_dashes();

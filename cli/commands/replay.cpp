@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/output_file.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/draw/timeline.hpp"
+#include "cli/draw/timelines.hpp"
 #include "cli/options/collective_choice.hpp"
 #include "cli/options/parse/common.hpp"
+#include "cli/options/timeline_options.hpp"
 #include "cli/print/failure.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/replay_report.hpp"
@@ -32,9 +32,8 @@ constexpr const char* replay_examples =
 
 struct ReplayCommand : PlatformChoice {
   std::string format = "text";
-  std::string timeline{};
+  TimelineOptions timeline{};
   std::uint32_t links = 0;
-  bool trace_all_ranks = false;
   study::ReplaySpec spec{};
 };
 
@@ -44,21 +43,19 @@ void replay(const ReplayCommand& command) {
   spec.platform.edits = command.spec.platform.edits;
   spec.platform.routing = command.spec.platform.routing;
   spec.links = command.links;
-  if (!command.timeline.empty() && spec.traced.empty()) spec.traced = {0};
-  if (!command.timeline.empty()) const OutputFile unused(command.timeline);  // dropped: it can be written
+  if (!command.timeline.trace.empty()) {
+    spec.traced = command.timeline.trace_ranks.empty() ? std::vector<Rank>{0} : command.timeline.trace_ranks;
+    spec.traces_all = command.timeline.trace_all_ranks;
+    const Timelines unused(command.timeline, spec.traced);  // dropped: they can be written
+  }
   study::replay(spec, [&](const study::ReplayResult& result) {
-    std::optional<OutputFile> timeline;
-    if (!command.timeline.empty()) timeline.emplace(command.timeline);
-    if (timeline.has_value()) {
-      write_timeline(
-          result.ranks_of_spans, result.spans, spec.traced, [&](std::string_view text) { timeline->write(text); },
-          spec.faults);
-    }
+    Timelines timelines(command.timeline, ranks_of_option("--trace-ranks", spec.traced, spec.traces_all, result.ranks));
+    timelines.write(result.ranks_of_spans, result.spans, spec.faults);
     if (command.format == "csv") print_remarks_apart(result.on.unmodelled, result.on.notes);
     print(command.format == "json"  ? replay_json(result, spec)
           : command.format == "csv" ? replay_csv(result)
                                     : replay_text(result));
-    if (timeline.has_value()) timeline->commit();
+    timelines.commit();
   });
 }
 
@@ -141,19 +138,13 @@ void add_replay_command(Command& app) {
     add_network_option(command, options->spec.network);
     add_faults(command, options->spec.faults);
     command.begin_group("What is written");
-    command.add("--trace", written_file(options->timeline), "Timeline for Perfetto or chrome://tracing");
-    command
-        .add("--trace-ranks", parsed(parse_rank_list, options->spec.traced),
-             "Ranks of the timeline, such as 0,2,4-7 [0]")
-        .value_name("LIST");
+    add_trace_options(command, options->timeline, "0");
     add_links_option(command, options->links);
     add_format_option(command, options->format, {"text", "json", "csv"});
     command.footer(replay_examples);
     command.on_run([&command, options] {
       const OptionOrigins origins(command, {});
-      if (origins.given("trace-ranks") && options->timeline.empty()) {
-        bad_input("option", "--trace-ranks needs --trace FILE, which says where the timeline goes");
-      }
+      check_trace_options(origins, options->timeline);
       finish_platform_options(origins, {}, *options);
       with_failure(options->format == "json", [&] { replay(*options); });
     });

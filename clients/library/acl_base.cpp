@@ -67,7 +67,7 @@ aclError aclFinalize(void) {
   if (finalised) return fail(__func__, ACL_ERROR_REPEAT_FINALIZE, "the process has called it already");
   if (!std::exchange(initialised, false)) return fail(__func__, ACL_ERROR_UNINITIALIZE, "aclInit was not called");
   finalised = true;
-  return ACL_SUCCESS;
+  return status_of(__func__, ask(Call::finalize, {}));
 }
 
 aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {

@@ -30,13 +30,17 @@ Context* context_of_device(std::int32_t device) {
 
 thread_local Context* current = nullptr;
 
-int set_device(const char* function, std::int32_t device) {
+/// A question about a device of the program, if it has that.
+int ask_of_device(const char* function, Call call, std::int32_t device, std::uint64_t value = 0) {
   const std::int32_t on_server = device_on_server(device);
-  if (on_server < 0) {
-    return fail(function, ACL_ERROR_RT_INVALID_DEVICEID,
-                "device " + std::to_string(device) + ": the program does not have it");
-  }
-  return status_of(function, ask(Call::set_device, {as_number(on_server)}));
+  if (on_server < 0) return fail(function, ACL_ERROR_RT_INVALID_DEVICEID, no_such_device(device));
+  return status_of(function, ask(call, {as_number(on_server), value}));
+}
+
+int reset_device(const char* function, std::int32_t device, bool by_force) {
+  const int status = ask_of_device(function, Call::reset_device, device, by_force ? 1 : 0);
+  if (status == 0 && current != nullptr && current->device == device) current = nullptr;
+  return status;
 }
 
 }  // namespace
@@ -45,18 +49,13 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 aclError aclrtSetDevice(int32_t deviceId) {
-  const int status = set_device(__func__, deviceId);
+  const int status = ask_of_device(__func__, Call::set_device, deviceId, 1);
   if (status == 0) current = context_of_device(deviceId);
   return status;
 }
 
-aclError aclrtResetDevice(int32_t deviceId) {
-  const int status = status_of(__func__, ask(Call::reset_device, {as_number(device_on_server(deviceId))}));
-  if (status == 0 && current != nullptr && current->device == deviceId) current = nullptr;
-  return status;
-}
-
-aclError aclrtResetDeviceForce(int32_t deviceId) { return aclrtResetDevice(deviceId); }
+aclError aclrtResetDevice(int32_t deviceId) { return reset_device(__func__, deviceId, false); }
+aclError aclrtResetDeviceForce(int32_t deviceId) { return reset_device(__func__, deviceId, true); }
 
 aclError aclrtGetDevice(int32_t* deviceId) {
   if (deviceId == nullptr) return fail(__func__, ACL_ERROR_INVALID_PARAM, "null");
@@ -67,9 +66,9 @@ aclError aclrtGetDevice(int32_t* deviceId) {
 
 aclError aclrtGetDeviceCount(uint32_t* count) {
   if (count == nullptr) return fail(__func__, ACL_ERROR_INVALID_PARAM, "null");
-  const Answer answer = ask(Call::device_count, {});
-  if (answer.status == 0) *count = visible_devices(static_cast<std::uint32_t>(answer.values[0]));
-  return status_of(__func__, answer);
+  if (!connected()) return ask(Call::device_count, {}).status;
+  *count = visible_devices();
+  return ACL_SUCCESS;
 }
 
 aclError aclrtGetRunMode(aclrtRunMode* runMode) {
@@ -111,15 +110,12 @@ aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int3
 
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
   if (flags != 0) return fail(__func__, ACL_ERROR_INVALID_PARAM, "flags: only 0");
-  uint32_t devices = 0;
-  aclrtGetDeviceCount(&devices);
-  if (peerDeviceId < 0 || static_cast<uint32_t>(peerDeviceId) >= devices) {
-    return fail(__func__, ACL_ERROR_RT_INVALID_DEVICEID, "no device " + std::to_string(peerDeviceId));
-  }
-  return ACL_SUCCESS;  // every NPU of a server can access every other one
+  return ask_of_device(__func__, Call::peer_access, peerDeviceId, 1);
 }
 
-aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) { return aclrtDeviceEnablePeerAccess(peerDeviceId, 0); }
+aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
+  return ask_of_device(__func__, Call::peer_access, peerDeviceId, 0);
+}
 
 aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t* value) {
   if (value == nullptr) return fail(__func__, ACL_ERROR_INVALID_PARAM, "null");
@@ -131,7 +127,7 @@ aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t
 
 aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
   if (context == nullptr) return fail(__func__, ACL_ERROR_INVALID_PARAM, "null");
-  const int status = set_device(__func__, deviceId);
+  const int status = ask_of_device(__func__, Call::set_device, deviceId);
   if (status != 0) return status;
   current = new Context{deviceId};
   contexts().insert(current);
@@ -150,7 +146,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
 aclError aclrtSetCurrentContext(aclrtContext context) {
   auto* const own = static_cast<Context*>(context);
   if (contexts().count(own) == 0) return fail(__func__, ACL_ERROR_RT_CONTEXT_NULL, "this is no context");
-  const int status = set_device(__func__, own->device);
+  const int status = ask_of_device(__func__, Call::set_device, own->device);
   if (status == 0) current = own;
   return status;
 }

@@ -166,6 +166,9 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size, const aclrt
                 "size: only multiples of 2 MiB, see aclrtMemGetAllocationGranularity");
   }
   const std::int32_t device = device_on_server(static_cast<std::int32_t>(prop->location.id));
+  if (device < 0) {
+    return fail(__func__, ACL_ERROR_RT_INVALID_DEVICEID, no_such_device(static_cast<std::int32_t>(prop->location.id)));
+  }
   const Answer answer = ask(Call::allocate_physical, {size, as_number(device)});
   if (answer.status == 0) *handle = handle_of(answer.values[0]);
   return status_of(__func__, answer);

@@ -3,34 +3,32 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
+#include <numeric>
 #include <vector>
 
 namespace hcclsim::clients {
 namespace {
 
-/// The devices that ASCEND_RT_VISIBLE_DEVICES lists, up to the first word that is no number, as CANN reads it.
-struct VisibleDevices {
-  bool all = true;
-  std::vector<std::int32_t> listed;
+constexpr const char* visible_variable = "ASCEND_RT_VISIBLE_DEVICES";
 
-  VisibleDevices() {
-    const char* text = std::getenv("ASCEND_RT_VISIBLE_DEVICES");  // NOLINT(concurrency-mt-unsafe)
-    if (text == nullptr || *text == '\0') return;
-    all = false;
+/// The server's devices that the program has, in its order.
+const std::vector<std::int32_t>& visible() {
+  static const std::vector<std::int32_t> devices = [] {
+    std::vector<std::int32_t> all(ask(Call::device_count, {}).values[0]);
+    std::iota(all.begin(), all.end(), 0);
+    const char* text = std::getenv(visible_variable);  // NOLINT(concurrency-mt-unsafe)
+    if (text == nullptr || *text == '\0') return all;
+    std::vector<std::int32_t> listed;
     while (true) {
       char* end = nullptr;
       const long device = std::strtol(text, &end, 10);
-      if (end == text || device < 0) return;
+      const bool is_there = end != text && device >= 0 && static_cast<std::size_t>(device) < all.size();
+      if (!is_there || std::ranges::count(listed, static_cast<std::int32_t>(device)) > 0) return listed;
       listed.push_back(static_cast<std::int32_t>(device));
-      if (*end != ',') return;
+      if (*end != ',') return listed;
       text = end + 1;
     }
-  }
-};
-
-const VisibleDevices& visible() {
-  static const VisibleDevices devices;
+  }();
   return devices;
 }
 
@@ -48,21 +46,22 @@ int fail(const char* function, int status, const std::string& message) {
 }
 
 std::int32_t device_on_server(std::int32_t device) {
-  if (visible().all) return device;
-  if (device < 0 || static_cast<std::size_t>(device) >= visible().listed.size()) return -1;
-  return visible().listed[static_cast<std::size_t>(device)];
+  if (device < 0 || static_cast<std::size_t>(device) >= visible().size()) return -1;
+  return visible()[static_cast<std::size_t>(device)];
 }
 
 std::int32_t device_of_program(std::int32_t on_server) {
-  if (visible().all) return on_server;
-  const std::vector<std::int32_t>& listed = visible().listed;
-  return static_cast<std::int32_t>(std::find(listed.begin(), listed.end(), on_server) - listed.begin());
+  return static_cast<std::int32_t>(std::ranges::find(visible(), on_server) - visible().begin());
 }
 
-std::uint32_t visible_devices(std::uint32_t on_server) {
-  if (visible().all) return on_server;
-  const auto there = [&](std::int32_t device) { return static_cast<std::uint32_t>(device) < on_server; };
-  return static_cast<std::uint32_t>(std::ranges::count_if(visible().listed, there));
+std::uint32_t visible_devices() { return static_cast<std::uint32_t>(visible().size()); }
+
+std::string no_such_device(std::int32_t device) {
+  std::string text =
+      "there is no device " + std::to_string(device) + ": the program has " + std::to_string(visible().size());
+  const char* const listed = std::getenv(visible_variable);  // NOLINT(concurrency-mt-unsafe)
+  if (listed != nullptr && *listed != '\0') text += std::string(" (") + visible_variable + "=" + listed + ")";
+  return text;
 }
 
 }  // namespace hcclsim::clients

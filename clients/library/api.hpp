@@ -29,12 +29,14 @@ inline int status_of(const char* function, const Answer& answer) {
   return answer.status == 0 ? 0 : fail(function, answer.status, answer.bytes);
 }
 
-/// Devices as the program numbers them: those that ASCEND_RT_VISIBLE_DEVICES lists, in its order, or all. −1: the
-/// program has no such device.
+/// Devices as the program numbers them: all, or those that ASCEND_RT_VISIBLE_DEVICES lists, in its order, up to the
+/// first one that the server does not have or that is there twice. −1: the program has no such device.
 [[nodiscard]] __attribute__((visibility("default"))) std::int32_t device_on_server(std::int32_t device);
 /// The inverse.
 [[nodiscard]] std::int32_t device_of_program(std::int32_t on_server);
 /// How many of the server's devices the program has.
-[[nodiscard]] std::uint32_t visible_devices(std::uint32_t on_server);
+[[nodiscard]] std::uint32_t visible_devices();
+/// What to say of a device that the program does not have.
+[[nodiscard]] __attribute__((visibility("default"))) std::string no_such_device(std::int32_t device);
 
 }  // namespace hcclsim::clients

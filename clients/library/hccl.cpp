@@ -1,68 +1,29 @@
-// HCCL's functions: they ask the simulator, which knows all communicators.
+// HCCL's communicators and settings. The simulator knows all of them.
 // NOLINTBEGIN(readability-identifier-naming): names are the interface's
 #include <hccl/hccl.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "clients/library/api.hpp"
+#include "clients/library/hccl_calls.hpp"
 
 using namespace hcclsim::clients;  // NOLINT(google-build-using-namespace)
 
 namespace {
-
-HcclResult failed(const char* function, HcclResult result, const std::string& message) {
-  return static_cast<HcclResult>(fail(function, static_cast<int>(result), message));
-}
-
-HcclResult result_of(const char* function, const Answer& answer) {
-  if (!connected()) return HCCL_E_INTERNAL;
-  return static_cast<HcclResult>(status_of(function, answer));
-}
-
-/// A structure as it lies in memory.
-template <typename Value>
-std::string_view bytes_of(const Value* values, std::size_t count = 1) {
-  return {reinterpret_cast<const char*>(values), count * sizeof(Value)};
-}
-
-HcclResult communicate(const char* function, const CollectiveArguments& arguments, std::string_view counts = {}) {
-  std::string bytes(bytes_of(&arguments));
-  bytes += counts;
-  return result_of(function, ask(Call::collective, {}, bytes));
-}
-
-/// The numbers of ranks of a communicator; 0 if it is none.
-std::uint32_t ranks_of(HcclComm comm) {
-  const Answer answer = ask(Call::communicator_facts, {number_of(comm)});
-  return answer.status == 0 ? static_cast<std::uint32_t>(answer.values[0]) : 0;
-}
-
-std::string_view counts_at(const void* counts, std::uint32_t number) {
-  return bytes_of(static_cast<const std::uint64_t*>(counts), number);
-}
 
 /// The settings of a communicator; empty: none are given.
 std::string settings_of(const HcclCommConfig* config) {
   return config == nullptr ? std::string() : std::string(bytes_of(config));
 }
 
-bool is_initialised(const HcclCommConfig* config) {
-  std::uint32_t magic = 0;
-  std::memcpy(&magic, config->reserved + sizeof(std::size_t), sizeof magic);
-  return magic == HCCL_COMM_CONFIG_MAGIC_WORD;
-}
-
 HcclResult begin_from_root(const char* function, std::uint32_t ranks, const HcclRootInfo* root, std::uint32_t rank,
                            const HcclCommConfig* config, HcclComm* comm) {
   if (root == nullptr || comm == nullptr) return failed(function, HCCL_E_PTR, "null");
-  if (config != nullptr && !is_initialised(config)) {
-    return failed(function, HCCL_E_PARA, "config: call HcclCommConfigInit first");
-  }
   std::uint64_t number = 0;
   std::memcpy(&number, root->internal, sizeof number);
   const Answer answer = ask(Call::begin_communicator, {ranks, number, rank}, settings_of(config));
@@ -73,8 +34,13 @@ HcclResult begin_from_root(const char* function, std::uint32_t ranks, const Hccl
 HcclResult begin_from_table(const char* function, const char* file, std::uint32_t rank, const HcclCommConfig* config,
                             HcclComm* comm) {
   if (file == nullptr || comm == nullptr) return failed(function, HCCL_E_PTR, "null");
+  char* const path = ::realpath(file, nullptr);  // the program may have changed its folder
+  if (path == nullptr) {
+    return failed(function, HCCL_E_OPEN_FILE_FAILURE, std::string(file) + ": " + std::strerror(errno));
+  }
   const std::string settings = settings_of(config);
-  const Answer answer = ask(Call::begin_from_table, {rank, settings.size()}, settings + file);
+  const Answer answer = ask(Call::begin_from_table, {rank, settings.size()}, settings + path);
+  std::free(path);
   if (answer.status == 0) *comm = handle_of(answer.values[0]);
   return result_of(function, answer);
 }
@@ -90,6 +56,7 @@ HcclResult HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank, HcclC
 
 HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank, HcclCommConfig* config,
                                          HcclComm* comm) {
+  if (config == nullptr) return failed(__func__, HCCL_E_PTR, "config is null");
   return begin_from_table(__func__, clusterInfo, rank, config, comm);
 }
 
@@ -114,7 +81,10 @@ HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo* rootI
 HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm* comms) {
   if (devices == nullptr || comms == nullptr) return failed(__func__, HCCL_E_PTR, "null");
   std::vector<std::int32_t> on_server;
-  for (std::uint32_t i = 0; i < ndev; ++i) on_server.push_back(device_on_server(devices[i]));
+  for (std::uint32_t i = 0; i < ndev; ++i) {
+    on_server.push_back(device_on_server(devices[i]));
+    if (on_server.back() < 0) return failed(__func__, HCCL_E_PARA, no_such_device(devices[i]));
+  }
   const Answer answer = ask(Call::begin_all, {}, bytes_of(on_server.data(), on_server.size()));
   if (answer.status == 0) {
     for (std::uint32_t i = 0; i < ndev; ++i) {
@@ -174,6 +144,13 @@ HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
   return result_of(__func__, answer);
 }
 
+HcclResult HcclCommGetStatus(const char* commId, HcclCommStatus* status) {
+  if (commId == nullptr || status == nullptr) return failed(__func__, HCCL_E_PTR, "null");
+  const Answer answer = ask(Call::status_by_name, {}, commId);
+  *status = answer.status == 0 ? static_cast<HcclCommStatus>(answer.values[0]) : HCCL_COMM_STATUS_INVALID;
+  return result_of(__func__, answer);
+}
+
 const char* HcclGetErrorString(HcclResult code) {
   static constexpr std::array<const char*, 24> texts{"no error",
                                                      "invalid parameter",
@@ -219,227 +196,6 @@ HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue* configValue) {
 
 HcclResult HcclCommSuspend(HcclComm comm) { return result_of(__func__, ask(Call::suspend, {number_of(comm), 0})); }
 HcclResult HcclCommResume(HcclComm comm) { return result_of(__func__, ask(Call::suspend, {number_of(comm), 1})); }
-
-HcclResult HcclAllReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType, HcclReduceOp op,
-                         HcclComm comm, aclrtStream stream) {
-  return communicate(__func__, {.collective = CollectiveCall::allreduce,
-                                .type = dataType,
-                                .op = op,
-                                .send = number_of(sendBuf),
-                                .receive = number_of(recvBuf),
-                                .count = count,
-                                .communicator = number_of(comm),
-                                .stream = number_of(stream)});
-}
-
-HcclResult HcclBroadcast(void* buf, uint64_t count, HcclDataType dataType, uint32_t root, HcclComm comm,
-                         aclrtStream stream) {
-  return communicate(__func__, {.collective = CollectiveCall::broadcast,
-                                .type = dataType,
-                                .peer = root,
-                                .send = number_of(buf),
-                                .receive = number_of(buf),
-                                .count = count,
-                                .communicator = number_of(comm),
-                                .stream = number_of(stream)});
-}
-
-HcclResult HcclReduceScatter(void* sendBuf, void* recvBuf, uint64_t recvCount, HcclDataType dataType, HcclReduceOp op,
-                             HcclComm comm, aclrtStream stream) {
-  return communicate(__func__, {.collective = CollectiveCall::reduce_scatter,
-                                .type = dataType,
-                                .op = op,
-                                .send = number_of(sendBuf),
-                                .receive = number_of(recvBuf),
-                                .count = recvCount,
-                                .communicator = number_of(comm),
-                                .stream = number_of(stream)});
-}
-
-HcclResult HcclReduceScatterV(void* sendBuf, const void* sendCounts, const void* sendDispls, void* recvBuf,
-                              uint64_t recvCount, HcclDataType dataType, HcclReduceOp op, HcclComm comm,
-                              aclrtStream stream) {
-  if (sendCounts == nullptr || sendDispls == nullptr) return failed(__func__, HCCL_E_PTR, "null");
-  const std::uint32_t ranks = ranks_of(comm);
-  std::string counts(counts_at(sendCounts, ranks));
-  counts += counts_at(sendDispls, ranks);
-  return communicate(__func__,
-                     {.collective = CollectiveCall::reduce_scatter_v,
-                      .type = dataType,
-                      .op = op,
-                      .send = number_of(sendBuf),
-                      .receive = number_of(recvBuf),
-                      .count = recvCount,
-                      .communicator = number_of(comm),
-                      .stream = number_of(stream)},
-                     counts);
-}
-
-HcclResult HcclScatter(void* sendBuf, void* recvBuf, uint64_t recvCount, HcclDataType dataType, uint32_t root,
-                       HcclComm comm, aclrtStream stream) {
-  return communicate(__func__, {.collective = CollectiveCall::scatter,
-                                .type = dataType,
-                                .peer = root,
-                                .send = number_of(sendBuf),
-                                .receive = number_of(recvBuf),
-                                .count = recvCount,
-                                .communicator = number_of(comm),
-                                .stream = number_of(stream)});
-}
-
-HcclResult HcclAllGather(void* sendBuf, void* recvBuf, uint64_t sendCount, HcclDataType dataType, HcclComm comm,
-                         aclrtStream stream) {
-  return communicate(__func__, {.collective = CollectiveCall::allgather,
-                                .type = dataType,
-                                .send = number_of(sendBuf),
-                                .receive = number_of(recvBuf),
-                                .count = sendCount,
-                                .communicator = number_of(comm),
-                                .stream = number_of(stream)});
-}
-
-HcclResult HcclAllGatherV(void* sendBuf, uint64_t sendCount, void* recvBuf, const void* recvCounts,
-                          const void* recvDispls, HcclDataType dataType, HcclComm comm, aclrtStream stream) {
-  if (recvCounts == nullptr || recvDispls == nullptr) return failed(__func__, HCCL_E_PTR, "null");
-  const std::uint32_t ranks = ranks_of(comm);
-  std::string counts(counts_at(recvCounts, ranks));
-  counts += counts_at(recvDispls, ranks);
-  return communicate(__func__,
-                     {.collective = CollectiveCall::allgather_v,
-                      .type = dataType,
-                      .send = number_of(sendBuf),
-                      .receive = number_of(recvBuf),
-                      .count = sendCount,
-                      .communicator = number_of(comm),
-                      .stream = number_of(stream)},
-                     counts);
-}
-
-HcclResult HcclReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType, HcclReduceOp op,
-                      uint32_t root, HcclComm comm, aclrtStream stream) {
-  return communicate(__func__, {.collective = CollectiveCall::reduce,
-                                .type = dataType,
-                                .op = op,
-                                .peer = root,
-                                .send = number_of(sendBuf),
-                                .receive = number_of(recvBuf),
-                                .count = count,
-                                .communicator = number_of(comm),
-                                .stream = number_of(stream)});
-}
-
-HcclResult HcclAlltoAll(const void* sendBuf, uint64_t sendCount, HcclDataType sendType, const void* recvBuf,
-                        uint64_t recvCount, HcclDataType recvType, HcclComm comm, aclrtStream stream) {
-  if (sendCount != recvCount || sendType != recvType) {
-    return failed(__func__, HCCL_E_PARA, "what is sent and what is received differ in count or type");
-  }
-  return communicate(__func__, {.collective = CollectiveCall::alltoall,
-                                .type = sendType,
-                                .send = number_of(sendBuf),
-                                .receive = number_of(recvBuf),
-                                .count = sendCount,
-                                .communicator = number_of(comm),
-                                .stream = number_of(stream)});
-}
-
-HcclResult HcclAlltoAllV(const void* sendBuf, const void* sendCounts, const void* sdispls, HcclDataType sendType,
-                         const void* recvBuf, const void* recvCounts, const void* rdispls, HcclDataType recvType,
-                         HcclComm comm, aclrtStream stream) {
-  const std::array<const void*, 4> all{sendCounts, sdispls, recvCounts, rdispls};
-  if (std::ranges::count(all, nullptr) > 0) return failed(__func__, HCCL_E_PTR, "null");
-  if (sendType != recvType) return failed(__func__, HCCL_E_PARA, "sendType and recvType differ");
-  const std::uint32_t ranks = ranks_of(comm);
-  std::string counts;
-  for (const void* const values : all) counts += counts_at(values, ranks);
-  return communicate(__func__,
-                     {.collective = CollectiveCall::alltoall_v,
-                      .type = sendType,
-                      .send = number_of(sendBuf),
-                      .receive = number_of(recvBuf),
-                      .communicator = number_of(comm),
-                      .stream = number_of(stream)},
-                     counts);
-}
-
-HcclResult HcclAlltoAllVC(const void* sendBuf, const void* sendCountMatrix, HcclDataType sendType, const void* recvBuf,
-                          HcclDataType recvType, HcclComm comm, aclrtStream stream) {
-  if (sendCountMatrix == nullptr) return failed(__func__, HCCL_E_PTR, "sendCountMatrix is null");
-  if (sendType != recvType) return failed(__func__, HCCL_E_PARA, "sendType and recvType differ");
-  const std::uint32_t ranks = ranks_of(comm);
-  return communicate(__func__,
-                     {.collective = CollectiveCall::alltoall_vc,
-                      .type = sendType,
-                      .send = number_of(sendBuf),
-                      .receive = number_of(recvBuf),
-                      .communicator = number_of(comm),
-                      .stream = number_of(stream)},
-                     counts_at(sendCountMatrix, ranks * ranks));
-}
-
-HcclResult HcclBarrier(HcclComm comm, aclrtStream stream) {
-  return communicate(
-      __func__, {.collective = CollectiveCall::barrier, .communicator = number_of(comm), .stream = number_of(stream)});
-}
-
-HcclResult HcclSend(void* sendBuf, uint64_t count, HcclDataType dataType, uint32_t destRank, HcclComm comm,
-                    aclrtStream stream) {
-  return communicate(__func__, {.collective = CollectiveCall::send,
-                                .type = dataType,
-                                .peer = destRank,
-                                .send = number_of(sendBuf),
-                                .count = count,
-                                .communicator = number_of(comm),
-                                .stream = number_of(stream)});
-}
-
-HcclResult HcclRecv(void* recvBuf, uint64_t count, HcclDataType dataType, uint32_t srcRank, HcclComm comm,
-                    aclrtStream stream) {
-  return communicate(__func__, {.collective = CollectiveCall::receive,
-                                .type = dataType,
-                                .peer = srcRank,
-                                .receive = number_of(recvBuf),
-                                .count = count,
-                                .communicator = number_of(comm),
-                                .stream = number_of(stream)});
-}
-
-HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo, uint32_t itemNum, HcclComm comm, aclrtStream stream) {
-  if (sendRecvInfo == nullptr) return failed(__func__, HCCL_E_PTR, "null");
-  if (itemNum == 0) return failed(__func__, HCCL_E_PARA, "no items");
-  std::vector<BatchItem> items;
-  for (std::uint32_t i = 0; i < itemNum; ++i) {
-    const HcclSendRecvItem& item = sendRecvInfo[i];
-    items.push_back({.receives = item.sendRecvType == HCCL_RECV ? 1U : 0U,
-                     .type = item.dataType,
-                     .peer = item.remoteRank,
-                     .address = number_of(item.buf),
-                     .count = item.count});
-  }
-  return result_of(__func__,
-                   ask(Call::batch, {number_of(comm), number_of(stream)}, bytes_of(items.data(), items.size())));
-}
-
-HcclResult HcclGroupStart(void) { return result_of(__func__, ask(Call::begin_group, {})); }
-HcclResult HcclGroupEnd(void) { return result_of(__func__, ask(Call::end_group, {})); }
-
-HcclResult HcclCommSetMemoryRange(HcclComm comm, void* baseVirPtr, size_t size, size_t /*alignment*/,
-                                  uint64_t /*flags*/) {
-  return result_of(__func__, ask(Call::set_range, {number_of(comm), number_of(baseVirPtr), size}));
-}
-
-HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void* baseVirPtr) {
-  return result_of(__func__, ask(Call::unset_range, {number_of(comm), number_of(baseVirPtr)}));
-}
-
-HcclResult HcclCommActivateCommMemory(HcclComm comm, void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
-                                      uint64_t /*flags*/) {
-  if (offset != 0) return failed(__func__, HCCL_E_PARA, "offset: only 0");
-  return result_of(__func__, ask(Call::activate_range, {number_of(comm), number_of(virPtr), size, number_of(handle)}));
-}
-
-HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void* virPtr) {
-  return result_of(__func__, ask(Call::deactivate_range, {number_of(comm), number_of(virPtr)}));
-}
 
 #pragma GCC visibility pop
 }

@@ -11,11 +11,10 @@
 #include "hccl/runtime/collective/issue.hpp"
 
 namespace hcclsim::clients {
-namespace {
 
 using hccl::Collective;
 
-std::string text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy) {
+std::string Communication::text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy) {
   std::string text = function;
   if (operation.collective == Collective::barrier) return text;
   const std::uint64_t count =
@@ -26,8 +25,6 @@ std::string text_of(const std::string& function, const hccl::Operation& operatio
   if (zero_copy) text += ", zero copy";
   return text;
 }
-
-}  // namespace
 
 std::optional<Result> Communication::handle(ThreadId id, const Question& question) {
   const auto grouped = groups_.find(id);
@@ -63,13 +60,15 @@ std::optional<Result> Communication::run(ThreadId id, const std::vector<Question
     if (result.status != 0 && answers->worst.status == 0) answers->worst = result;
     if (--answers->left == 0 && answers->parked) core_.hosts.resume(id, core_.loop.now(), answers->worst);
   };
+  // Calls of a group that follow each other wait for each other; those of several NPUs, and messages, go together.
+  std::vector<std::pair<ChainKey, Chain>> chains;
   for (const Question& question : questions) {
-    if (question.call == Call::batch) {
-      batch(id, question, answers, done);
-    } else {
-      collective(id, question, answers, done);
-    }
+    const ChainKey key = chain_of(question);
+    auto same = std::ranges::find(chains, key, &std::pair<ChainKey, Chain>::first);
+    if (same == chains.end()) same = chains.insert(chains.end(), {key, {}});
+    same->second.push_back(question);
   }
+  for (auto& [key, chain] : chains) begin(id, std::make_shared<const Chain>(std::move(chain)), 0, answers, done);
   if (answers->left == 0) return answers->worst;
   answers->parked = true;
   core_.hosts.park(id, [answers] {
@@ -80,6 +79,30 @@ std::optional<Result> Communication::run(ThreadId id, const std::vector<Question
     return std::string("waits for others to connect");
   });
   return std::nullopt;
+}
+
+Communication::ChainKey Communication::chain_of(const Question& question) {
+  constexpr std::uint32_t no_peer = ~std::uint32_t{0};
+  if (question.call == Call::batch) return {question.values[0], no_peer, false};
+  CollectiveArguments arguments;
+  std::memcpy(&arguments, question.bytes.data(), sizeof arguments);
+  const bool receives = arguments.collective == CollectiveCall::receive;
+  const bool is_message = receives || arguments.collective == CollectiveCall::send;
+  return {arguments.communicator, is_message ? arguments.peer : no_peer, receives};
+}
+
+void Communication::begin(ThreadId id, const std::shared_ptr<const Chain>& chain, std::size_t place,
+                          const std::shared_ptr<Answers>& answers, const Done& done) {
+  const Question& question = (*chain)[place];
+  const Done next = [this, id, chain, place, answers, done](const Result& result) {
+    done(result);
+    if (place + 1 < chain->size()) begin(id, chain, place + 1, answers, done);
+  };
+  if (question.call == Call::batch) {
+    batch(id, question, answers, next);
+  } else {
+    collective(id, question, answers, next);
+  }
 }
 
 void Communication::meet(const std::string& meeting, Rank place, Rank needed, const RankCall& call, std::string bytes,
@@ -102,10 +125,11 @@ void Communication::meet(const std::string& meeting, Rank place, Rank needed, co
                                                communicators_.connect_timeout(), missing_now())));
   };
   const std::uint32_t process = core_.hosts.thread(call.thread).process;
-  const bool joined = meetings_.join(
-      meeting, place, needed, {.thread = call.thread, .process = process, .bytes = std::move(bytes), .done = done},
-      communicators_.connect_timeout());
-  if (!joined) failed(refused(HCCL_E_PARA, "the same rank connects twice at the same time"));
+  const std::string problem = meetings_.problem(meeting, place, needed);
+  if (!problem.empty()) return failed(refused(HCCL_E_PARA, "it connects for the first time: " + problem));
+  meetings_.join(meeting, place, needed,
+                 {.thread = call.thread, .process = process, .bytes = std::move(bytes), .done = done},
+                 communicators_.connect_timeout());
 }
 
 void Communication::connect(RankCall call, const std::shared_ptr<Answers>& answers, const Done& done) {
@@ -216,6 +240,7 @@ void Communication::announce(RankCall& call) {
         fmt::format("message #{} from rank {} to rank {} on {}", number, call.source(), call.destination(), group.name);
   } else {
     const std::uint64_t number = group.calls[call.rank]++;
+    group.empty_calls.erase(call.rank);
     call.key = {group.number, 0, 0, 0, number};
     name = fmt::format("{} #{} on {}", call.function, number, group.name);
   }
@@ -262,9 +287,12 @@ void Communication::enqueue(const RankCall& call, ClientStream& stream, const Ma
   const std::uint32_t name = core_.trace.intern(call.function);
   devices_.begin_task(stream, record.name);
   const auto overflow = devices_.saturates(stream.npu) ? device::Overflow::saturate : device::Overflow::infinity;
-  core_.runtime.host_function(stream.id, [this, key, payload, place, buffers = call.buffers, overflow] {
-    records_[key].arrived.insert(place);
-    if (payload != nullptr) payload->arrive(place, buffers, overflow);
+  const auto buffers = std::make_shared<const RankBuffers>(call.buffers);
+  core_.runtime.host_function(stream.id, [this, key, payload, place, rank = call.rank, buffers, overflow] {
+    Record& own = records_[key];
+    own.arrived.insert(place);
+    require_memory(own.name, rank, *buffers);
+    if (payload != nullptr) payload->arrive(place, *buffers, overflow);
   });
   if (!call.is_message()) {
     core_.runtime.collective(stream.id, call.group->id, made.schedule, name, {}, pace);
@@ -277,7 +305,8 @@ void Communication::enqueue(const RankCall& call, ClientStream& stream, const Ma
       core_.runtime.send(stream.id, peer, tag, made.schedule, name, {}, pace);
     }
   }
-  devices_.end_task(stream, [this, key, payload, place] {
+  devices_.end_task(stream, [this, key, payload, place, rank = call.rank, buffers, name = record.name] {
+    require_memory(name, rank, *buffers);
     if (payload != nullptr) payload->end(place, core_.workers);
     const auto found = records_.find(key);
     if (found == records_.end()) return;
@@ -285,6 +314,23 @@ void Communication::enqueue(const RankCall& call, ClientStream& stream, const Ma
     const bool over = payload != nullptr ? payload->finished() : own.arrived.size() == own.members.size();
     if (over) records_.erase(found);
   });
+}
+
+void Communication::require_memory(const std::string& name, Rank rank, const RankBuffers& buffers) const {
+  for (const Pieces* const pieces : {&buffers.input, &buffers.output}) {
+    if (std::ranges::none_of(*pieces, [](const DeviceSpan& span) { return span.pages->freed(); })) continue;
+    simulated_failure("client", "{}: memory of rank {} on NPU {} was freed before it had ended", name, rank,
+                      pieces->front().npu);
+  }
+}
+
+void Communication::end_process(std::uint32_t process) const {
+  for (const auto& [id, questions] : groups_) {
+    if (core_.hosts.thread(id).process != process || questions.empty() || core_.failure.has_value()) continue;
+    simulated_failure("client",
+                      "process {} ended between HcclGroupStart and HcclGroupEnd: {} calls of the group were not issued",
+                      process, questions.size());
+  }
 }
 
 std::string Communication::missing_calls() const {
@@ -301,7 +347,11 @@ std::string Communication::missing_calls() const {
       text += fmt::format("{} rank {} (process {})", count > 1 ? "," : "", rank, record.group->processes[rank]);
       const auto stream = record.streams.find(place);
       if (stream == record.streams.end()) {
+        const auto empty = record.group->empty_calls.find(rank);
         text += record.called.contains(place) ? ", whose host waits for others" : ", which has not called it";
+        if (!record.called.contains(place) && empty != record.group->empty_calls.end()) {
+          text += fmt::format(" (it has called {}, which does nothing)", empty->second);
+        }
       } else if (!stream->second->tasks.empty()) {
         text += fmt::format(", whose stream {} is at {}", stream->second->number, stream->second->tasks.front());
       }

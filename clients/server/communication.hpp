@@ -33,6 +33,8 @@ class Communication {
   std::optional<Result> handle(ThreadId id, const Question& question);
   /// Calls that other ranks have not made, line by line.
   [[nodiscard]] std::string missing_calls() const;
+  /// A process is gone. Throws Error(simulated_failure, "client") if it has not issued the calls of a group.
+  void end_process(std::uint32_t process) const;
 
  private:
   using Done = std::function<void(Result)>;
@@ -80,6 +82,13 @@ class Communication {
     std::vector<std::function<std::string()>> waits{};  // for what, or nothing any more
   };
 
+  /// Calls of a group that follow each other: of a communicator's rank, and of messages the peer and the direction.
+  using Chain = std::vector<Question>;
+  using ChainKey = std::tuple<std::uint64_t, std::uint32_t, bool>;
+  [[nodiscard]] static ChainKey chain_of(const Question& question);
+  /// Carries out the calls from a place of the chain on, each when the one before it has been issued.
+  void begin(ThreadId id, const std::shared_ptr<const Chain>& chain, std::size_t place,
+             const std::shared_ptr<Answers>& answers, const Done& done);
   std::optional<Result> run(ThreadId id, const std::vector<Question>& questions);
   void collective(ThreadId id, const Question& question, const std::shared_ptr<Answers>& answers, const Done& done);
   void batch(ThreadId id, const Question& question, const std::shared_ptr<Answers>& answers, const Done& done);
@@ -87,6 +96,9 @@ class Communication {
   Result prepare(RankCall& call, const CollectiveArguments& arguments, const std::vector<std::uint64_t>& counts);
   Result prepare_message(RankCall& call, std::uint32_t type, std::uint32_t peer, std::uint64_t address,
                          std::uint64_t count);
+  /// The type of the call's elements, of which there are so many.
+  Result find_type(RankCall& call, std::uint32_t type, std::uint64_t count,
+                   const std::vector<std::uint64_t>& counts) const;
   Result find_pieces(const RankCall& call, const char* which, std::uint64_t address,
                      const std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& places,
                      Pieces& pieces);
@@ -105,6 +117,9 @@ class Communication {
   /// Finds out what the call belongs to, in the order of the calls of its rank. Throws Error(simulated_failure,
   /// "mismatch") if another rank has called something else.
   void announce(RankCall& call);
+  static std::string text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy);
+  /// Throws Error(simulated_failure, "client") if the program has freed memory of a call that is under way.
+  void require_memory(const std::string& name, Rank rank, const RankBuffers& buffers) const;
   /// Ranks that have not come to a meeting of the call.
   [[nodiscard]] std::string missing(const RankCall& call, const std::string& meeting) const;
 

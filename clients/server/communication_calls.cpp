@@ -87,10 +87,25 @@ Result Communication::find_pieces(const RankCall& call, const char* which, std::
   return {};
 }
 
+Result Communication::find_type(RankCall& call, std::uint32_t type, std::uint64_t count,
+                                const std::vector<std::uint64_t>& counts) const {
+  const std::optional<DataType> known = type_of(type);
+  if (!known.has_value()) {
+    return refused(HCCL_E_NOT_SUPPORT, fmt::format("dataType {}; accepted: 0 to {}", type, HCCL_DATA_TYPE_BFP16));
+  }
+  call.operation.type = *known;
+  const std::uint64_t most = core_.memory.total() / size_of(*known);
+  const auto larger = [](std::uint64_t one, std::uint64_t other) { return std::max(one, other); };
+  const std::uint64_t largest = std::accumulate(counts.begin(), counts.end(), count, larger);
+  if (largest <= most) return {};
+  return refused(HCCL_E_PARA,
+                 fmt::format("{} elements of {}: an NPU has memory for {}", largest, name_of(*known), most));
+}
+
 Result Communication::prepare_message(RankCall& call, std::uint32_t type, std::uint32_t peer, std::uint64_t address,
                                       std::uint64_t count) {
-  const std::optional<DataType> known = type_of(type);
-  if (!known.has_value()) return refused(HCCL_E_NOT_SUPPORT, fmt::format("dataType {}", type));
+  Result wrong = find_type(call, type, count, {});
+  if (wrong.status != 0) return wrong;
   if (peer >= call.group->ranks() || peer == call.rank) {
     return refused(HCCL_E_PARA,
                    fmt::format("rank {} {}", peer,
@@ -99,7 +114,7 @@ Result Communication::prepare_message(RankCall& call, std::uint32_t type, std::u
   }
   call.peer = peer;
   call.operation = {.ranks = 2,
-                    .type = *known,
+                    .type = call.operation.type,
                     .collective = Collective::send_recv,
                     .in_place = false,
                     .counts = hccl::BlockCounts::of_pairs(2, {0, count, 0, 0})};
@@ -117,11 +132,11 @@ Result Communication::prepare(RankCall& call, const CollectiveArguments& argumen
   operation.in_place = operation.collective == Collective::broadcast;
   operation.elements = count;
   if (operation.collective == Collective::barrier) return {};
-  const std::optional<DataType> type = type_of(arguments.type);
-  if (!type.has_value()) return refused(HCCL_E_NOT_SUPPORT, fmt::format("dataType {}", arguments.type));
-  operation.type = *type;
+  Result wrong = find_type(call, arguments.type, count, counts);
+  if (wrong.status != 0) return wrong;
   if (reduces(operation.collective)) {
-    if (arguments.op > HCCL_REDUCE_MIN) return refused(HCCL_E_PARA, fmt::format("op {}", arguments.op));
+    if (arguments.op > HCCL_REDUCE_MIN)
+      return refused(HCCL_E_PARA, fmt::format("op {}; accepted: 0 to {}", arguments.op, HCCL_REDUCE_MIN));
     operation.op = static_cast<ReduceOp>(arguments.op);
   }
   if (is_rooted(operation.collective)) {
@@ -195,7 +210,7 @@ Result Communication::prepare(RankCall& call, const CollectiveArguments& argumen
       return refused(HCCL_E_INTERNAL, "no collective");
   }
   if (!operation.counts.empty()) operation.elements = 0;
-  Result wrong = find_pieces(call, "sendBuf", arguments.send, sent, sent_places, call.buffers.input);
+  wrong = find_pieces(call, "sendBuf", arguments.send, sent, sent_places, call.buffers.input);
   if (wrong.status != 0) return wrong;
   const char* const output = operation.in_place ? "buf" : "recvBuf";
   return find_pieces(call, output, arguments.receive, received, received_places, call.buffers.output);
@@ -209,7 +224,7 @@ void Communication::collective(ThreadId id, const Question& question, const std:
   std::memcpy(counts.data(), question.bytes.data() + sizeof arguments, counts.size() * sizeof counts[0]);
 
   const ClientCommunicator* const own = communicators_.find(id, arguments.communicator);
-  if (own == nullptr) return done(refused(HCCL_E_PARA, "comm is no communicator, or it was destroyed"));
+  if (own == nullptr) return done(Communicators::unknown(arguments.communicator));
   if (own->suspended) return done(refused(HCCL_E_SUSPENDING, "the communicator is suspended"));
   RankCall call{.thread = id,
                 .function = function_of(arguments.collective).name,
@@ -232,15 +247,17 @@ void Communication::collective(ThreadId id, const Question& question, const std:
     return exchange_counts(std::move(call), counts, answers, done);
   }
   const bool empty = call.operation.collective != Collective::barrier && call.operation.payload() == 0;
-  if (empty) return done({});  // HCCL starts nothing
-  const auto is_active = [&](const Pieces& pieces, std::uint64_t address) {
-    return std::ranges::all_of(pieces, [&](const DeviceSpan&) {
-      const auto behind = own->active.upper_bound(address);
-      return behind != own->active.begin() && address < std::prev(behind)->first + std::prev(behind)->second;
-    });
+  if (empty) {  // HCCL starts nothing
+    own->group->empty_calls[own->rank] = text_of(call.function, call.operation, false);
+    return done({});
+  }
+  const auto direct = [&](const Pieces& pieces, std::uint64_t address) {
+    const auto add = [](Bytes sum, const DeviceSpan& piece) { return sum + piece.bytes; };
+    const Bytes bytes = std::accumulate(pieces.begin(), pieces.end(), Bytes{0}, add);
+    return bytes == 0 || is_active(*own, address, bytes);
   };
-  call.zero_copy = !own->active.empty() && !is_message && is_active(call.buffers.input, arguments.send) &&
-                   is_active(call.buffers.output, arguments.receive);
+  call.zero_copy = !own->active.empty() && !is_message && direct(call.buffers.input, arguments.send) &&
+                   direct(call.buffers.output, arguments.receive);
   announce(call);
   connect(std::move(call), answers, done);
 }
@@ -250,7 +267,7 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
   std::vector<BatchItem> items(question.bytes.size() / sizeof(BatchItem));
   std::memcpy(items.data(), question.bytes.data(), question.bytes.size());
   const ClientCommunicator* const own = communicators_.find(id, question.values[0]);
-  if (own == nullptr) return done(refused(HCCL_E_PARA, "comm is no communicator, or it was destroyed"));
+  if (own == nullptr) return done(Communicators::unknown(question.values[0]));
   if (own->suspended) return done(refused(HCCL_E_SUSPENDING, "the communicator is suspended"));
   ClientStream* const stream = devices_.stream_of(id, question.values[1]);
   if (stream == nullptr || stream->npu != own->group->npus[own->rank]) {

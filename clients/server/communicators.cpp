@@ -6,9 +6,11 @@
 #include <cstring>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include <hccl/hccl_types.h>
 
+#include "clients/server/rank_graph.hpp"
 #include "hccl/comm/placement.hpp"
 #include "hccl/comm/rank_table.hpp"
 
@@ -23,12 +25,19 @@ HcclCommConfig settings_of(const std::string& bytes) {
   settings.hcclBufferSize = HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET;
   settings.hcclDeterministic = HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET;
   if (bytes.size() == sizeof settings) std::memcpy(&settings, bytes.data(), sizeof settings);
-  settings.hcclCommName[COMM_NAME_MAX_LENGTH - 1] = '\0';
   return settings;
 }
 
-/// What is wrong with the settings; empty: nothing.
-std::string problem_of(const HcclCommConfig& settings) {
+/// What is wrong with settings that are given; empty: nothing.
+std::string problem_of(const std::string& bytes) {
+  if (bytes.empty()) return {};
+  const HcclCommConfig settings = settings_of(bytes);
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, settings.reserved + sizeof(std::size_t), sizeof magic);
+  if (magic != HCCL_COMM_CONFIG_MAGIC_WORD) return "call HcclCommConfigInit first";
+  if (std::memchr(settings.hcclCommName, '\0', COMM_NAME_MAX_LENGTH) == nullptr) {
+    return fmt::format("hcclCommName: at most {} bytes, and a 0 behind them", COMM_NAME_MAX_LENGTH - 1);
+  }
   if (settings.hcclBufferSize == 0) return "hcclBufferSize: at least 1 (MB)";
   const bool known =
       settings.hcclDeterministic <= 2 || settings.hcclDeterministic == HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET;
@@ -65,6 +74,7 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
                                 .rank = static_cast<Rank>(values[2]),
                                 .ranks = static_cast<Rank>(values[0]),
                                 .settings = question.bytes,
+                                .root = values[1],
                                 .function = "HcclCommInitRootInfo"};
       return begin(id, beginning, nullptr);
     }
@@ -83,9 +93,21 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
     default:
       break;
   }
+  if (question.call == Call::status_by_name) return status_of(id, question.bytes);
+  if (question.call == Call::end_window) return end_window(id, values[0]);
+  if (question.call == Call::destroy_communicator) return destroy(id, values[0]);
   ClientCommunicator* const own = find(id, values[0]);
-  if (own == nullptr) return refused(HCCL_E_PARA, "this is no communicator, or it was destroyed");
+  if (own == nullptr) return unknown(values[0]);
   switch (question.call) {
+    case Call::graph_layers:
+    case Call::graph_ranks:
+    case Call::graph_type:
+    case Call::graph_sizes:
+    case Call::graph_link:
+      return rank_graph(core_, *own, question);
+    case Call::begin_window:
+    case Call::find_window:
+      return window(*own, question);
     case Call::communicator_facts:
       return Result{.values = {own->group->ranks(), own->rank}, .bytes = own->group->name};
     case Call::async_error: {
@@ -94,43 +116,52 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
                                                           : timed_out                ? HCCL_E_TIMEOUT
                                                                                      : HCCL_E_REMOTE)}};
     }
-    case Call::destroy_communicator:
-      own->destroyed = true;
-      core_.memory.give_back(own->group->npus[own->rank], own->group->config.communicator_bytes());
-      return Result{};
     case Call::suspend:
       own->suspended = values[1] == 0;
       return Result{};
     default:
-      return range(id, question);
+      return range(*own, question);
   }
 }
 
-Result Communicators::range(ThreadId id, const Question& question) {
-  ClientCommunicator& own = *find(id, question.values[0]);
-  const std::uint64_t address = question.values[1];
-  const Bytes bytes = question.values[2];
-  switch (question.call) {
-    case Call::set_range:
-      if (!DeviceMemory::is_device(address)) return refused(HCCL_E_PARA, "baseVirPtr is not memory of a device");
-      own.ranges[address] = bytes;
-      return {};
-    case Call::unset_range:
-      if (own.ranges.erase(address) == 0) return refused(HCCL_E_NOT_FOUND, "this range was not set");
-      return {};
-    case Call::activate_range: {
-      const auto behind = own.ranges.upper_bound(address);
-      const bool inside =
-          behind != own.ranges.begin() && address + bytes <= std::prev(behind)->first + std::prev(behind)->second;
-      if (!inside) return refused(HCCL_E_PARA, "the memory is in no range that was set");
-      const FoundSpan found = core_.memory.find(own.process, address, bytes);
-      if (!found.problem.empty()) return refused(HCCL_E_PARA, found.problem);
-      own.active[address] = bytes;
-      return {};
-    }
-    default:
-      if (own.active.erase(address) == 0) return refused(HCCL_E_NOT_FOUND, "this memory was not activated");
-      return {};
+Result Communicators::status_of(ThreadId id, const std::string& name) const {
+  const HostThread& thread = core_.hosts.thread(id);
+  const ClientCommunicator* found = nullptr;
+  for (const auto& [handle, one] : handles_) {
+    if (one->destroyed || one->process != thread.process || one->group->name != name) continue;
+    const bool is_own = thread.npu == one->group->npus[one->rank];
+    if (found == nullptr || is_own) found = one.get();
+  }
+  if (found == nullptr) return refused(HCCL_E_NOT_FOUND, "the process has no communicator " + name);
+  return {
+      .values = {static_cast<std::uint64_t>(found->suspended ? HCCL_COMM_STATUS_SUSPENDING : HCCL_COMM_STATUS_READY)}};
+}
+
+Result Communicators::unknown(std::uint64_t handle) {
+  return handle == 0 ? refused(HCCL_E_PTR, "comm is null")
+                     : refused(HCCL_E_PARA,
+                               "comm is no communicator, or it was destroyed (HcclCommDestroy, aclrtResetDevice, "
+                               "aclFinalize)");
+}
+
+Result Communicators::destroy(ThreadId id, std::uint64_t handle) {
+  const auto found = handles_.find(handle);
+  const bool is_own = found != handles_.end() && found->second->process == core_.hosts.thread(id).process;
+  if (!is_own || (found->second->destroyed && !found->second->released)) return unknown(handle);
+  if (!std::exchange(found->second->released, false)) end(*found->second);
+  return {};
+}
+
+void Communicators::end(ClientCommunicator& communicator) {
+  communicator.destroyed = true;
+  core_.memory.give_back(communicator.group->npus[communicator.rank], communicator.group->config.communicator_bytes());
+}
+
+void Communicators::release(std::uint32_t process, Rank npu) {
+  for (const auto& [handle, one] : handles_) {
+    if (one->process != process || one->group->npus[one->rank] != npu || one->destroyed) continue;
+    end(*one);
+    one->released = true;
   }
 }
 
@@ -158,7 +189,7 @@ std::optional<Result> Communicators::begin_from_table(ThreadId id, const Questio
 std::optional<Result> Communicators::begin_sub(ThreadId id, const Question& question) {
   const auto [handle, sub, rank, settings_bytes, a, b, c, d] = question.values;
   ClientCommunicator* const parent = find(id, handle);
-  if (parent == nullptr) return refused(HCCL_E_PARA, "comm is no communicator, or it was destroyed");
+  if (parent == nullptr) return unknown(handle);
   std::vector<std::uint32_t> ids((question.bytes.size() - settings_bytes) / sizeof(std::uint32_t));
   std::memcpy(ids.data(), question.bytes.data() + settings_bytes, ids.size() * sizeof(std::uint32_t));
   std::vector<Rank> npus;
@@ -197,13 +228,18 @@ std::optional<Result> Communicators::begin(ThreadId id, const Beginning& beginni
                    fmt::format("rank {} is device {} of server {}, the thread has set device {} of server {}",
                                beginning.rank, other.device, other.server, own.device, own.server));
   }
-  const std::string problem = problem_of(settings_of(beginning.settings));
+  std::string problem = problem_of(beginning.settings);
   if (!problem.empty()) return refused(HCCL_E_PARA, "config: " + problem);
-
-  // A rank can begin the same several times, one after the other.
-  const std::uint64_t instance = instances_[fmt::format("{} rank {}", beginning.meeting, beginning.rank)]++;
+  if (used_roots_.contains(beginning.root)) {
+    return refused(HCCL_E_PARA, "rootInfo has made a communicator already: each needs one of its own");
+  }
   Beginning own = beginning;
-  own.meeting = fmt::format("{} #{}", beginning.meeting, instance);
+  if (beginning.root == 0) {  // a rank can begin the same several times, one after the other
+    const std::uint64_t instance = instances_[fmt::format("{} rank {}", beginning.meeting, beginning.rank)]++;
+    own.meeting = fmt::format("{} #{}", beginning.meeting, instance);
+  }
+  problem = meetings_.problem(own.meeting, own.rank, own.ranks);
+  if (!problem.empty()) return refused(HCCL_E_PARA, problem);
   core_.hosts.park(id, [this, own] {
     return fmt::format("waits in {} as rank {} for {}", own.function, own.rank, meetings_.missing(own.meeting));
   });
@@ -218,6 +254,7 @@ std::optional<Result> Communicators::begin(ThreadId id, const Beginning& beginni
     }
     std::shared_ptr<CommunicatorGroup>& group = forming_[own.meeting];
     if (group == nullptr) group = form(own, *guests);
+    if (own.root != 0) used_roots_.insert(own.root);
     const std::uint64_t handle = add_handle(group, own.rank, core_.hosts.thread(id).process);
     core_.hosts.resume(id, date,
                        handle == 0 ? refused(HCCL_E_MEMORY, "no memory is left for the communicator's buffers")
@@ -289,9 +326,11 @@ Result Communicators::begin_all(ThreadId id, const Question& question) {
       const sim::Npu& there = core_.cluster.npu(one);
       if (there.server == server && static_cast<std::int32_t>(there.device) == device) npu = one;
     }
-    if (!npu.has_value()) return refused(HCCL_E_PARA, fmt::format("there is no device {}", device));
-    if (std::ranges::count(npus, *npu) > 0)
-      return refused(HCCL_E_PARA, fmt::format("device {} is there twice", device));
+    if (!npu.has_value()) return refused(HCCL_E_PARA, fmt::format("devices[{}]: there is no such device", npus.size()));
+    const auto same = std::ranges::find(npus, *npu);
+    if (same != npus.end()) {
+      return refused(HCCL_E_PARA, fmt::format("devices[{}] is devices[{}]", npus.size(), same - npus.begin()));
+    }
     npus.push_back(*npu);
   }
   const std::vector<std::uint32_t> processes(npus.size(), process);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,9 +38,10 @@ struct CommunicatorGroup {
   hccl::CommunicatorId id{};
   hccl::HcclConfig config{};
   std::vector<MadeSchedule> schedules{};
-  std::map<std::string, bool> connected{};                              ///< transports that all have used
-  std::vector<std::uint64_t> calls{};                                   ///< collectives, of each rank
-  std::map<std::pair<Rank, std::uint64_t>, std::uint64_t> sub_calls{};  ///< of each rank, by sub-communicator
+  std::map<std::string, bool> connected{};    ///< transports that all have used
+  std::vector<Bytes> window_sizes{};          ///< of symmetric memory, in order
+  std::vector<std::uint64_t> calls{};         ///< collectives, of each rank
+  std::map<Rank, std::string> empty_calls{};  ///< what ranks have called last that moves nothing
 
   [[nodiscard]] Rank ranks() const { return static_cast<Rank>(npus.size()); }
 };
@@ -50,10 +52,15 @@ struct ClientCommunicator {
   Rank rank = 0;
   std::uint32_t process = 0;
   bool destroyed = false;
+  bool released = false;  ///< with its device, before the program has destroyed it
   bool suspended = false;
   std::map<std::uint64_t, Bytes> ranges{};  ///< addresses that were set …
-  std::map<std::uint64_t, Bytes> active{};  ///< … and those that peers access directly
+  std::map<std::uint64_t, Bytes> active{};  ///< … and those that peers access directly, windows too
+  std::size_t windows = 0;                  ///< that it has registered so far
 };
+
+/// Whether peers access all of these bytes directly.
+[[nodiscard]] bool is_active(const ClientCommunicator& own, std::uint64_t address, Bytes bytes);
 
 class Communicators {
  public:
@@ -63,17 +70,27 @@ class Communicators {
 
   /// That of a handle of the thread's process; null: none.
   [[nodiscard]] ClientCommunicator* find(ThreadId id, std::uint64_t handle);
+  /// That there is no such communicator.
+  [[nodiscard]] static Result unknown(std::uint64_t handle);
+  /// A process gives up an NPU, and its communicators there.
+  void release(std::uint32_t process, Rank npu);
   [[nodiscard]] Seconds connect_timeout() const { return connect_timeout_; }
   /// HCCL_DETERMINISTIC as HcclSetConfig has left it; none: as the communicator has it.
   [[nodiscard]] std::optional<hccl::Determinism> determinism() const { return determinism_; }
 
  private:
+  struct Window {
+    std::uint64_t communicator = 0;  // its handle
+    std::uint64_t address = 0;
+    Bytes bytes = 0;
+  };
   struct Beginning {
     std::string meeting;
     std::string name;  // of the communicator, unless the settings have one
     Rank rank = 0;
     Rank ranks = 0;
     std::string settings{};  // HcclCommConfig, or nothing
+    std::uint64_t root = 0;  // number of the root info; 0: it begins from something else
     const char* function = "";
   };
 
@@ -81,19 +98,27 @@ class Communicators {
   std::optional<Result> begin_from_table(ThreadId id, const Question& question);
   std::optional<Result> begin_sub(ThreadId id, const Question& question);
   Result begin_all(ThreadId id, const Question& question);
-  Result range(ThreadId id, const Question& question);
+  [[nodiscard]] Result status_of(ThreadId id, const std::string& name) const;
+  Result range(ClientCommunicator& own, const Question& question) const;
+  Result window(ClientCommunicator& own, const Question& question);
+  Result end_window(ThreadId id, std::uint64_t number);
   /// Throws Error(simulated_failure, "client") for guests that do not fit together.
   std::shared_ptr<CommunicatorGroup> form(const Beginning& beginning, const std::map<Rank, Guest>& guests);
   std::shared_ptr<CommunicatorGroup> add_group(std::string name, std::vector<Rank> npus,
                                                std::vector<std::uint32_t> processes, const std::string& settings);
+  /// Of a communicator that ended with its device, too.
+  Result destroy(ThreadId id, std::uint64_t handle);
+  void end(ClientCommunicator& communicator);
   std::uint64_t add_handle(std::shared_ptr<CommunicatorGroup> group, Rank rank, std::uint32_t process);
 
   Core& core_;
   Meetings& meetings_;
   Seconds connect_timeout_;
   std::map<std::uint64_t, std::unique_ptr<ClientCommunicator>> handles_;
+  std::map<std::uint64_t, Window> windows_;
   std::map<std::string, std::shared_ptr<CommunicatorGroup>> forming_;  // by meeting, while handles are given out
   std::map<std::string, std::uint64_t> instances_;                     // of a rank in a meeting's name
+  std::set<std::uint64_t> used_roots_;                                 // that have made a communicator
   std::uint64_t roots_ = 0;
   std::uint32_t groups_ = 0;
   std::uint64_t next_handle_ = 1;

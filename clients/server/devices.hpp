@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct ClientStream {
   std::uint32_t number = 0;  ///< of the NPU, for people
   bool destroyed = false;
   bool is_default = false;
+  bool is_hidden = false;           ///< the simulator's own: no program can name it
   std::uint64_t pending = 0;        ///< tasks that move data and are not done
   std::deque<std::string> tasks{};  ///< their names, for people
 };
@@ -37,6 +39,8 @@ class Devices {
 
   /// The stream of a handle that the thread's process may use; null: none. 0 is the default stream of its device.
   [[nodiscard]] ClientStream* stream_of(ThreadId id, std::uint64_t handle);
+  /// Whether the thread can use the stream of a handle, which stream_of() has found: a refusal, or status 0.
+  [[nodiscard]] Result usable(ThreadId id, std::uint64_t handle, const ClientStream* stream) const;
   /// Makes a stream for the simulator's own use.
   [[nodiscard]] ClientStream& hidden_stream(std::uint32_t process, Rank npu, std::uint32_t number);
   /// The next tasks of the stream do not begin before the date.
@@ -56,10 +60,14 @@ class Devices {
   [[nodiscard]] std::uint32_t devices_of(std::uint32_t server) const;
   [[nodiscard]] std::optional<Rank> npu_of(std::uint32_t server, std::uint64_t device) const;
 
+  /// Called when a process gives up an NPU, with all that it had there.
+  std::function<void(std::uint32_t process, Rank npu)> on_release{};
+
  private:
   struct Event {
     hccl::EventId id{};
     std::uint32_t process = 0;
+    Rank npu = 0;
     std::uint64_t records = 0;
     std::uint64_t done = 0;
     Seconds date = 0;  // of the last record that is done
@@ -79,6 +87,12 @@ class Devices {
     std::optional<ThreadId> waiting{};
     Deadlines::Number deadline = 0;
   };
+  /// What programs have of an NPU.
+  struct OnNpu {
+    std::uint32_t streams = 0;
+    std::uint32_t events = 0;
+    std::uint32_t numbered_streams = 0;  // those that were destroyed, and our own, too
+  };
   using DeskKey = std::pair<std::uint32_t, std::uint64_t>;  // process, and its number of a thread
 
   std::optional<Result> handle_memory(ThreadId id, const Question& question);
@@ -86,8 +100,16 @@ class Devices {
   std::optional<Result> handle_event(ThreadId id, const Question& question);
   std::optional<Result> handle_function(ThreadId id, const Question& question);
 
-  Result set_device(ThreadId id, std::uint64_t device);
+  Result set_device(ThreadId id, std::uint64_t device, bool counts);
   Result topology(ThreadId id, const Question& question);
+  Result peer_access(ThreadId id, const Question& question);
+  [[nodiscard]] bool have_access(std::uint32_t process, Rank npu, Rank other) const;
+  /// Ends all that the process has on the NPU, if this has been asked for as often as the NPU was set, or by force.
+  void release(std::uint32_t process, Rank npu, bool by_force);
+  Result create_stream(const HostThread& thread);
+  [[nodiscard]] std::uint64_t handle_of(const ClientStream& stream) const;
+  void end_stream(ClientStream& stream);
+  void end_event(Event& event);
   std::optional<Result> copy(ThreadId id, const Question& question);
   std::optional<Result> fill(ThreadId id, const Question& question);
   std::optional<Result> after_task(ThreadId id, ClientStream& stream, const std::string& what);
@@ -108,7 +130,9 @@ class Devices {
   std::map<std::pair<std::uint32_t, Rank>, ClientStream*> default_streams_;
   std::map<std::pair<std::pair<std::uint32_t, Rank>, std::uint32_t>, ClientStream*> hidden_streams_;
   std::map<std::uint64_t, std::unique_ptr<Event>> events_;
-  std::vector<std::uint32_t> streams_of_npu_;
+  std::vector<OnNpu> npus_;
+  std::map<std::pair<std::uint32_t, Rank>, std::uint64_t> used_;  // how often a process has set an NPU
+  std::set<std::tuple<std::uint32_t, Rank, Rank>> peers_;         // of a process: NPUs with access to each other
   std::set<Rank> saturating_;
   std::map<DeskKey, Desk> desks_;
   std::map<std::uint64_t, std::uint64_t> subscribers_;    // of streams: a thread of the program

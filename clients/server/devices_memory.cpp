@@ -83,8 +83,11 @@ std::optional<Result> Devices::handle_memory(ThreadId id, const Question& questi
     }
     case Call::memory_info:
       return Result{.values = {memory.free_bytes(*thread.npu), memory.total()}};
-    case Call::reserve_address:
-      return Result{.values = {memory.reserve(thread.process, *thread.npu, values[0])}};
+    case Call::reserve_address: {
+      const std::optional<std::uint64_t> address = memory.reserve(thread.process, *thread.npu, values[0]);
+      if (!address.has_value()) return refused(ACL_ERROR_RT_MEMORY_ALLOCATION, "there are not so many addresses");
+      return Result{.values = {*address}};
+    }
     case Call::copy:
       return copy(id, question);
     default:
@@ -94,7 +97,7 @@ std::optional<Result> Devices::handle_memory(ThreadId id, const Question& questi
 
 /// Waits for a task of a stream that the program cannot name, or goes on.
 std::optional<Result> Devices::after_task(ThreadId id, ClientStream& stream, const std::string& what) {
-  if (!stream.is_default || stream.destroyed) return Result{};
+  if (!stream.is_hidden) return Result{};
   return synchronize(id, {&stream}, -1, 0, what);
 }
 
@@ -125,11 +128,19 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
   if (from_device) from = core_.memory.find(thread.process, source, bytes);
   if (!to.problem.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, "dst: " + to.problem);
   if (!from.problem.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, "src: " + from.problem);
+  if (to_device && from_device && !have_access(thread.process, to.span.npu, from.span.npu)) {
+    return refused(ACL_ERROR_RT_PARAM_INVALID,
+                   fmt::format("dst is memory of NPU {}, src of NPU {}: call aclrtDeviceEnablePeerAccess before",
+                               to.span.npu, from.span.npu));
+  }
 
   constexpr std::uint32_t copies = 0;
   ClientStream* const stream =
       at_once != 0 ? &hidden_stream(thread.process, *thread.npu, copies) : stream_of(id, handle);
-  if (stream == nullptr) return refused(ACL_ERROR_RT_PARAM_INVALID, "this is no stream, or it was destroyed");
+  if (at_once == 0) {
+    const Result wrong = usable(id, handle, stream);
+    if (wrong.status != 0) return wrong;
+  }
   if (bytes == 0) return Result{};
   const pid_t process = core_.hosts.process(thread.process).pid;
   const std::uint32_t name = core_.trace.intern("copy");
@@ -191,7 +202,10 @@ std::optional<Result> Devices::fill(ThreadId id, const Question& question) {
   constexpr std::uint32_t copies = 0;
   ClientStream* const stream =
       at_once != 0 ? &hidden_stream(thread.process, *thread.npu, copies) : stream_of(id, handle);
-  if (stream == nullptr) return refused(ACL_ERROR_RT_PARAM_INVALID, "this is no stream, or it was destroyed");
+  if (at_once == 0) {
+    const Result wrong = usable(id, handle, stream);
+    if (wrong.status != 0) return wrong;
+  }
   const Seconds duration = core_.costs.transfer_setup(sim::Transport::sdma, bytes) +
                            static_cast<double>(bytes) / core_.platform.soc.hbm_bandwidth;
   reach(*stream, thread.date);

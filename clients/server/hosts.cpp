@@ -22,6 +22,9 @@ namespace {
 
 constexpr int moment_ms = 20;                   // of real time, after which a thread that sleeps is outside
 constexpr std::uint64_t most_fruitless = 5000;  // moments of 2 ms in which threads poll and nothing happens
+// Computing without a call, after which a thread may be one that waits, in a loop, for another one of its process.
+constexpr double patience_s = 10;
+constexpr double patience_with_known_s = 0.1;  // of a process in which there was one
 constexpr int first_moment_ms = 2;
 constexpr int most_first_moments = 2500;  // of all processes together
 constexpr std::uint32_t most_bytes = 1U << 30U;
@@ -64,16 +67,28 @@ void send_result(int socket, const Result& result) {
   if (send_all(socket, &reply, sizeof reply)) send_all(socket, result.bytes.data(), result.bytes.size());
 }
 
-/// Whether the system says that a thread sleeps; one that waits for a disk or is stopped does not.
-bool sleeps(pid_t process, pid_t thread) {
+/// What the system says of a thread.
+struct SystemState {
+  bool sleeps = false;  // one that waits for a disk or is stopped does not
+  double cpu_s = 0;     // that it has computed
+};
+
+SystemState state_of(pid_t process, pid_t thread) {
   std::FILE* const file = std::fopen(fmt::format("/proc/{}/task/{}/stat", process, thread).c_str(), "re");
-  if (file == nullptr) return false;
+  if (file == nullptr) return {};
   std::array<char, 512> text{};
   const std::size_t length = std::fread(text.data(), 1, text.size() - 1, file);
   std::fclose(file);
   const std::string_view line(text.data(), length);
   const std::size_t name_end = line.rfind(')');
-  return name_end != std::string_view::npos && name_end + 2 < line.size() && line[name_end + 2] == 'S';
+  if (name_end == std::string_view::npos) return {};
+  char state = 0;
+  unsigned long user = 0;
+  unsigned long system = 0;
+  const int found = std::sscanf(text.data() + name_end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                                &state, &user, &system);
+  if (found != 3) return {};
+  return {state == 'S', static_cast<double>(user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK))};
 }
 
 bool is_readable(int socket, int timeout_ms) {
@@ -219,7 +234,7 @@ bool Hosts::run_one(Seconds now, const Handle& handle) {
       if (is_readable(programs_.listener(), first_moment_ms)) accept_all(now);
       reap();
       if (failed_.has_value()) return true;
-      if (sleeps(process.pid, process.pid)) ++first_moments_;
+      if (state_of(process.pid, process.pid).sleeps) ++first_moments_;
     }
   }
   if (threads_.size() <= programs_.pids().size()) {
@@ -262,6 +277,7 @@ void Hosts::serve(ThreadId id, Seconds now, const Handle& handle) {
 
 std::optional<Question> Hosts::next_question(ThreadId id, Seconds now) {
   HostThread& thread = *threads_[id];
+  std::optional<double> began_at;  // computing
   for (int moments = 0;;) {
     std::array<pollfd, 2> files{{{thread.socket, POLLIN, 0}, {programs_.listener(), POLLIN, 0}}};
     const int found = ::poll(files.data(), files.size(), moment_ms);
@@ -274,13 +290,29 @@ std::optional<Question> Hosts::next_question(ThreadId id, Seconds now) {
     if (found != 0) continue;
     reap();
     if (failed_.has_value() || thread.state == HostThread::State::ended) return std::nullopt;
-    const pid_t process = processes_[thread.process].pid;
-    const bool asleep = sleeps(process, thread.system_id == 0 ? process : thread.system_id);
-    moments = asleep ? moments + 1 : 0;
-    if (moments < 2) continue;
+    HostProcess& process = processes_[thread.process];
+    const SystemState now_is = state_of(process.pid, thread.system_id == 0 ? process.pid : thread.system_id);
+    if (!began_at.has_value()) began_at = now_is.cpu_s;
+    moments = now_is.sleeps ? moments + 1 : 0;
+    const bool spins =
+        now_is.cpu_s - *began_at > (process.spins ? patience_with_known_s : patience_s) && has_others(id);
+    if (moments < 2 && !spins) continue;
+    if (spins && !std::exchange(process.spins, true)) {
+      notes_.push_back(fmt::format(
+          "{} has computed for {:.0f} s without a call, and other threads of its process went on beside it: dates may "
+          "depend on this computer; a loop that waits for another thread should yield",
+          name_of(id), patience_s));
+    }
     thread.state = HostThread::State::outside;
     return std::nullopt;
   }
+}
+
+bool Hosts::has_others(ThreadId id) const {
+  return std::ranges::any_of(threads_, [&](const auto& other) {
+    return other != threads_[id] && other->process == threads_[id]->process &&
+           other->state != HostThread::State::ended && !other->serves;
+  });
 }
 
 std::optional<Result> Hosts::answer(ThreadId id, const Question& question, const Handle& handle) {

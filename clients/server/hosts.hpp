@@ -55,7 +55,8 @@ struct HostProcess {
   std::uint32_t server = 0;  ///< of the platform, on which it runs
   bool joined = false;       ///< it has said something
   bool ended = false;
-  int status = 0;  ///< as waitpid() gives it; of one that the program started itself: unknown
+  int status = 0;      ///< as waitpid() gives it; of one that the program started itself: unknown
+  bool spins = false;  ///< a thread of it has waited for another one without a call
   std::string last_error{};
 };
 
@@ -110,6 +111,8 @@ class Hosts {
   /// Processes are left that have not ended.
   [[nodiscard]] bool any_left();
 
+  /// What the user should know of how threads went on.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// The first process that has ended with an error, if one has.
   [[nodiscard]] std::optional<std::uint32_t> failed_process() const { return failed_; }
   /// Called with the number of a process that has ended.
@@ -130,7 +133,8 @@ class Hosts {
   void end_process(std::uint32_t number, int status);
   void reap();
   [[nodiscard]] std::optional<ThreadId> next_thread();
-  void send(HostThread& thread);
+  /// Other threads of its process could go on.
+  [[nodiscard]] bool has_others(ThreadId id) const;
 
   Programs& programs_;
   std::vector<HostProcess> processes_;
@@ -140,6 +144,7 @@ class Hosts {
   std::uint64_t progress_ = 1;  // counts what threads have done that others may look for
   std::uint64_t ticks_ = 0;     // counts dates
   std::optional<std::uint32_t> failed_;
+  std::vector<std::string> notes_;
   ThreadId running_ = 0;
   int first_moments_ = 0;        // in which processes slept that had not joined
   std::uint32_t began_ = 0;      // processes that have joined in the beginning, or been given up

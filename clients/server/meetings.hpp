@@ -30,10 +30,24 @@ class Meetings {
  public:
   explicit Meetings(Core& core) : core_(core) {}
 
-  /// The guest comes as `rank` of `needed`. Returns false if that rank is there already. `timeout`: infinite for none.
-  bool join(const std::string& name, Rank rank, Rank needed, Guest guest, Seconds timeout) {
+  /// Why a guest of the process cannot come as `rank` of `needed`; empty: it can.
+  [[nodiscard]] std::string problem(const std::string& name, Rank rank, Rank needed) const {
+    const auto found = meetings_.find(name);
+    if (found == meetings_.end() || found->second.guests.empty()) return {};
+    const Meeting& meeting = found->second;
+    const auto& [other, first] = *meeting.guests.begin();
+    if (needed != meeting.needed) {
+      return fmt::format("rank {} of {}, but rank {} (process {}) has called with {} ranks", rank, needed, other,
+                         first.process, meeting.needed);
+    }
+    const auto same = meeting.guests.find(rank);
+    if (same == meeting.guests.end()) return {};
+    return fmt::format("rank {} is there already: process {} has called", rank, same->second.process);
+  }
+
+  /// The guest comes as `rank` of `needed`, to whom problem() has no objection. `timeout`: infinite for none.
+  void join(const std::string& name, Rank rank, Rank needed, Guest guest, Seconds timeout) {
     Meeting& meeting = meetings_[name];
-    if (meeting.guests.contains(rank)) return false;
     const Seconds date = core_.hosts.thread(guest.thread).date;
     meeting.needed = needed;
     meeting.latest = std::max(meeting.latest, date);
@@ -42,12 +56,11 @@ class Meetings {
       guest.deadline = core_.deadlines.at(end, [this, name, rank, end] { leave(name, rank, end); });
     }
     meeting.guests[rank] = std::move(guest);
-    if (meeting.guests.size() < needed) return true;
+    if (meeting.guests.size() < needed) return;
     const Meeting all = std::move(meeting);
     meetings_.erase(name);
     for (const auto& [place, one] : all.guests) core_.deadlines.cancel(one.deadline);
     for (const auto& [place, one] : all.guests) one.done(&all.guests, all.latest);
-    return true;
   }
 
   /// Ranks of a meeting that have not come: "ranks 1, 5 of 8".

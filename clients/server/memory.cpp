@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -14,7 +15,6 @@ namespace hcclsim::clients {
 namespace {
 
 constexpr std::uint64_t first_address = std::uint64_t{1} << 56U;  // no address of a host: to read there is a fault
-constexpr std::uint64_t bytes_of_npu = std::uint64_t{1} << 40U;   // of addresses
 constexpr Bytes alignment = 512;
 constexpr Bytes granularity = Bytes{2} << 20U;
 constexpr std::uint64_t physical_tag = std::uint64_t{0x5054} << 48U;
@@ -32,23 +32,24 @@ Pages::Pages(Bytes bytes) : bytes_(bytes) {
 Pages::~Pages() { ::munmap(data_, bytes_); }
 
 DeviceMemory::DeviceMemory(Rank npus, Bytes bytes_of_npu_memory) : total_(bytes_of_npu_memory), used_(npus, 0) {
-  for (Rank npu = 0; npu < npus; ++npu) next_.push_back(first_address + npu * bytes_of_npu);
+  room_ = first_address / std::bit_ceil(std::uint64_t{npus});
+  for (Rank npu = 0; npu < npus; ++npu) next_.push_back(first_address + npu * room_);
 }
 
-std::uint64_t DeviceMemory::add(std::uint32_t process, Rank npu, Bytes bytes, bool reserved) {
+std::optional<std::uint64_t> DeviceMemory::add(std::uint32_t process, Rank npu, Bytes bytes, bool reserved) {
   const Bytes unit = reserved ? granularity : alignment;
   const std::uint64_t address = round_up(next_[npu], unit);
-  next_[npu] = address + round_up(bytes, unit) + alignment;  // a gap, so that what runs over the end is found
-  blocks_[address] = {.pages = std::make_shared<const Pages>(bytes),
-                      .bytes = bytes,
-                      .npu = npu,
-                      .process = process,
-                      .reserved = reserved};
+  const std::uint64_t end = first_address + (npu + 1) * room_;
+  const Bytes gap = unit + alignment;  // so that what runs over the end is found
+  if (address + gap >= end || bytes > end - address - gap) return std::nullopt;
+  next_[npu] = address + round_up(bytes, unit) + alignment;
+  blocks_[address] = {
+      .pages = std::make_shared<Pages>(bytes), .bytes = bytes, .npu = npu, .process = process, .reserved = reserved};
   return address;
 }
 
 std::optional<std::uint64_t> DeviceMemory::allocate(std::uint32_t process, Rank npu, Bytes bytes) {
-  if (!take(npu, round_up(bytes, alignment))) return std::nullopt;
+  if (bytes > total_ || !take(npu, round_up(bytes, alignment))) return std::nullopt;
   return add(process, npu, bytes, false);
 }
 
@@ -62,26 +63,42 @@ bool DeviceMemory::free(std::uint32_t process, std::uint64_t address) {
   const auto found = blocks_.find(address);
   if (found == blocks_.end() || found->second.process != process || found->second.reserved) return false;
   used_[found->second.npu] -= round_up(found->second.bytes, alignment);
-  freed_[address] = found->second.bytes;
-  blocks_.erase(found);
+  forget(found);
   return true;
 }
 
-void DeviceMemory::free_all(std::uint32_t process) {
-  for (auto block = blocks_.begin(); block != blocks_.end();) {
-    const std::uint64_t address = (block++)->first;
-    free(process, address);
-  }
+void DeviceMemory::forget(std::map<std::uint64_t, Block>::iterator block) {
+  block->second.pages->set_freed();
+  freed_[block->first] = block->second.bytes;
+  blocks_.erase(block);
 }
 
-std::uint64_t DeviceMemory::reserve(std::uint32_t process, Rank npu, Bytes bytes) {
+void DeviceMemory::free_all(std::uint32_t process, std::optional<Rank> npu) {
+  const auto goes = [&](const auto& one) { return one.process == process && (!npu.has_value() || one.npu == *npu); };
+  for (auto block = blocks_.begin(); block != blocks_.end();) {
+    const auto one = block++;
+    if (!goes(one->second)) continue;
+    if (one->second.reserved) {
+      forget(one);
+    } else {
+      free(process, one->first);
+    }
+  }
+  std::erase_if(physical_, [&](const auto& one) {
+    if (!goes(one.second)) return false;
+    used_[one.second.npu] -= one.second.bytes;
+    return true;
+  });
+}
+
+std::optional<std::uint64_t> DeviceMemory::reserve(std::uint32_t process, Rank npu, Bytes bytes) {
   return add(process, npu, bytes, true);
 }
 
-std::optional<std::uint64_t> DeviceMemory::allocate_physical(std::uint32_t /*process*/, Rank npu, Bytes bytes) {
+std::optional<std::uint64_t> DeviceMemory::allocate_physical(std::uint32_t process, Rank npu, Bytes bytes) {
   if (!take(npu, bytes)) return std::nullopt;
   const std::uint64_t handle = physical_tag | next_physical_++;
-  physical_[handle] = {.bytes = bytes, .npu = npu};
+  physical_[handle] = {.bytes = bytes, .npu = npu, .process = process};
   return handle;
 }
 
@@ -91,7 +108,7 @@ std::string DeviceMemory::release(std::uint32_t process, std::uint64_t address) 
     return fmt::format("0x{:x} was not reserved, or was released", address);
   }
   if (!found->second.mapped.empty()) return "memory is still mapped there";
-  blocks_.erase(found);
+  forget(found);
   return {};
 }
 
@@ -117,7 +134,7 @@ std::string DeviceMemory::map(std::uint32_t process, std::uint64_t address, Byte
   }
   Block& block = blocks_[found->first];
   const Bytes begin = address - found->first;
-  if (begin + bytes > block.bytes) return "the memory leaves what was reserved";
+  if (bytes > block.bytes - begin) return "the memory leaves what was reserved";
   for (const auto& [other, end] : block.mapped) {
     if (other < begin + bytes && begin < end) return "other memory is mapped there";
   }
@@ -141,6 +158,13 @@ std::string DeviceMemory::unmap(std::uint32_t process, std::uint64_t address) {
   return {};
 }
 
+bool DeviceMemory::is_reserved(std::uint32_t process, std::uint64_t address, Bytes bytes) const {
+  const auto found = block_at(address);
+  if (bytes == 0 || found == blocks_.end()) return false;
+  const Block& block = found->second;
+  return block.reserved && block.process == process && bytes <= block.bytes - (address - found->first);
+}
+
 bool DeviceMemory::is_device(std::uint64_t address) { return address >= first_address && address < 2 * first_address; }
 
 std::map<std::uint64_t, DeviceMemory::Block>::const_iterator DeviceMemory::block_at(std::uint64_t address) const {
@@ -162,7 +186,7 @@ FoundSpan DeviceMemory::find(std::uint32_t process, std::uint64_t address, Bytes
   const Block& block = found->second;
   if (block.process != process) return {.problem = fmt::format("0x{:x} belongs to another process", address)};
   const Bytes offset = address - found->first;
-  if (offset + bytes > block.bytes) {
+  if (bytes > block.bytes - offset) {
     return {.problem = fmt::format("{} bytes at 0x{:x} leave their block, which has {} from there", bytes, address,
                                    block.bytes - offset)};
   }

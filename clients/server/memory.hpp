@@ -24,10 +24,14 @@ class Pages {
   ~Pages();
 
   [[nodiscard]] std::byte* data() const { return data_; }
+  /// The program has given them back, though who still uses them keeps them.
+  [[nodiscard]] bool freed() const { return freed_; }
+  void set_freed() { freed_ = true; }
 
  private:
   std::byte* data_ = nullptr;
   Bytes bytes_;
+  bool freed_ = false;
 };
 
 /// Bytes of an NPU, kept alive by who uses them.
@@ -53,9 +57,11 @@ class DeviceMemory {
   [[nodiscard]] std::optional<std::uint64_t> allocate(std::uint32_t process, Rank npu, Bytes bytes);
   /// False if there is no such block of the process.
   bool free(std::uint32_t process, std::uint64_t address);
-  void free_all(std::uint32_t process);
+  /// What a process has on all NPUs, or on one.
+  void free_all(std::uint32_t process, std::optional<Rank> npu = std::nullopt);
 
-  [[nodiscard]] std::uint64_t reserve(std::uint32_t process, Rank npu, Bytes bytes);
+  /// Addresses without memory; nothing if the NPU has not so many left.
+  [[nodiscard]] std::optional<std::uint64_t> reserve(std::uint32_t process, Rank npu, Bytes bytes);
   [[nodiscard]] std::optional<std::uint64_t> allocate_physical(std::uint32_t process, Rank npu, Bytes bytes);
   // What is wrong, empty: nothing.
   [[nodiscard]] std::string release(std::uint32_t process, std::uint64_t address);
@@ -67,6 +73,8 @@ class DeviceMemory {
   bool take(Rank npu, Bytes bytes);
   void give_back(Rank npu, Bytes bytes) { used_[npu] -= bytes; }
 
+  /// Whether the process has reserved all of these addresses together.
+  [[nodiscard]] bool is_reserved(std::uint32_t process, std::uint64_t address, Bytes bytes) const;
   /// Whether an address is that of a device, of whatever process.
   [[nodiscard]] static bool is_device(std::uint64_t address);
   /// So many bytes at an address, of a program's process.
@@ -77,7 +85,7 @@ class DeviceMemory {
 
  private:
   struct Block {
-    std::shared_ptr<const Pages> pages;
+    std::shared_ptr<Pages> pages;
     Bytes bytes = 0;
     Rank npu = 0;
     std::uint32_t process = 0;
@@ -88,14 +96,18 @@ class DeviceMemory {
   struct Physical {
     Bytes bytes = 0;
     Rank npu = 0;
+    std::uint32_t process = 0;
     bool mapped = false;
   };
 
-  std::uint64_t add(std::uint32_t process, Rank npu, Bytes bytes, bool reserved);
+  std::optional<std::uint64_t> add(std::uint32_t process, Rank npu, Bytes bytes, bool reserved);
+  /// A block that is given back.
+  void forget(std::map<std::uint64_t, Block>::iterator block);
   [[nodiscard]] std::map<std::uint64_t, Block>::const_iterator block_at(std::uint64_t address) const;
 
   Bytes total_;
   std::vector<Bytes> used_;
+  std::uint64_t room_ = 0;           // addresses of each NPU
   std::vector<std::uint64_t> next_;  // address of each NPU
   std::map<std::uint64_t, Block> blocks_;
   std::map<std::uint64_t, Bytes> freed_;

@@ -53,6 +53,11 @@ std::optional<Result> Processes::exchange(ThreadId id, const Question& question)
   const auto [communicator, number, rank, ranks, a, b, c, d] = question.values;
   const std::string meeting = fmt::format("mpi {:x} #{}", communicator, number);
   const std::size_t members = ranks * sizeof(std::uint32_t);
+  const std::string problem = meetings_.problem(meeting, static_cast<Rank>(rank), static_cast<Rank>(ranks));
+  if (!problem.empty()) {
+    constexpr std::int32_t mpi_error = 1;
+    return refused(mpi_error, problem + "; one thread of a process at a time can be in a collective of MPI");
+  }
   core_.hosts.park(id, [this, meeting] { return "waits in MPI for " + meetings_.missing(meeting); });
   const auto done = [this, id](const std::map<Rank, Guest>* all, Seconds date) {
     std::string bytes;
@@ -63,11 +68,10 @@ std::optional<Result> Processes::exchange(ThreadId id, const Question& question)
     }
     core_.hosts.resume(id, date, {.bytes = std::move(bytes)});
   };
-  const bool joined = meetings_.join(
+  meetings_.join(
       meeting, static_cast<Rank>(rank), static_cast<Rank>(ranks),
       {.thread = id, .process = core_.hosts.thread(id).process, .bytes = question.bytes.substr(members), .done = done},
       std::numeric_limits<Seconds>::infinity());
-  if (!joined) core_.hosts.resume(id, 0, refused(1, "two threads of the process are in MPI at the same time"));
   return std::nullopt;
 }
 

@@ -46,10 +46,13 @@ Simulator::Simulator(study::LoadedPlatform& platform, Hosts& hosts, const Simula
       communicators_(core_, meetings_, options.connect_timeout),
       communication_(core_, devices_, communicators_, meetings_),
       processes_(core_, meetings_) {
-  trace_.select({}, platform.cluster.size(), false);
+  trace_.select(options.traced, platform.cluster.size(), true);
   hosts_.on_end = [this](std::uint32_t process) {
-    if (hosts_.process(process).status == 0) devices_.end_process(process);
+    if (hosts_.process(process).status != 0) return;
+    communication_.end_process(process);
+    devices_.end_process(process);
   };
+  devices_.on_release = [this](std::uint32_t process, Rank npu) { communicators_.release(process, npu); };
 }
 
 std::optional<Result> Simulator::handle(ThreadId id, const Question& question) {
@@ -69,6 +72,15 @@ std::optional<Result> Simulator::handle(ThreadId id, const Question& question) {
     case Call::unset_range:
     case Call::activate_range:
     case Call::deactivate_range:
+    case Call::begin_window:
+    case Call::end_window:
+    case Call::find_window:
+    case Call::status_by_name:
+    case Call::graph_layers:
+    case Call::graph_ranks:
+    case Call::graph_type:
+    case Call::graph_sizes:
+    case Call::graph_link:
       return communicators_.handle(id, question);
     case Call::collective:
     case Call::batch:

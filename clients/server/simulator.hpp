@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "clients/server/communication.hpp"
 #include "clients/server/communicators.hpp"
@@ -25,6 +26,7 @@ struct SimulatorOptions {
   hccl::LaunchMode launch = hccl::LaunchMode::op;
   Seconds connect_timeout = 120;
   std::shared_ptr<const sim::FaultPlan> faults{};
+  std::vector<Rank> traced{};  ///< NPUs whose spans are kept
 };
 
 class Simulator {
@@ -35,6 +37,8 @@ class Simulator {
   /// an error, "deadlock" for a program that stands still, "mismatch" for ranks that call different things, and what
   /// the simulated cluster throws.
   void run();
+
+  [[nodiscard]] const sim::Trace& trace() const { return trace_; }
 
  private:
   std::optional<Result> handle(ThreadId id, const Question& question);

@@ -27,9 +27,11 @@ enum class Call : std::uint32_t {
   date,         ///< → bits of a double
   // Devices and memory
   device_count,  ///< → devices
-  set_device,    ///< device
+  set_device,    ///< device, whether a reset belongs to it
   get_device,    ///< → device
-  reset_device,  ///< device
+  reset_device,  ///< device, whether however often it was set
+  finalize,      ///< the process gives up all devices
+  peer_access,   ///< device, whether it begins
   soc_name,
   set_saturation,   ///< device as one saturates, or not
   device_topology,  ///< device, other device → links
@@ -85,6 +87,15 @@ enum class Call : std::uint32_t {
   unset_range,       ///< communicator, address
   activate_range,    ///< communicator, address, bytes, handle
   deactivate_range,  ///< communicator, address
+  begin_window,      ///< communicator, address, bytes → window
+  end_window,        ///< window
+  find_window,       ///< communicator, address, bytes → window, offset
+  status_by_name,    ///< name of a communicator → HcclCommStatus
+  graph_layers,      ///< communicator → numbers
+  graph_ranks,       ///< communicator, layer → numbers
+  graph_type,        ///< communicator, layer → CommTopo
+  graph_sizes,       ///< communicator, layer → numbers
+  graph_link,        ///< communicator, layer, source, destination → CommProtocol; two LinkEnds or nothing
   // The processes among themselves
   exchange,  ///< communicator, sequence number, rank, ranks; numbers of the processes, then bytes → the bytes of all
   send_bytes,     ///< communicator, source, destination process, tag; bytes
@@ -139,6 +150,13 @@ struct CollectiveArguments {
   std::uint64_t count = 0;
   std::uint64_t communicator = 0;
   std::uint64_t stream = 0;
+};
+
+/// An end of a link of the rank graph.
+struct LinkEnd {
+  std::uint32_t device = 0;
+  std::uint32_t server = 0;
+  std::uint32_t super_pod = 0;
 };
 
 struct BatchItem {

@@ -5,22 +5,12 @@
 //   hcclsim exec --platform atlas800t-a2 --processes 8 -- ./2_overlap
 
 #include <hccl/hccl.h>
-#include <mpi.h>
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
-/// Ends the program with a message if a function of ACL or HCCL has failed.
-#define CHECK(call)                                                            \
-  do {                                                                         \
-    const int check_status = static_cast<int>(call);                           \
-    if (check_status != 0) {                                                   \
-      std::fprintf(stderr, "%s failed with status %d\n", #call, check_status); \
-      std::exit(1);                                                            \
-    }                                                                          \
-  } while (false)
+#include "world.hpp"
 
 namespace {
 
@@ -60,21 +50,9 @@ float run(const Step& step, bool overlapped) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0;
-  int ranks = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  CHECK(aclInit(nullptr));
-  std::uint32_t devices = 0;
-  CHECK(aclrtGetDeviceCount(&devices));
-  CHECK(aclrtSetDevice(rank % static_cast<int>(devices)));
-  HcclRootInfo root{};
-  if (rank == 0) CHECK(HcclGetRootInfo(&root));
-  MPI_Bcast(&root, sizeof root, MPI_CHAR, 0, MPI_COMM_WORLD);
-
+  const World world = begin_world(argc, argv);
   Step step;
-  CHECK(HcclCommInitRootInfo(static_cast<std::uint32_t>(ranks), &root, static_cast<std::uint32_t>(rank), &step.comm));
+  step.comm = world.comm;
   CHECK(aclrtCreateStream(&step.compute));
   CHECK(aclrtCreateStream(&step.communicate));
   for (int i = 0; i < gradients; ++i) {
@@ -83,16 +61,14 @@ int main(int argc, char** argv) {
   }
   const float serial = run(step, false);
   const float overlapped = run(step, true);
-  if (rank == 0) {
+  if (world.rank == 0) {
     std::printf("%d gradients of 4 MiB, %.0f us of computation each\n", gradients, kernel_us);
     std::printf("one after the other %9.2f us\n", serial * 1e3);
     std::printf("overlapped          %9.2f us\n", overlapped * 1e3);
   }
   for (void* const buffer : step.buffers) CHECK(aclrtFree(buffer));
-  CHECK(HcclCommDestroy(step.comm));
   CHECK(aclrtDestroyStream(step.compute));
   CHECK(aclrtDestroyStream(step.communicate));
-  CHECK(aclFinalize());
-  MPI_Finalize();
+  end_world(world);
   return 0;
 }

@@ -6,22 +6,12 @@
 //   hcclsim exec --platform atlas800t-a2 --processes 8 -- ./3_groups
 
 #include <hccl/hccl.h>
-#include <mpi.h>
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
-/// Ends the program with a message if a function of ACL or HCCL has failed.
-#define CHECK(call)                                                            \
-  do {                                                                         \
-    const int check_status = static_cast<int>(call);                           \
-    if (check_status != 0) {                                                   \
-      std::fprintf(stderr, "%s failed with status %d\n", #call, check_status); \
-      std::exit(1);                                                            \
-    }                                                                          \
-  } while (false)
+#include "world.hpp"
 
 namespace {
 
@@ -44,28 +34,16 @@ std::int64_t value_at(const void* device) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int number = 0;
-  int size = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &number);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const auto rank = static_cast<std::uint32_t>(number);
-  const auto ranks = static_cast<std::uint32_t>(size);
-  const std::uint32_t columns = ranks / 2;
-  CHECK(aclInit(nullptr));
-  CHECK(aclrtSetDevice(number));
-  HcclRootInfo root{};
-  if (rank == 0) CHECK(HcclGetRootInfo(&root));
-  MPI_Bcast(&root, sizeof root, MPI_CHAR, 0, MPI_COMM_WORLD);
-  HcclComm all = nullptr;
-  CHECK(HcclCommInitRootInfo(ranks, &root, rank, &all));
+  const World world = begin_world(argc, argv);
+  const std::uint32_t rank = world.rank;
+  const std::uint32_t columns = world.ranks / 2;
 
   const std::uint32_t row = rank / columns;
   const std::uint32_t column = rank % columns;
   std::vector<std::uint32_t> of_row;
   for (std::uint32_t i = 0; i < columns; ++i) of_row.push_back(row * columns + i);
-  HcclComm row_group = group_of(all, of_row, row, column);
-  HcclComm column_group = group_of(all, {column, columns + column}, 100 + column, row);
+  HcclComm row_group = group_of(world.comm, of_row, row, column);
+  HcclComm column_group = group_of(world.comm, {column, columns + column}, 100 + column, row);
 
   aclrtStream stream = nullptr;
   CHECK(aclrtCreateStream(&stream));
@@ -91,8 +69,7 @@ int main(int argc, char** argv) {
 
   for (void* const place : {own, sum, neighbour}) CHECK(aclrtFree(place));
   CHECK(aclrtDestroyStream(stream));
-  for (HcclComm group : {row_group, column_group, all}) CHECK(HcclCommDestroy(group));
-  CHECK(aclFinalize());
-  MPI_Finalize();
+  for (HcclComm group : {row_group, column_group}) CHECK(HcclCommDestroy(group));
+  end_world(world);
   return 0;
 }

@@ -7,7 +7,6 @@
 // rank. Data depend on rank and element, and every element of the result is checked.
 
 #include <hccl/hccl.h>
-#include <mpi.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,15 +19,7 @@
 #include <string>
 #include <vector>
 
-/// Ends the program with a message if a function of ACL or HCCL has failed.
-#define CHECK(call)                                                            \
-  do {                                                                         \
-    const int check_status = static_cast<int>(call);                           \
-    if (check_status != 0) {                                                   \
-      std::fprintf(stderr, "%s failed with status %d\n", #call, check_status); \
-      std::exit(1);                                                            \
-    }                                                                          \
-  } while (false)
+#include "world.hpp"
 
 namespace {
 
@@ -288,22 +279,9 @@ class Bench {
 
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
-  MPI_Init(&argc, &argv);
-  int rank = 0;
-  int ranks = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  CHECK(aclInit(nullptr));
-  std::uint32_t devices = 0;
-  CHECK(aclrtGetDeviceCount(&devices));
-  CHECK(aclrtSetDevice(rank % static_cast<int>(devices)));
-  HcclRootInfo root{};
-  if (rank == 0) CHECK(HcclGetRootInfo(&root));
-  MPI_Bcast(&root, sizeof root, MPI_CHAR, 0, MPI_COMM_WORLD);
-  HcclComm comm = nullptr;
-  CHECK(HcclCommInitRootInfo(static_cast<std::uint32_t>(ranks), &root, static_cast<std::uint32_t>(rank), &comm));
-  if (rank == 0) std::printf("data_size(Bytes): | aveg_time(us):  | alg_bandwidth(GB/s):  | check_result:\n");
-  Bench bench(options, comm, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(ranks));
+  const World world = begin_world(argc, argv);
+  if (world.rank == 0) std::printf("data_size(Bytes): | aveg_time(us):  | alg_bandwidth(GB/s):  | check_result:\n");
+  Bench bench(options, world.comm, world.rank, world.ranks);
   for (std::uint64_t size = options.first; size <= options.last;) {
     bench.run(size);
     const std::uint64_t step = options.step > 0 ? options.step : options.last - options.first;
@@ -312,8 +290,6 @@ int main(int argc, char** argv) {
     if (next <= size) break;
     size = next;
   }
-  CHECK(HcclCommDestroy(comm));
-  CHECK(aclFinalize());
-  MPI_Finalize();
+  end_world(world);
   return bench.wrong() == 0 ? 0 : 1;
 }

@@ -141,12 +141,12 @@ ReplayResult replay_on(LoadedPlatform& platform, const ReplaySpec& spec, const E
     if (rank < trace.ranks()) continue;
     bad_input("option", "--trace-ranks {}: the trace has ranks 0 to {}", rank, trace.ranks() - 1);
   }
-  result.spans.select(spec.traced, platform.cluster.size(), true);
+  std::vector<Rank> ranks(trace.ranks());
+  std::iota(ranks.begin(), ranks.end(), Rank{0});
+  result.spans.select(spec.traces_all ? ranks : spec.traced, platform.cluster.size(), true);
   result.ranks_of_spans.roles.resize(1);
   result.ranks_of_spans.role_of.assign(trace.ranks(), 0);
 
-  std::vector<Rank> ranks(trace.ranks());
-  std::iota(ranks.begin(), ranks.end(), Rank{0});
   const auto faults = sim::FaultPlan::of(platform.cluster, spec.faults, trace.ranks(), ranks);
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(spec.network, platform.cluster, loop, faults.get());

@@ -31,7 +31,8 @@ struct ReplaySpec {
   sim::NetworkKind network = sim::NetworkKind::fluid;
   std::vector<sim::Fault> faults{};  ///< their dates are those since the trace begins
   std::size_t links = 0;             ///< that are reported; 0: none
-  std::vector<Rank> traced{};        ///< ranks whose spans are kept
+  std::vector<Rank> traced{};        ///< ranks whose spans are kept …
+  bool traces_all = false;           ///< … or all
 };
 
 /// Times of a rank. Nodes that overlap are counted once.

@@ -90,7 +90,13 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
   out.data = numerics.data.empty()
                  ? fmt::format("synthetic:{}", std::uint64_t{readers} * experiment.batch.micro_batches * graph.batch())
                  : numerics.data;
-  out.make_schedule = hccl::schedule_maker(experiment.cluster, experiment.soc, experiment.training);
+  const auto maker = [&experiment] {
+    return hccl::schedule_maker(experiment.cluster, experiment.soc, experiment.training);
+  };
+  out.make_schedule = [maker, keeping = maker()](const hccl::Communicator& group, const hccl::Operation& operation) {
+    // Rows for experts that drop none have other counts in every step: nobody will ask for their schedules again.
+    return operation.counts.empty() ? keeping(group, operation) : maker()(group, operation);
+  };
   out.shuffle = numerics.shuffle;
   out.seed = numerics.seed;
   out.own_weights = spec.parameter_broadcast && numerics.load.empty();

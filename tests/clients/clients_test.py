@@ -4,7 +4,10 @@
 usage: clients_test.py HCCLSIM
 """
 
+import json
+import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -28,14 +31,25 @@ def program(source):
     if not path.exists():
         flags = run(HCCLSIM, "exec", "--flags").stdout.split()
         standard = ["-std=c++20"] if source.stem == "threads" else []
-        done = run("g++", "-O1", "-Wall", "-Wextra", "-Werror", *standard, "-o", str(path), str(source), *flags)
+        done = run("g++", "-O1", "-Wall", "-Wextra", "-Werror", *standard, f"-I{HERE.parents[1]}", "-o", str(path), str(source),
+                   *flags)
         if done.returncode != 0:
             raise AssertionError(done.stderr)
     return str(path)
 
 
-def on_npus(processes, *words, platform="atlas800t-a2", options=()):
-    return run(HCCLSIM, "exec", "--platform", platform, "-n", str(processes), *options, "--", *words)
+def on_npus(processes, *words, platform="atlas800t-a2", options=(), **variables):
+    return run(HCCLSIM, "exec", "--platform", platform, "-n", str(processes), *options, "--", *words,
+               env={**os.environ, **variables})
+
+
+def features(case, *arguments, **settings):
+    return on_npus(settings.pop("processes", 1), program(HERE / "programs/features.cpp"), case, *arguments, **settings)
+
+
+RANK_TABLE = {"status": "completed", "version": "1.0", "server_count": "1", "server_list": [
+    {"server_id": "10.0.0.1", "device": [{"device_id": device, "device_ip": f"192.168.1.{device}", "rank_id": rank}
+                                         for rank, device in (("0", "3"), ("1", "1"), ("2", "0"))]}]}
 
 
 class ClientsTest(unittest.TestCase):
@@ -47,8 +61,8 @@ class ClientsTest(unittest.TestCase):
 
     def test_headers_stand_alone(self):
         include = run(HCCLSIM, "exec", "--flags").stdout.split()[0]
-        for header in ("acl/acl.h", "acl/acl_base.h", "acl/acl_prof.h", "acl/acl_rt.h", "hccl/hccl.h", "hccl/hccl_types.h",
-                       "mpi.h"):
+        for header in ("acl/acl.h", "acl/acl_base.h", "acl/acl_prof.h", "acl/acl_rt.h", "hccl/hccl.h", "hccl/hccl_rank_graph.h",
+                       "hccl/hccl_types.h", "mpi.h"):
             for compiler in (["g++", "-x", "c++", "-std=c++11"], ["gcc", "-x", "c", "-std=c99"]):
                 line = [*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", include, "-"]
                 done = subprocess.run(line, input=f"#include <{header}>\n", capture_output=True, text=True, check=False)
@@ -93,6 +107,108 @@ class ClientsTest(unittest.TestCase):
                 self.assertEqual(len(rows[0]), 4)
                 self.assertEqual((op, platform, launch, rows[1]), (op, platform, launch, rows[0]))
 
+    def test_types_and_reductions(self):
+        """On data that are exact in every type."""
+        bench = program(EXAMPLES / "hccl_bench.cpp")
+        cases = [("allreduce", name, "sum") for name in ("int8", "int16", "int32", "fp16", "fp32", "int64", "uint64", "uint8",
+                                                         "uint16", "uint32", "fp64", "bfp16")]
+        cases += [("reducescatter", name, op) for name in ("int8", "fp16", "bfp16", "uint64") for op in ("prod", "max", "min")]
+        for collective, name, op in cases:
+            said = self.passes(on_npus(4, bench, collective, "-b", "1M", "-e", "1M", "-n", "1", "-w", "0", "-d", name, "-o",
+                                       op))
+            self.assertEqual((collective, name, op, said.count("success")), (collective, name, op, 1))
+
+    def test_memory_that_peers_access_directly(self):
+        """Ranges and windows; times to the last digit of the events', with what the command says of both ways."""
+        for launch in ("op", "graph"):
+            wanted = {}
+            for zero_copy, how in (("0", "buffers"), ("1", "direct")):
+                line = ["--ranks", "4", "-b", "16M", "-e", "16M", "-n", "10", "-w", "2", "-c", "0", "-z", zero_copy]
+                done = run(HCCLSIM, "collective", "allreduce", "--platform", "atlas800t-a2", "--uncertainty", "off",
+                           "--launch", launch, "--format", "json", *line)
+                wanted[how] = json.loads(done.stdout)["rows"][0]["time_s"] * 10e3
+            done = features("direct_memory", processes=4, options=("--launch", launch))
+            found = [line.split() for line in self.passes_with_refusals(done).splitlines()]
+            self.assertEqual([how for how, _ in found], ["buffers", "buffers", "direct", "buffers", "direct", "buffers"])
+            for how, milliseconds in found:
+                as_event = struct.unpack("f", struct.pack("f", wanted[how]))[0]
+                self.assertEqual((launch, how, float(milliseconds)), (launch, how, float(f"{as_event:.9g}")))
+
+    def passes_with_refusals(self, done):
+        """Of a program that also asks for what is refused, which is told."""
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertNotIn("hcclsim: error", done.stderr)
+        return done.stdout
+
+    def test_rank_tables(self):
+        file = Path(FOLDER.name) / "table.json"
+        file.write_text(json.dumps(RANK_TABLE))
+        said = self.passes_with_refusals(features("rank_table", str(file), processes=4)).splitlines()
+        world, sub = "hccl_world_group: 7", "hccl_world_group_sub_7: 5"
+        self.assertEqual(sorted(said), sorted(
+            [f"process {process}: rank {rank} of 3 in {name}"
+             for process, rank in ((3, 0), (1, 1), (0, 2)) for name in (world, "configured: 7")] +
+            [f"process {process}: rank {rank} of 2 in {sub}" for process, rank in ((0, 0), (3, 1))]))
+
+    def test_suspended_communicators(self):
+        self.passes_with_refusals(features("suspend", processes=2))
+
+    def test_visible_devices_and_copies_between_npus(self):
+        """HCCS of the A2 has 19.3 GB/s: 1 MiB in 54.330 us."""
+        more = "1 MiB more takes 54.330 us"
+        for listed, devices in ((None, 8), ("", 8), ("3,1,7", 3), ("5", 1), ("2,x,3", 1), ("1,1", 1), ("0,9,1", 1)):
+            variables = {} if listed is None else {"ASCEND_RT_VISIBLE_DEVICES": listed}
+            said = self.passes_with_refusals(features("devices", **variables)).splitlines()
+            self.assertEqual((listed, said), (listed, [f"{devices} devices"] + ([more] if devices > 1 else [])))
+        done = features("devices", ASCEND_RT_VISIBLE_DEVICES="9")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("there is no device 0: the program has 0 (ASCEND_RT_VISIBLE_DEVICES=9)", done.stderr)
+
+    def test_limits_of_a_device_and_its_end(self):
+        for platform, streams in (("atlas800t-a2", 1984), ("atlas800-9000", 2048)):
+            said = self.passes_with_refusals(features("limits", platform=platform))
+            self.assertEqual(said, f"{streams} streams, then status 207008\n")
+
+    def test_rank_graph(self):
+        said = self.passes_with_refusals(features("graph", processes=16, platform="atlas800t-a2-x2"))
+        inside, all_ranks = " ".join(map(str, range(8, 16))), " ".join(map(str, range(16)))
+        self.assertEqual(said, f"layers 0 1\nlayer 0: type 1, parts of 8 8, ranks {inside}\n"
+                               "  to rank 8: protocol 0, device 0 of server 1\n"
+                               f"layer 1: type 0, parts of 16, ranks {all_ranks}\n"
+                               "  to rank 0: protocol 1, device 0 of server 0\n")
+        done = features("graph", processes=2, platform="atlas800-9000")
+        self.assertIn("HCCL has no rank graph of the 910A", done.stderr)
+
+    def test_groups_connect_call_by_call(self):
+        self.passes(features("group", processes=4))
+
+    def test_timelines(self):
+        """In all formats, and until a program stands still."""
+        file = Path(FOLDER.name) / "timeline.json"
+        said = self.passes(on_npus(1, program(EXAMPLES / "1_allreduce.cpp"), options=("--trace", str(file))))
+        spans = [event for event in json.loads(file.read_text()) if event.get("ph") == "X"]
+        calls = [event for event in spans if event["args"].get("trace point") == "HcclAllReduce"]
+        self.assertEqual(len(calls), 1)
+        # Events are recorded around the call; the host issues it meanwhile.
+        self.assertLess(calls[0]["dur"], float(re.search(r"rank 0: ([\d.]+) us", said).group(1)))
+        self.assertEqual(calls[0]["args"]["size(Byte)"], 4 << 20)
+        self.assertTrue(any(event["args"].get("task type") == "Memcpy" for event in spans))
+        for name, begin in (("timeline.paje", b"%EventDef"), ("timeline.pftrace", b"\n")):
+            path = Path(FOLDER.name) / name
+            self.passes(on_npus(8, program(EXAMPLES / "2_overlap.cpp"),
+                                options=("--trace", str(path), "--trace-ranks", "all")))
+            self.assertTrue(path.read_bytes().startswith(begin))
+        file.unlink()
+        done = on_npus(4, program(HERE / "programs/broken.cpp"), "orders_differ",
+                       options=("--trace", str(file), "--trace-ranks", "1"))
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("HcclAllReduce", file.read_text())
+        for words, said in ((("--trace-ranks", "1"), "needs --trace FILE"),
+                            (("--trace", str(file), "--trace-ranks", "8"), "--trace-ranks 8")):
+            done = on_npus(1, "true", options=words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
     def test_threads(self):
         done = on_npus(1, program(HERE / "programs/threads.cpp"))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -133,6 +249,21 @@ class ClientsTest(unittest.TestCase):
             "lock": [r"stands still", r"process 0, thread 1: waits for a lock"],
             "not_done": [r"process 0 ended before its device was done: .*, the first is long"],
             "abort": [r"process 2 has called MPI_Abort\(5\)"],
+            "count_overflows": [r"HcclAllReduce: 4611686018427387904 elements of fp32: an NPU has memory for 17179869184"],
+            "root_used_twice": [r"rootInfo has made a communicator already"],
+            "rank_twice": [r"process 3: HcclCommInitRootInfo: rank 2 is there already: process 2 has called"],
+            "sizes_differ": [r"rank 3 of 5, but rank 0 \(process 0\) has called with 4 ranks"],
+            "roots_differ": [r"rank 3 \(process 3\) calls HcclBroadcast of 16 fp32, root 1, .* root 0"],
+            "empty_on_one": [r"waits for rank 1 \(process 1\), which has not called it "
+                             r"\(it has called HcclAllReduce of 0 fp32, sum, which does nothing\)"],
+            "after_finalize": [r"comm is no communicator, or it was destroyed"],
+            "after_reset": [r"comm is no communicator, or it was destroyed"],
+            "freed_under_way": [r"HcclAllReduce #1 on hccl_root_1: memory of rank \d on NPU \d was freed"],
+            "group_without_end": [r"process 0 ended between HcclGroupStart and HcclGroupEnd: 1 calls"],
+            "stream_of_other_device": [r"the stream is on NPU 0, the thread has set NPU 1"],
+            "no_peer_access": [r"dst is memory of NPU 4, src of NPU 0: call aclrtDeviceEnablePeerAccess"],
+            "exception_in_thread": [r"of a thread", r"process 0 was killed by signal 6"],
+            "config_is_not_filled": [r"config: call HcclCommConfigInit first"],
         }
         for case, wanted in cases.items():
             done = on_npus(4, program(HERE / "programs/broken.cpp"), case)
@@ -145,6 +276,13 @@ class ClientsTest(unittest.TestCase):
                        options=("--fault", "npu[2].lost at 100us"))
         self.assertEqual(done.returncode, 3)
         self.assertRegex(done.stderr, "(?s)aclrtSynchronizeStream: the simulated cluster has failed: .*lost")
+
+    def test_time_outs(self):
+        done = features("timeout", processes=4, HCCL_EXEC_TIMEOUT="68")
+        self.assertEqual((done.returncode, done.stdout), (3, "told\n" * 4))
+        self.assertIn("HCCL_EXEC_TIMEOUT lets it wait 68 s", done.stderr)
+        done = on_npus(4, program(HERE / "programs/broken.cpp"), "rank_is_missing_in_init", HCCL_CONNECT_TIMEOUT="300")
+        self.assertIn("rank 0 has waited 300 s (HCCL_CONNECT_TIMEOUT) for rank 3 of 4", done.stderr)
 
     def test_what_cannot_be_started(self):
         for words, said in ((["./no-such-program"], "cannot be started: No such file"), ([], "no program"),

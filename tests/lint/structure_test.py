@@ -86,6 +86,12 @@ class StructureTest(unittest.TestCase):
         found = self.problems({"sim/simgrid/network.cpp": '#include "network.hpp"\n'})
         self.assertEqual(found, ['sim/simgrid/network.cpp:1: "network.hpp" is not a path from the root of the repository'])
 
+    def test_examples_include_what_lies_beside_them(self):
+        example = {"examples/README.md": "map\n", "examples/a.hpp": "#pragma once\n", "examples/a.cpp": '#include "a.hpp"\n'}
+        self.assertEqual(self.problems(example), [])
+        found = self.problems({**example, "examples/a.cpp": '#include "b.hpp"\n'})
+        self.assertEqual(found, ['examples/a.cpp:1: "b.hpp" is not a path from the root of the repository'])
+
     def test_file_on_no_floor(self):
         found = self.problems({"extra/README.md": "map\n", "extra/a.hpp": "", "sim/simgrid/network.cpp": '#include "extra/a.hpp"'})
         self.assertEqual(

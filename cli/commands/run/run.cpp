@@ -13,8 +13,8 @@
 #include "base/output_file.hpp"
 #include "cli/commands/run/run_concurrent.hpp"
 #include "cli/commands/run/run_ps.hpp"
-#include "cli/commands/run/run_timelines.hpp"
 #include "cli/draw/svg_chart.hpp"
+#include "cli/draw/timelines.hpp"
 #include "cli/html/pages.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/training/concurrent_options.hpp"
@@ -220,7 +220,8 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   report.timeline = options.timeline.trace;
   std::optional<Error> failure;
   if (session != nullptr) failure = compute(options, experiment, *clock, *session, report);
-  timelines.write(report, options.spec.faults);
+  timelines.write(report.step.plan, report.step.trace, options.spec.faults,
+                  report.links.has_value() ? &*report.links : nullptr, report.view.fp_start);
   if (profile_folder.has_value()) profile_folder->write(report.step, profiled, experiment.soc.generation);
   study::write_plan(traces, report.step.plan, experiment);
   for (OutputFile& file : step_trace) file.write(step_trace_csv(report.view.iterations));

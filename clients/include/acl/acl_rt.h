@@ -129,7 +129,7 @@ typedef aclrtCallback aclrtHostFunc;
 // Devices: numbers are those of the process's server, as far as ASCEND_RT_VISIBLE_DEVICES shows them.
 /// Binds an NPU to the calling thread.
 aclError aclrtSetDevice(int32_t deviceId);
-/// Waits for nothing; frees what the process still has on the device when no thread uses it any more.
+/// Waits for nothing; called as often as aclrtSetDevice, it ends all that the process still has on the device.
 aclError aclrtResetDevice(int32_t deviceId);
 aclError aclrtResetDeviceForce(int32_t deviceId);
 aclError aclrtGetDevice(int32_t *deviceId);

@@ -31,6 +31,8 @@ HcclResult HcclGetCommName(HcclComm comm, char *commName);
 HcclResult HcclGetRankSize(HcclComm comm, uint32_t *rankSize);
 HcclResult HcclGetRankId(HcclComm comm, uint32_t *rank);
 HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult *asyncError);
+/// Of the calling process's communicator of that name.
+HcclResult HcclCommGetStatus(const char *commId, HcclCommStatus *status);
 const char *HcclGetErrorString(HcclResult code);
 uint32_t HcclGetCommConfigCapability(void);
 HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue configValue);
@@ -82,6 +84,14 @@ HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void *baseVirPtr);
 HcclResult HcclCommActivateCommMemory(HcclComm comm, void *virPtr, size_t size, size_t offset,
                                       aclrtDrvMemHandle handle, uint64_t flags);
 HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void *virPtr);
+
+// Symmetric memory: what all ranks register in the same order, with the same sizes; flag: HCCL_WIN_COLL_SYMMETRIC.
+// Collectives between registered buffers are zero copy, too.
+HcclResult HcclCommSymWinRegister(HcclComm comm, void *addr, uint64_t size, HcclCommSymWindow *winHandle,
+                                  uint32_t flag);
+HcclResult HcclCommSymWinDeregister(HcclCommSymWindow winHandle);
+/// The window that has these bytes, and where they begin in it.
+HcclResult HcclCommSymWinGet(HcclComm comm, void *ptr, size_t size, HcclCommSymWindow *winHandle, size_t *offset);
 
 /// Fills in the defaults; to be called before a field is set.
 #ifdef __cplusplus

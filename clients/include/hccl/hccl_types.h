@@ -39,6 +39,19 @@ typedef enum {
 
 typedef void *HcclComm;
 
+/// Memory that peers access directly, as HcclCommSymWinRegister has it.
+typedef void *HcclCommSymWindow;
+typedef HcclCommSymWindow CommSymWindow;
+
+typedef enum { HCCL_WIN_DEFAULT = 0, HCCL_WIN_COLL_SYMMETRIC = 1 } symmetricMemoryFlag;
+
+typedef enum {
+  HCCL_COMM_STATUS_READY = 0,
+  HCCL_COMM_STATUS_SUSPENDING = 1,
+  HCCL_COMM_STATUS_INVALID = 254,
+  HCCL_COMM_STATUS_RESERVED = 255
+} HcclCommStatus;
+
 typedef enum {
   HCCL_REDUCE_SUM = 0,
   HCCL_REDUCE_PROD = 1,

@@ -2,23 +2,14 @@
 // gives. One process per NPU. Prints a line for each; status 1 if anything differs.
 
 #include <hccl/hccl.h>
-#include <mpi.h>
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#define CHECK(call)                                                 \
-  do {                                                              \
-    const int check_status = static_cast<int>(call);                \
-    if (check_status != 0) {                                        \
-      std::fprintf(stderr, "%s: status %d\n", #call, check_status); \
-      std::exit(1);                                                 \
-    }                                                               \
-  } while (false)
+#include "examples/clients/world.hpp"
 
 namespace {
 
@@ -237,17 +228,10 @@ void messages(int n) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  CHECK(aclInit(nullptr));
-  std::uint32_t devices = 0;
-  CHECK(aclrtGetDeviceCount(&devices));
-  CHECK(aclrtSetDevice(rank % static_cast<int>(devices)));
-  HcclRootInfo root{};
-  if (rank == 0) CHECK(HcclGetRootInfo(&root));
-  MPI_Bcast(&root, sizeof root, MPI_CHAR, 0, MPI_COMM_WORLD);
-  CHECK(HcclCommInitRootInfo(ranks, &root, rank, &comm));
+  const World world = begin_world(argc, argv);
+  rank = static_cast<int>(world.rank);
+  ranks = static_cast<int>(world.ranks);
+  comm = world.comm;
   CHECK(aclrtCreateStream(&stream));
   for (const int n : {1, 1000, 70000}) {
     if (rank == 0) std::printf("%d elements\n", n);
@@ -257,9 +241,7 @@ int main(int argc, char** argv) {
   }
   CHECK(HcclBarrier(comm, stream));
   CHECK(aclrtSynchronizeStream(stream));
-  CHECK(HcclCommDestroy(comm));
   CHECK(aclrtDestroyStream(stream));
-  CHECK(aclFinalize());
-  MPI_Finalize();
+  end_world(world);
   return wrong_calls == 0 ? 0 : 1;
 }

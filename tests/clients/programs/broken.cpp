@@ -1,15 +1,17 @@
 // Programs that are wrong, by name: broken CASE. Four processes, each with an NPU.
 
 #include <hccl/hccl.h>
-#include <mpi.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "examples/clients/world.hpp"
 
 namespace {
 
@@ -28,12 +30,13 @@ int allreduce(std::uint64_t count, HcclDataType type = HCCL_DATA_TYPE_FP32, Hccl
   return HcclAllReduce(buffer, result, count, type, op, comm, stream);
 }
 
-HcclComm second_communicator() {
+/// From a root info of rank 0, as these arguments say.
+HcclComm make(std::uint32_t own_ranks, std::uint32_t own_rank, int times = 1) {
   HcclRootInfo root{};
   if (rank == 0) must(HcclGetRootInfo(&root));
   MPI_Bcast(&root, sizeof root, MPI_CHAR, 0, MPI_COMM_WORLD);
   HcclComm made = nullptr;
-  must(HcclCommInitRootInfo(ranks, &root, rank, &made));
+  for (int i = 0; i < times; ++i) must(HcclCommInitRootInfo(own_ranks, &root, own_rank, &made));
   return made;
 }
 
@@ -59,7 +62,7 @@ void run(const std::string& name) {
     if (rank == 1) must(HcclBroadcast(buffer, 256, HCCL_DATA_TYPE_FP32, 0, comm, stream));
     must(allreduce(256));
   } else if (name == "orders_differ") {
-    HcclComm other = second_communicator();
+    HcclComm other = make(ranks, rank);
     must(HcclAllReduce(buffer, result, 1, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, other, stream));
     must(aclrtSynchronizeStream(stream));
     for (int turn = 0; turn < 2; ++turn) {
@@ -76,7 +79,7 @@ void run(const std::string& name) {
     must(HcclRecv(result, 16, HCCL_DATA_TYPE_FP32, (rank + ranks - 1) % ranks, comm, stream));
   } else if (name == "rank_is_missing_in_init") {
     if (rank != 3)
-      second_communicator();
+      make(ranks, rank);
     else {
       HcclRootInfo root{};
       MPI_Bcast(&root, sizeof root, MPI_CHAR, 0, MPI_COMM_WORLD);
@@ -101,6 +104,48 @@ void run(const std::string& name) {
   } else if (name == "destroyed_communicator") {
     must(HcclCommDestroy(comm));
     must(allreduce(256));
+  } else if (name == "count_overflows") {
+    must(allreduce(std::uint64_t{1} << 62U));  // 2^64 bytes
+  } else if (name == "root_used_twice") {
+    make(ranks, rank, 2);
+  } else if (name == "rank_twice") {
+    make(ranks, rank == 3 ? 2 : rank);
+  } else if (name == "sizes_differ") {
+    make(rank == 3 ? ranks + 1 : ranks, rank);
+  } else if (name == "roots_differ") {
+    must(HcclBroadcast(buffer, 16, HCCL_DATA_TYPE_FP32, rank == 3 ? 1 : 0, comm, stream));
+  } else if (name == "empty_on_one") {
+    must(allreduce(rank == 1 ? 0 : 16));
+  } else if (name == "after_finalize") {
+    must(aclFinalize());
+    must(allreduce(16));
+  } else if (name == "after_reset") {
+    must(aclrtResetDevice(rank));
+    must(aclrtSetDevice(rank));
+    must(allreduce(16));
+  } else if (name == "freed_under_way") {
+    must(allreduce(16));
+    must(aclrtFree(buffer));
+  } else if (name == "group_without_end") {
+    must(HcclGroupStart());
+    must(allreduce(16));
+    MPI_Finalize();
+    std::exit(0);
+  } else if (name == "stream_of_other_device") {
+    must(aclrtSetDevice((rank + 1) % ranks));
+    must(hcclsimLaunchKernel("kernel", 1, stream));
+  } else if (name == "no_peer_access") {
+    must(aclrtSetDevice(4 + rank));
+    void* far = nullptr;
+    must(aclrtMalloc(&far, 1024, ACL_MEM_MALLOC_NORMAL_ONLY));
+    must(aclrtMemcpy(far, 1024, buffer, 1024, ACL_MEMCPY_DEVICE_TO_DEVICE));
+  } else if (name == "exception_in_thread") {
+    std::thread([] { throw std::runtime_error("of a thread"); }).join();
+  } else if (name == "config_is_not_filled") {
+    HcclCommConfig config{};
+    HcclComm sub = nullptr;
+    std::uint32_t self = rank;
+    must(HcclCreateSubCommConfig(&comm, 1, &self, rank, 0, &config, &sub));
   } else if (name == "lock") {
     std::mutex one;
     std::mutex other;
@@ -130,12 +175,10 @@ void run(const std::string& name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  must(aclInit(nullptr));
-  must(aclrtSetDevice(rank));
-  comm = second_communicator();
+  const World world = begin_world(argc, argv);
+  rank = static_cast<int>(world.rank);
+  ranks = static_cast<int>(world.ranks);
+  comm = world.comm;
   must(aclrtCreateStream(&stream));
   must(aclrtMalloc(&buffer, 1024, ACL_MEM_MALLOC_NORMAL_ONLY));
   must(aclrtMalloc(&result, 1024, ACL_MEM_MALLOC_NORMAL_ONLY));

@@ -11,7 +11,6 @@
 #include <barrier>
 #include <condition_variable>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <future>
 #include <mutex>
@@ -19,14 +18,7 @@
 #include <thread>
 #include <vector>
 
-#define CHECK(call)                                                 \
-  do {                                                              \
-    const int check_status = static_cast<int>(call);                \
-    if (check_status != 0) {                                        \
-      std::fprintf(stderr, "%s: status %d\n", #call, check_status); \
-      std::exit(1);                                                 \
-    }                                                               \
-  } while (false)
+#include "examples/clients/check.hpp"
 
 namespace {
 

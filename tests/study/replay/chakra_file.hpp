@@ -110,19 +110,20 @@ inline ChakraNode collective_node(std::uint64_t id, std::int64_t type, std::int6
   if (!group.empty()) node.attributes.push_back(Message().text(1, "pg_name").text(29, group).bytes());
   return node;
 }
+inline ChakraNode message_node(std::uint64_t id, std::uint64_t type, std::int64_t peer, std::int64_t bytes,
+                               std::vector<std::uint64_t> after, std::int64_t tag) {
+  ChakraNode node{.id = id, .type = type, .after = std::move(after)};
+  node.attributes = {integer(type == chakra::send ? "comm_dst" : "comm_src", peer), integer("comm_size", bytes),
+                     integer("comm_tag", tag)};
+  return node;
+}
 inline ChakraNode send_node(std::uint64_t id, std::int64_t to, std::int64_t bytes,
                             std::vector<std::uint64_t> after = {}, std::int64_t tag = 0) {
-  return {.id = id,
-          .type = chakra::send,
-          .after = std::move(after),
-          .attributes = {integer("comm_dst", to), integer("comm_size", bytes), integer("comm_tag", tag)}};
+  return message_node(id, chakra::send, to, bytes, std::move(after), tag);
 }
 inline ChakraNode receive_node(std::uint64_t id, std::int64_t from, std::int64_t bytes,
                                std::vector<std::uint64_t> after = {}, std::int64_t tag = 0) {
-  return {.id = id,
-          .type = chakra::receive,
-          .after = std::move(after),
-          .attributes = {integer("comm_src", from), integer("comm_size", bytes), integer("comm_tag", tag)}};
+  return message_node(id, chakra::receive, from, bytes, std::move(after), tag);
 }
 
 }  // namespace hcclsim::test

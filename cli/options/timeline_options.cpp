@@ -1,4 +1,4 @@
-#include "cli/options/training/timeline_options.hpp"
+#include "cli/options/timeline_options.hpp"
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ TimelineFormat TimelineOptions::format() const {
   return found == suffixes.end() ? TimelineFormat::chrome : found->second;
 }
 
-void add_timeline_options(Command& command, TimelineOptions& options) {
+void add_trace_options(Command& command, TimelineOptions& options, const std::string& usual) {
   command
       .add("--trace", written_file(options.trace),
            "Timeline for Perfetto or chrome://tracing; a folder: a file per rank")
@@ -60,7 +60,7 @@ void add_timeline_options(Command& command, TimelineOptions& options) {
                     options.trace_all_ranks = !ranks.has_value();
                     if (ranks.has_value()) options.trace_ranks = *std::move(ranks);
                   }),
-           "Ranks of the timeline, such as 0,2,4-7 or all (default: that of --rank)")
+           fmt::format("Ranks of the timeline, such as 0,2,4-7 or all (default: {})", usual))
       .value_name("LIST");
   command
       .add("--trace-format",
@@ -73,6 +73,10 @@ void add_timeline_options(Command& command, TimelineOptions& options) {
            "chrome: JSON; perfetto: protobuf, for large timelines; paje: for ViTE and pajeng (default: by the suffix, "
            ".perfetto-trace, .pftrace, .paje or .trace, else chrome)")
       .value_name("");
+}
+
+void add_timeline_options(Command& command, TimelineOptions& options) {
+  add_trace_options(command, options, "that of --rank");
   command
       .add("--profile-output", text(options.profile.folder),
            "Files of MindStudio's profilers, a folder per rank; --profile reads them")
@@ -102,12 +106,16 @@ void add_timeline_options(Command& command, TimelineOptions& options) {
       .with_default();
 }
 
-void check_timeline_options(const OptionOrigins& origins, const TimelineOptions& options, bool page) {
+void check_trace_options(const OptionOrigins& origins, const TimelineOptions& options, bool page) {
   for (const char* const option : {"trace-ranks", "trace-format"}) {
     if (!origins.given(option) || !options.trace.empty()) continue;
     if (page && option == std::string_view("trace-ranks")) continue;
     bad_input("option", "{} needs --trace FILE, which says where the timeline goes", origins.name(option));
   }
+}
+
+void check_timeline_options(const OptionOrigins& origins, const TimelineOptions& options, bool page) {
+  check_trace_options(origins, options, page);
   for (const char* const option : {"profile-ranks", "profile-level", "profile-time"}) {
     if (!origins.given(option) || !options.profile.folder.empty()) continue;
     bad_input("option", "{} needs --profile-output DIR, which says where the profile goes", origins.name(option));

@@ -7,9 +7,9 @@
 #include "base/output_file.hpp"
 #include "base/units.hpp"
 #include "cli/draw/perfetto.hpp"
-#include "cli/options/training/timeline_options.hpp"
-#include "cli/print/run/run_report.hpp"
+#include "cli/options/timeline_options.hpp"
 #include "sim/faults/fault.hpp"
+#include "study/platform/link_report.hpp"
 
 /// The timeline files that --trace asks for: one, or one per rank in a folder.
 namespace hcclsim::cli {
@@ -19,12 +19,14 @@ class Timelines {
   /// Opens the files; throws Error(bad_input, "output").
   Timelines(const TimelineOptions& options, std::vector<Rank> ranks);
 
-  /// Ranks that the trace must have, and what takes the spans of the others as they end: none of these, or null.
+  /// Ranks that the trace must have if stream() takes the spans of the others as they end: none of these, or null.
   [[nodiscard]] std::vector<Rank> kept_ranks() const;
   [[nodiscard]] std::shared_ptr<const hccl::SpanStream> stream();
 
-  /// What was not written while it was simulated.
-  void write(const RunReport& report, std::span<const sim::Fault> faults);
+  /// What was not written while it was simulated. `links` and how busy they were from `begin` on, if there is any;
+  /// Perfetto alone shows it.
+  void write(const hccl::Plan& plan, const sim::Trace& trace, std::span<const sim::Fault> faults,
+             const study::LinkReport* links = nullptr, Seconds begin = 0);
   /// Makes the files appear.
   void commit();
 
@@ -40,6 +42,7 @@ class Timelines {
 
   TimelineFormat format_;
   std::vector<Rank> ranks_;
+  bool streamed_ = false;
   std::vector<std::unique_ptr<Timeline>> timelines_;
 };
 

@@ -1,4 +1,4 @@
-#include "cli/commands/run/run_timelines.hpp"
+#include "cli/draw/timelines.hpp"
 
 #include <fmt/format.h>
 
@@ -44,6 +44,7 @@ std::vector<Rank> Timelines::kept_ranks() const {
 
 std::shared_ptr<const hccl::SpanStream> Timelines::stream() {
   if (timelines_.empty() || !streams()) return nullptr;
+  streamed_ = true;
   std::map<Rank, PerfettoWriter*> writers;
   for (const auto& timeline : timelines_) {
     for (const Rank rank : timeline->ranks) writers[rank] = timeline->perfetto.get();
@@ -55,25 +56,26 @@ std::shared_ptr<const hccl::SpanStream> Timelines::stream() {
   return std::make_shared<hccl::SpanStream>(hccl::SpanStream{ranks_, take});
 }
 
-void Timelines::write(const RunReport& report, std::span<const sim::Fault> faults) {
-  const hccl::TimedStep& step = report.step;
+void Timelines::write(const hccl::Plan& plan, const sim::Trace& trace, std::span<const sim::Fault> faults,
+                      const study::LinkReport* links, Seconds begin) {
   for (const auto& timeline : timelines_) {
     const Sink sink = [&to = timeline->file](std::string_view text) { to.write(text); };
     switch (format_) {
       case TimelineFormat::chrome:
-        write_timeline(step.plan, step.trace, timeline->ranks, sink, faults);
+        write_timeline(plan, trace, timeline->ranks, sink, faults);
         break;
       case TimelineFormat::paje:
-        write_paje(step.plan, step.trace, timeline->ranks, sink);
+        write_paje(plan, trace, timeline->ranks, sink);
         break;
       case TimelineFormat::perfetto: {
         const std::vector<Rank>& ranks = timeline->ranks;
-        for (const sim::Span& span : step.trace.spans()) {
-          const bool shown = span.kind == sim::SpanKind::host && std::ranges::find(ranks, span.rank) != ranks.end();
-          if (shown) timeline->perfetto->add(step.plan, step.trace, span);
+        for (const sim::Span& span : trace.spans()) {
+          const bool is_written = streamed_ && span.kind != sim::SpanKind::host;
+          const bool shown = !is_written && std::ranges::find(ranks, span.rank) != ranks.end();
+          if (shown) timeline->perfetto->add(plan, trace, span);
         }
         timeline->perfetto->add_faults(faults);
-        if (report.links.has_value()) timeline->perfetto->add_links(*report.links, report.view.fp_start);
+        if (links != nullptr) timeline->perfetto->add_links(*links, begin);
         timeline->perfetto->finish();
         break;
       }

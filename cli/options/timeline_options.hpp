@@ -10,7 +10,7 @@
 #include "cli/options/parse/origins.hpp"
 #include "cli/profiler/profile_folder.hpp"
 
-/// Options of `hcclsim run` that ask for timelines and for the files of a profiler.
+/// Options that ask for timelines, and those of `hcclsim run` that ask for the files of a profiler.
 namespace hcclsim::cli {
 
 /// How a timeline is written.
@@ -29,8 +29,14 @@ struct TimelineOptions {
   [[nodiscard]] TimelineFormat format() const;
 };
 
-void add_timeline_options(Command& command, TimelineOptions& options);
+/// --trace and its like. `usual`: the ranks that are shown if none are asked for.
+void add_trace_options(Command& command, TimelineOptions& options, const std::string& usual);
 /// Throws Error(bad_input, "option"). `page`: there is one that shows ranks of the timeline.
+void check_trace_options(const OptionOrigins& origins, const TimelineOptions& options, bool page = false);
+
+/// These, and those of a profiler's files.
+void add_timeline_options(Command& command, TimelineOptions& options);
+/// Throws Error(bad_input, "option").
 void check_timeline_options(const OptionOrigins& origins, const TimelineOptions& options, bool page);
 
 /// The ranks that `asked` names, or all `npus`; throws Error(bad_input, "option") for one that the run does not have.
