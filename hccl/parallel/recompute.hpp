@@ -34,8 +34,8 @@ struct Recompute {
                                                                 std::uint32_t stage, std::uint32_t stages);
 
 /// Marks the operators of a stage; `collectives`: those inside of layers that are recomputed as a whole too, else the
-/// outputs of all collectives are kept. Throws Error(bad_input, "option") if there are numbers of layers for other stages
-/// than there are; `matched` is set for each of the operators that the graph has.
+/// outputs of all collectives are kept. Throws Error(bad_input, "option") if there are numbers of layers for other
+/// stages than there are; `matched` is set for each of the operators that the graph has.
 void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint32_t stage, std::uint32_t stages,
                      std::vector<bool>& matched, bool collectives = true);
 

@@ -70,8 +70,8 @@ struct Experiment : LoadedPlatform {
   hccl::TrainingOptions training;  ///< without traced ranks
   bool launch_is_assumed = false;  ///< that of kernels in eager execution
   double images_per_second = 0;    ///< that the data workers of a server prepare; 0: any number
-  std::optional<FailureSpec> failures;  ///< of a job of such steps
-  std::vector<hccl::StartUp> start_up;  ///< of each stage: what is sent once before the first step
+  std::optional<FailureSpec> failures;              ///< of a job of such steps
+  std::vector<hccl::StartUp> start_up;              ///< of each stage: what is sent once before the first step
   std::optional<hccl::CommReuseReport> comm_reuse;  ///< what reuse of communication subgraphs changes; none: no reuse
 
  private:

@@ -56,10 +56,8 @@ StrategyTrial simulate_trial(const std::string& name, const RunSpec& run) {
   try {
     return on_experiment(run, [&](Experiment& experiment) {
       const Bytes peak = hbm_peak(experiment);
-      return StrategyTrial{.name = name,
-                           .step = simulated_step(experiment),
-                           .hbm_peak = peak,
-                           .fits = peak <= experiment.soc.hbm_bytes};
+      return StrategyTrial{
+          .name = name, .step = simulated_step(experiment), .hbm_peak = peak, .fits = peak <= experiment.soc.hbm_bytes};
     });
   } catch (const Error& error) {
     if (error.code() == ErrorCode::internal) throw;
