@@ -1,11 +1,11 @@
 # hcclsim as an image: docker build -t hcclsim . && docker run --rm hcclsim run --model resnet50
 FROM debian:12-slim AS build
 COPY . /hcclsim
-RUN cd /hcclsim && ./bootstrap run --help && cmake --install build/release --prefix /opt/hcclsim --component command --strip
+RUN cd /hcclsim && ./bootstrap install /opt/hcclsim --component command --strip
 
 FROM debian:12-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends libsimgrid3.32 libfmt9 libpugixml1v5 libdnnl2 libprotobuf32 \
-      zlib1g libsqlite3-0 libyaml-cpp0.7 python3-minimal \
+      libonnx1 zlib1g libsqlite3-0 libyaml-cpp0.7 python3-minimal \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/hcclsim /opt/hcclsim
 ENV PATH=/opt/hcclsim/bin:$PATH

@@ -58,7 +58,8 @@ OperatorId GraphBuilder::append(std::string name, OperatorKind kind, std::vector
               output.channels());
   }
   const bool reads_tokens = graph_.input_kind == InputKind::tokens && std::ranges::count(inputs, Value(input())) > 0;
-  const bool looks_up = kind == OperatorKind::token_embedding || kind == OperatorKind::position_embedding;
+  const bool looks_up = kind == OperatorKind::token_embedding || kind == OperatorKind::position_embedding ||
+                        kind == OperatorKind::vector;  // of a network of a file, that looks up other tokens
   if ((reads_tokens && !looks_up) || (!reads_tokens && kind == OperatorKind::token_embedding)) {
     bad_input("model", "{}: {}", name,
               reads_tokens ? "only a token embedding can read the tokens of the input"

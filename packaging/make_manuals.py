@@ -48,7 +48,8 @@ def option_lines(option: Dict[str, Any]) -> List[str]:
 def page(words: List[str], command: Dict[str, Any], version: str) -> str:
     """The manual of one command."""
     name = "-".join(words)
-    lines = [f'.TH {name.upper()} 1 "" "hcclsim {version}" "User commands"', ".SH NAME", f"{escaped(name)} \\- {escaped(command['help'])}"]
+    # Lines are neither stretched nor hyphenated.
+    lines = [f'.TH {name.upper()} 1 "" "hcclsim {version}" "User commands"', ".ad l", ".nh", ".SH NAME", f"{escaped(name)} \\- {escaped(command['help'])}"]
     arguments = [option for option in command["options"] if option["argument"]]
     shown = " ".join(f"\\fI{escaped(option['names'][0])}\\fR" for option in arguments)
     lines += [".SH SYNOPSIS", f".B {escaped(' '.join(words))}"]

@@ -17,6 +17,8 @@ echo 'APT::Sandbox::User "root";' >"$tree/etc/apt/apt.conf.d/90root"
 echo 'Dpkg::Use-Pty "0";' >>"$tree/etc/apt/apt.conf.d/90root"
 mount -t proc proc "$tree/proc"
 cp "$packages"/*.deb "$packages"/*.whl "$tree/srv/"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+python3 "$here/../tests/data/onnx/write_onnx.py" resnet50 "$tree/srv/resnet50.onnx"
 
 inside() { chroot "$tree" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/srv DEBIAN_FRONTEND=noninteractive "$@"; }
 install() { inside apt-get install --yes --no-install-recommends "$@" >/dev/null; }
@@ -28,7 +30,13 @@ inside hcclsim doctor
 inside hcclsim run --model lenet --hcom-parallel on | head -3
 inside hcclsim run --model lenet --network simgrid --npus 2 | head -3
 inside hcclsim run --model lenet --batch 4 --numerics --iterations 2 | tail -2
-inside apt-get purge --yes hcclsim >/dev/null
+inside hcclsim run --model /srv/resnet50.onnx --batch 4 | head -3
+install man-db && inside man hcclsim-run | head -3
+inside bash -c 'source /usr/share/bash-completion/completions/hcclsim && complete -p hcclsim'
+inside sh -c 'apt-get install --yes --no-install-recommends g++ /srv/hcclsim-dev_*.deb' >/dev/null
+sed -n '/^```cpp sum.cpp$/,/^```$/p' "$here/../docs/tutorials/9_hccl_program.md" | sed '1d;$d' >"$tree/srv/sum.cpp"
+inside sh -c 'cd /srv && g++ -o sum sum.cpp $(hcclsim exec --flags) && hcclsim exec --platform atlas800t-a2 --processes 8 -- ./sum'
+inside apt-get purge --yes hcclsim hcclsim-dev >/dev/null
 left=$(inside sh -c 'find / -xdev -name "*hcclsim*" ! -path "/srv/*" ! -path "/proc/*" ! -path "/var/*"')
 [ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }
 

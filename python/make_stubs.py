@@ -1,12 +1,13 @@
-"""Writes the stubs of functions whose keywords are options of the command: make_stubs.py PACKAGES.
+"""Writes stubs of functions whose keywords are options of the command, and of errors: make_stubs.py PACKAGES.
 
-Every keyword gets the type of its values, so that editors complete and check calls; the rest of the packages is typed in
-its sources.
+Every keyword gets the type of its values, and every kind of error has its class, so that editors complete and check
+calls; the rest of the packages is typed in its sources.
 """
 
 import ast
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,9 @@ def type_of(option: Dict[str, Any]) -> str:
         return "object"
     kinds = ["str"]
     if option["names"] == ["--gradients"]:
-        kinds.append("Iterable[Tuple[str, int, float]]")
+        kinds.append("Iterable[Tuple[str, int, float] | Mapping[str, object]]")
+    if option["names"] == ["--model"]:
+        kinds.append("nn.Cell")
     if option["file"] or option["value"] in ("FILE", "DIR"):
         kinds.append("os.PathLike[str]")
     if ".." in accepted or option["value"] in ("TIME", "SPEED", "UINT", "N", "COUNT"):
@@ -56,6 +59,8 @@ def keywords_of(command: Dict[str, Any], taken: List[str]) -> List[str]:
                 word += "_"
             lines.append(f"    {word}: {type_of(option)} | None = ...,")
             taken.append(word)
+            if word == "model":
+                lines.append("    inputs: nn.Tensor | Iterable[nn.Tensor] = ...,")
     return lines
 
 
@@ -86,10 +91,24 @@ def stub_of_class(node: ast.ClassDef) -> List[str]:
     bases = f"({', '.join(ast.unparse(base) for base in node.bases)})" if node.bases else ""
     lines = [f"class {node.name}{bases}:"]
     for item in node.body:
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+            lines.append(f"    {item.target.id}: {ast.unparse(item.annotation)}")
+        if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+            for line in ast.walk(item):
+                if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Attribute):
+                    lines.append(f"    {line.target.attr}: {ast.unparse(line.annotation)}")
         if isinstance(item, ast.FunctionDef) and (not item.name.startswith("_") or item.name == "__init__"):
             item.body = [ast.Expr(ast.Constant(...))]
             lines += ["    " + line for line in ast.unparse(item).splitlines()]
-    return [*lines, ""]
+    return [*lines, ""] if len(lines) > 1 else [f"{lines[0]} ...", ""]
+
+
+def stub_of_errors(package: Path) -> str:
+    """The stub of hcclsim.errors: its classes and functions, and a class for each kind that has none of its own."""
+    errors = runpy.run_path(str(package / "errors.py"))
+    own = stub_of_module(ast.parse((package / "errors.py").read_text(encoding="utf-8")), {})
+    kinds = sorted(one.__name__ for one in errors["_by_kind"].values())
+    return own + "".join(f"class {name}(Error): ...\n" for name in kinds if f"class {name}(" not in own)
 
 
 def stub_of(path: Path, table: Dict[str, Any]) -> str:
@@ -97,11 +116,15 @@ def stub_of(path: Path, table: Dict[str, Any]) -> str:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     if not any(isinstance(node, ast.FunctionDef) and command_words(node) for node in tree.body):
         return ""
-    lines = ["import os", "from typing import Any, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, Union", ""]
+    return stub_of_module(tree, table)
+
+
+def stub_of_module(tree: ast.Module, table: Dict[str, Any]) -> str:
+    lines = ["import os", "from typing import Any, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, Type, Union", ""]
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.level:
             lines.append(ast.unparse(node))
-        elif isinstance(node, ast.Assign):
+        elif isinstance(node, ast.Assign) and not ast.unparse(node.targets[0]).startswith("_"):
             lines.append(ast.unparse(node))
         elif isinstance(node, ast.ClassDef):
             lines += ["", *stub_of_class(node)]
@@ -126,10 +149,12 @@ def main() -> None:
         stub = stub_of(path, table)
         if stub:
             path.with_suffix(".pyi").write_text(stub, encoding="utf-8")
+    (package / "errors.pyi").write_text(stub_of_errors(package), encoding="utf-8")
     (package / "_core.pyi").write_text(CORE, encoding="utf-8")
 
 
-CORE = '''from typing import Any, List, Optional, Sequence
+CORE = '''import os
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy
 import numpy.typing
@@ -159,7 +184,7 @@ def segments(
     allow_many_segments: bool = ...,
 ) -> numpy.typing.NDArray[numpy.uint32]: ...
 def check_compression(text: str) -> str: ...
-def read_checkpoint(path: str) -> dict[str, Any]: ...
+def read_checkpoint(path: Union[str, os.PathLike[str]]) -> Dict[str, Any]: ...
 '''
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class CMakeBuild(build_ext):
         install = ["cmake", "--install", str(build), "--prefix", str(package), "--component", "command"]
         subprocess.run(install, check=True)
         for built in (build / "python" / "hcclsim").iterdir():
-            if built.suffix in (".so", ".pyi"):
+            if built.suffix in (".so", ".pyi", ".txt"):
                 shutil.copy2(built, package / built.name)
 
 

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "models/onnx/model_file.hpp"
 #include "study/platform/shipped_platforms.hpp"
 #include "study/run/run.hpp"
 
@@ -70,10 +71,19 @@ std::vector<InstalledPart> installed_parts() {
              .purpose = "--network simgrid, and platform files with SimGrid's own fabrics",
              .remedy = "install Debian's libsimgrid3.32, and libhcclsim_simgrid.so beside the command"},
             [] { return step_on(sim::NetworkKind::simgrid); }),
+      tried({.name = "ONNX",
+             .purpose = "--model FILE.onnx",
+             .remedy = "install Debian's libonnx1, and libhcclsim_onnx.so beside the command"},
+            [] {
+              static_cast<void>(models::onnx::onnx_module());
+              return std::string("loaded");
+            }),
       tried({.name = "python3",
              .purpose = "hcclsim script, and the packages of Python",
              .remedy = "install Debian's python3"},
             [] { return program("python3"); }),
+      tried({.name = "g++", .purpose = "to compile programs for hcclsim exec", .remedy = "install Debian's g++"},
+            [] { return program("g++"); }),
       tried({.name = "Slurm", .purpose = "hcclsim sweep submit", .remedy = "install Slurm's commands"},
             [] { return program("sbatch"); }),
   };

@@ -117,9 +117,9 @@ std::string OperatorNames::next(const sim::Span& span) {
                      calls_[{span.rank, span.id.iteration}]++, span.id.iteration + 1);
 }
 
-std::uint64_t notify_flow(const hccl::Plan& plan, const sim::Span& span) {
+std::optional<NotifyKey> notify_key(const hccl::Plan& plan, const sim::Span& span) {
   const bool posts = span.kind == sim::SpanKind::notify_post;
-  if (span.flow == 0 || (!posts && span.kind != sim::SpanKind::notify_wait)) return 0;
+  if (span.flow == 0 || (!posts && span.kind != sim::SpanKind::notify_wait)) return std::nullopt;
   // What the notify is of: the collective, or the message by its tag.
   const hccl::PlanTask* task = purpose_of(plan, span).task;
   std::uint64_t work = 0;
@@ -131,9 +131,15 @@ std::uint64_t notify_flow(const hccl::Plan& plan, const sim::Span& span) {
   }
   const auto rank = static_cast<std::uint64_t>(span.rank);
   const auto peer = static_cast<std::uint64_t>(span.peer);
+  return NotifyKey{span.flow, posts ? rank : peer, posts ? peer : rank, work,
+                   static_cast<std::uint64_t>(span.id.iteration)};
+}
+
+std::uint64_t notify_flow(const hccl::Plan& plan, const sim::Span& span) {
+  const std::optional<NotifyKey> key = notify_key(plan, span);
+  if (!key.has_value()) return 0;
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const std::uint64_t part :
-       {span.flow, posts ? rank : peer, posts ? peer : rank, work, static_cast<std::uint64_t>(span.id.iteration)}) {
+  for (const std::uint64_t part : *key) {
     hash = (hash ^ part) * 0x100000001b3;
     hash ^= hash >> 29U;
   }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,8 +69,14 @@ class OperatorNames {
 /// "allReduce", "send", …: what the span of a collective or a message carries out.
 [[nodiscard]] std::string_view operation_name(const hccl::Plan& plan, const sim::Span& span);
 
-/// A number below 2^62 that a post and the wait which consumes it have for themselves: flows of a trace are numbered
-/// within a communicator. 0: the span has none.
+/// What a post and the wait which consumes it have in common, and no others: flows of a trace are numbered within a
+/// communicator.
+using NotifyKey = std::array<std::uint64_t, 5>;
+
+/// Of a span; nothing: it is neither a post nor a wait.
+[[nodiscard]] std::optional<NotifyKey> notify_key(const hccl::Plan& plan, const sim::Span& span);
+
+/// A number below 2^62 of the same meaning, for spans that pass one by one. 0: the span has none.
 [[nodiscard]] std::uint64_t notify_flow(const hccl::Plan& plan, const sim::Span& span);
 
 /// The spans of each of these ranks, in the order of the trace; a rank without spans has none.

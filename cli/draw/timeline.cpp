@@ -185,13 +185,16 @@ std::string task_args(const sim::Span& span) {
   return args;
 }
 
-/// Numbers of the posts whose waits are in the timeline too.
-using Flows = std::set<std::uint64_t>;
+/// Numbers, from 1 on in the order of the posts, of those whose waits are in the timeline too.
+using Flows = std::map<NotifyKey, std::uint64_t>;
 
-void write_flow(Writer& writer, const sim::Span& span, const Flows& flows) {
-  if (span.flow == 0 || !flows.contains(span.flow)) return;
+void write_flow(Writer& writer, const hccl::Plan& plan, const sim::Span& span, const Flows& flows) {
+  const std::optional<NotifyKey> key = notify_key(plan, span);
+  if (!key.has_value()) return;
+  const auto flow = flows.find(*key);
+  if (flow == flows.end()) return;
   const char phase = span.kind == sim::SpanKind::notify_post ? 's' : 'f';
-  writer.flow_end(phase, span.flow, writer.pid(span.rank, Process::communication), first_plane_thread + span.plane,
+  writer.flow_end(phase, flow->second, writer.pid(span.rank, Process::communication), first_plane_thread + span.plane,
                   span.end);
 }
 
@@ -316,14 +319,17 @@ void write_faults(Writer& writer, std::span<const sim::Fault> faults, const sim:
 }
 
 /// Posts whose waits are shown too.
-Flows flows_of(const std::vector<const sim::Span*>& spans) {
-  Flows posts;
+Flows flows_of(const hccl::Plan& plan, const std::vector<const sim::Span*>& spans) {
+  std::set<NotifyKey> waits;
   for (const sim::Span* span : spans) {
-    if (span->kind == sim::SpanKind::notify_post) posts.insert(span->flow);
+    if (span->kind != sim::SpanKind::notify_wait) continue;
+    if (const auto key = notify_key(plan, *span)) waits.insert(*key);
   }
   Flows flows;
   for (const sim::Span* span : spans) {
-    if (span->kind == sim::SpanKind::notify_wait && posts.contains(span->flow)) flows.insert(span->flow);
+    if (span->kind != sim::SpanKind::notify_post) continue;
+    const auto key = notify_key(plan, *span);
+    if (key.has_value() && waits.contains(*key)) flows.try_emplace(*key, flows.size() + 1);
   }
   return flows;
 }
@@ -333,7 +339,7 @@ void write_rank(Writer& writer, const hccl::Plan& plan, Rank rank, const std::ve
   write_names(writer, rank, spans);
   for (const sim::Span* span : spans) {
     write_span(writer, *span);
-    write_flow(writer, *span, flows);
+    write_flow(writer, plan, *span, flows);
   }
   write_overlap(writer, rank, spans);
   write_cells(writer, rank, hccl::traced_cells(plan, spans));
@@ -344,7 +350,7 @@ void write_job(Writer& writer, const TimelineJob& job) {
   const std::map<Rank, std::vector<const sim::Span*>> spans_of = spans_by_rank(job.trace, job.ranks);
   std::vector<const sim::Span*> all;
   for (const auto& [rank, spans] : spans_of) all.insert(all.end(), spans.begin(), spans.end());
-  const Flows flows = flows_of(all);
+  const Flows flows = flows_of(job.plan, all);
   writer.begin(job);
   for (const auto& [rank, spans] : spans_of) write_rank(writer, job.plan, rank, spans, flows);
   write_faults(writer, job.faults, job.trace);
@@ -369,7 +375,7 @@ void write_timeline(const hccl::Plan& plan, const sim::Trace& trace, Rank rank,
   const TimelineJob job{.plan = plan, .trace = trace};
   Writer writer(sink, plan.ranks());
   writer.begin(job);
-  write_rank(writer, plan, rank, spans, flows_of(spans));
+  write_rank(writer, plan, rank, spans, flows_of(plan, spans));
   writer.finish();
 }
 

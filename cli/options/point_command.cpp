@@ -123,7 +123,7 @@ class StepPoint : public PointOf<RunOptions> {
   [[nodiscard]] study::Computed compute(sim::Cluster& cluster, const Interruption& /*interruption*/) override {
     finish_run_options(options(), values());
     use_routing(values().spec.platform, cluster);
-    study::Experiment experiment(values().spec, cluster);
+    study::Experiment experiment(values().spec, cluster, &networks_);
     const auto peak = static_cast<double>(study::hbm_peak(experiment));
     if (name() == study::step_command) {
       return {"{}", {{"step_time_s", study::simulated_step(experiment)}, {"hbm_peak_bytes", peak}}};
@@ -131,6 +131,9 @@ class StepPoint : public PointOf<RunOptions> {
     return {"{}", {{"time_s", study::step_bound(experiment)}, {"hbm_peak_bytes", peak}}};
   }
   [[nodiscard]] bool leaves_nothing() const override { return leaves_nothing_of(values()); }
+
+ private:
+  study::ShardedNetworks networks_;  // of the points before
 };
 
 class CollectivePoint : public PointOf<CollectiveOptions> {

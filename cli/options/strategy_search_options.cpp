@@ -26,7 +26,8 @@ constexpr std::array of_strategies{"--given",
 constexpr std::array of_plans{"--database", "--jobs", "--prune", "--shown"};
 constexpr double largest = std::numeric_limits<double>::max();
 
-void add_cost_model_options(Command& command, hccl::SearchOptions& options) {
+void add_cost_model_options(Command& command, study::StrategySearchSpec& spec) {
+  hccl::SearchOptions& options = spec.options;
   command
       .add("--fully-use-devices", on_off_or_python(options.fully_use_devices),
            "Strategies use all devices or one; off: any number that divides theirs")
@@ -62,9 +63,16 @@ void add_cost_model_options(Command& command, hccl::SearchOptions& options) {
               }),
           "Lists of costs are thinned out: what is left out may be better by this fraction")
       .value_name("FLOAT");
-  command.add("--device-memory", parsed(parse_bytes, options.device_memory), "Memory of a device by the cost model")
+  command
+      .add("--device-memory",
+           parsed(parse_bytes,
+                  [&spec](Bytes bytes) {
+                    spec.options.device_memory = bytes;
+                    spec.memory_given = true;
+                  }),
+           "Memory of a device by the cost model, in which strategies must fit")
       .value_name("SIZE")
-      .with_default("16GiB");
+      .with_default("16GiB; exact: HBM of the NPU");
   command.add("--costmodel-alpha", number(options.alpha, 0, largest), "Weight of computation").with_default();
   command.add("--costmodel-beta", number(options.beta, 0, largest), "Weight of communication").with_default();
   command
@@ -94,7 +102,7 @@ void add_strategy_search_options(Command& command, study::StrategySearchSpec& sp
       .add("--simulate", on_off(spec.simulates),
            "Simulates the strategies found beside data parallelism and model parallelism")
       .with_default();
-  add_cost_model_options(command, spec.options);
+  add_cost_model_options(command, spec);
 }
 
 void check_strategy_search_options(const Command& command, bool strategies, study::StrategySearchMode mode) {

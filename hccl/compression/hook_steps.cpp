@@ -1,5 +1,7 @@
 #include "hccl/compression/hook_steps.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -194,6 +196,19 @@ std::optional<Operation> collective_of(HookAction action, const CompressionSetti
     default:
       return std::nullopt;
   }
+}
+
+std::string hook_kernel_name(std::uint32_t segment, std::string_view kernel) {
+  return fmt::format("segment{}:{}", segment + 1, kernel);
+}
+
+bool is_hook_kernel(std::string_view name) {
+  constexpr std::string_view begin = "segment";
+  const std::size_t colon = name.find(':');
+  if (!name.starts_with(begin) || colon == std::string_view::npos || colon == begin.size()) return false;
+  const std::string_view number = name.substr(begin.size(), colon - begin.size());
+  if (number.find_first_not_of("0123456789") != std::string_view::npos) return false;
+  return std::ranges::find(action_names, name.substr(colon + 1)) != action_names.end();
 }
 
 std::vector<HookAction> hook_steps(const CompressionSettings& settings, const Bucket& bucket) {

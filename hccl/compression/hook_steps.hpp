@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -56,6 +57,11 @@ enum class HookAction : std::uint8_t {
 /// one shape. A selection reads the bucket twice: for the threshold and for what is above it (our model).
 [[nodiscard]] std::vector<models::Kernel> kernels_of(HookAction action, const CompressionSettings& settings,
                                                      const Bucket& bucket, Rank ranks, DataType type);
+
+/// What such a kernel of a segment is called in a step: "segment2:orthogonalise_p".
+[[nodiscard]] std::string hook_kernel_name(std::uint32_t segment, std::string_view kernel);
+/// Whether a name is one of those.
+[[nodiscard]] bool is_hook_kernel(std::string_view name);
 
 /// HBM that the hook keeps for a bucket: error, copy, P, Q, padding, and what is packed, narrowed or gathered.
 struct HookMemory {

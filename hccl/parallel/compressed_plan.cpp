@@ -160,7 +160,7 @@ class RoleCompression {
 
   std::uint32_t add_kernels(std::vector<models::Kernel> kernels, std::uint32_t segment) {
     for (models::Kernel& kernel : kernels) {
-      kernel.name = fmt::format("segment{}:{}", segment + 1, kernel.name);
+      kernel.name = hook_kernel_name(segment, kernel.name);
       kernel.duration = device::kernel_time(kernel, soc_);
       program_.kernels.push_back(std::move(kernel));
     }

@@ -106,11 +106,11 @@ std::vector<bool> parameters_of_recomputed_layers(const models::Graph& graph, co
                                                   std::uint32_t stage, std::uint32_t stages) {
   std::vector<bool> only(graph.parameters.size(), false);
   const std::optional<std::uint32_t> last = last_recomputed_layer(graph, recompute, stage, stages);
-  if (!last.has_value()) return only;
-  for (const bool in_layers : {true, false}) {
+  const auto is_repeated = [&](const Operator& op) { return last.has_value() ? op.layer <= *last : op.recompute; };
+  for (const bool repeated : {true, false}) {
     for (const Operator& op : graph.operators) {
-      if ((op.layer <= *last) != in_layers) continue;
-      for (const std::uint32_t parameter : op.parameters) only[parameter] = in_layers;
+      if (is_repeated(op) != repeated) continue;
+      for (const std::uint32_t parameter : op.parameters) only[parameter] = repeated;
     }
   }
   return only;
@@ -119,6 +119,7 @@ std::vector<bool> parameters_of_recomputed_layers(const models::Graph& graph, co
 void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint32_t stage, std::uint32_t stages,
                      std::vector<bool>& matched, bool collectives) {
   matched.resize(recompute.operators.size(), false);
+  for (Operator& op : graph.operators) op.recompute = op.recompute && (collectives || !is_collective(op));
   if (recompute.kind == RecomputeKind::none) return;
   if (recompute.kind == RecomputeKind::operators) {
     for (Operator& op : graph.operators) {
@@ -136,8 +137,6 @@ void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint
   for (std::size_t id = 0; id < graph.operators.size(); ++id) {
     Operator& op = graph.operators[id];
     if (op.layer > *last) continue;
-    // Of itself a collective may be repeated as well, to put inputs together again that are not kept.
-    if (is_collective(op) && !collectives) op.recompute = false;
     const bool repeats = can_be_repeated(op) || (collectives && is_collective(op));
     op.recompute = op.recompute || (repeats && stays[id]);
   }

@@ -28,13 +28,14 @@ struct Recompute {
 /// Kinds of the operators of a graph that can be computed again, in the order of the alphabet.
 [[nodiscard]] std::vector<std::string> recomputable(const models::Graph& graph);
 
-/// Parameters of a stage that only layers use which are recomputed as a whole. Throws as mark_recomputed.
+/// Parameters of a stage that only layers use which are recomputed as a whole, or without such layers only operators
+/// that are marked. Throws as mark_recomputed.
 [[nodiscard]] std::vector<bool> parameters_of_recomputed_layers(const models::Graph& graph, const Recompute& recompute,
                                                                 std::uint32_t stage, std::uint32_t stages);
 
-/// Marks the operators of a stage; `collectives`: those inside of layers that are recomputed as a whole too, else their
-/// outputs are kept. Throws Error(bad_input, "option") if there are numbers of layers for other stages
-/// than there are; `matched` is set for each of the operators that the graph has.
+/// Marks the operators of a stage; `collectives`: those inside of layers that are recomputed as a whole too, else the
+/// outputs of all collectives are kept. Throws Error(bad_input, "option") if there are numbers of layers for other
+/// stages than there are; `matched` is set for each of the operators that the graph has.
 void mark_recomputed(models::Graph& graph, const Recompute& recompute, std::uint32_t stage, std::uint32_t stages,
                      std::vector<bool>& matched, bool collectives = true);
 

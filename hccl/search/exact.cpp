@@ -145,8 +145,8 @@ class Border {
   [[nodiscard]] ExactResult finish() {
     const std::vector<Partial>& whole = steps_.back();
     if (whole.empty()) {
-      bad_input("search", "no strategy fits into a memory of {:.0f} bytes{}", options_.memory,
-                dropped_ < never ? ", of those that were kept" : "");
+      bad_input("search", "no strategy fits into a memory of {:.0f} bytes{}, {}", options_.memory,
+                dropped_ < never ? ", of those that were kept" : "", memory_advice);
     }
     const auto best = std::ranges::min_element(whole, {}, [](const Partial& partial) { return partial.amount.cost; });
     ExactResult result{Choice(graph_.nodes.size()), best->amount.cost, best->amount.memory,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/units.hpp"
 
@@ -33,6 +34,10 @@ struct SearchOptions {
 };
 
 inline constexpr Rank max_search_devices = 1024;
+/// What can be done where nothing fits into SearchOptions::device_memory.
+inline constexpr std::string_view memory_advice =
+    "by the cost model, which counts what all passes keep: give more with --device-memory, or fewer samples with "
+    "--global-batch";
 
 /// Throws Error(bad_input, "search") that names the option, its value and what is accepted.
 void check(const SearchOptions& options);

@@ -472,4 +472,14 @@ void simulate_iterations(sim::Cluster& cluster, const std::shared_ptr<const mode
   simulation.run();
 }
 
+Seconds simulate_step_time(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
+                           const device::Soc& soc, const device::TaskCosts& costs, const TrainingOptions& options) {
+  std::vector<std::vector<Seconds>> ends;
+  simulate_iterations(cluster, program, soc, costs, options, [&](std::span<const Seconds> of_ranks) {
+    ends.push_back(latest_of_pipelines({of_ranks.begin(), of_ranks.end()}, options));
+    return true;
+  });
+  return mean_step(ends, options.rank, pipeline_start(options, options.rank));
+}
+
 }  // namespace hcclsim::hccl

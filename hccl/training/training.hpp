@@ -146,6 +146,11 @@ struct TimedStep {
                                           const device::Soc& soc, const device::TaskCosts& costs,
                                           const TrainingOptions& options);
 
+/// TimedStep::step_times of options.rank, without anything else that simulate_training() finds.
+[[nodiscard]] Seconds simulate_step_time(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
+                                         const device::Soc& soc, const device::TaskCosts& costs,
+                                         const TrainingOptions& options);
+
 /// One of several jobs on a platform. Its cluster has the NPUs of the job first (sim::Cluster::of_another_job).
 struct TrainingJob {
   std::string name;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "models/onnx/matching.hpp"
 
@@ -81,10 +83,33 @@ class AttentionSearch {
     return nullptr;
   }
 
-  /// A mask of positions by positions hides what comes later; one of positions hides what is filled up.
+  /// A mask of positions by positions may hide what comes later; one of positions hides what is filled up.
   void note_mask(const std::string& name, Pattern& pattern) const {
+    std::set<std::string> visited;
+    pattern.causal = pattern.causal || (is_square(name) && hides_later(name, visited));
+  }
+
+  [[nodiscard]] bool is_square(const std::string& name) const {
     const auto& dims = network_.dims(name);
-    if (dims.size() >= 2 && dims.back() > 1 && dims[dims.size() - 2] == dims.back()) pattern.causal = true;
+    return dims.size() >= 2 && dims.back() > 1 && dims[dims.size() - 2] == dims.back();
+  }
+
+  /// Whether a mask has a triangle in it: its numbers say so, or a node that makes one does. Large matrices, whose
+  /// numbers are not read, are taken for triangles.
+  bool hides_later(const std::string& name, std::set<std::string>& visited) const {
+    if (name.empty() || !visited.insert(name).second) return false;
+    const TensorInfo& tensor = network_.tensor(name);
+    if (tensor.constant.known) {
+      const auto size = static_cast<std::size_t>(tensor.constant.dims.empty() ? 0 : tensor.constant.dims.back());
+      return is_square(name) && tensor.constant.values.size() >= size * size &&
+             tensor.constant.values[size - 1] != tensor.constant.values[size * (size - 1)];
+    }
+    if (tensor.producer == no_node) return tensor.role != Role::side && is_square(name);
+    const Node& node = network_.node(tensor.producer);
+    static constexpr std::array<std::string_view, 5> halves{"Trilu", "Less", "LessOrEqual", "Greater",
+                                                            "GreaterOrEqual"};
+    if (is_square(name) && node.domain.empty() && std::ranges::find(halves, node.type) != halves.end()) return true;
+    return std::ranges::any_of(node.inputs, [&](const std::string& input) { return hides_later(input, visited); });
   }
 
   /// The product of the probabilities and values; dropout between is part of it.
@@ -106,8 +131,7 @@ class AttentionSearch {
         const auto rate = node.inputs.size() > 1 ? matching_.scalar(node.inputs[1]) : std::nullopt;
         pattern.drop_rate = static_cast<float>(rate.value_or(real(node, "ratio", 0.5)));
         if (!(pattern.drop_rate >= 0 && pattern.drop_rate < 1)) return nullptr;
-      } else if (!is_type(node, "Cast") && !is_type(node, "Identity") && !is_type(node, "Where") &&
-                 !is_type(node, "Reshape")) {
+      } else if (!is_cast(node) && !is_type(node, "Where") && !is_type(node, "Reshape")) {
         return nullptr;
       }
     }

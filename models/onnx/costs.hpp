@@ -8,7 +8,7 @@
 namespace hcclsim::models::onnx {
 
 struct VectorCost {
-  std::string_view type;
+  std::string_view types;      ///< of the operators, with spaces between
   std::uint32_t forward = 1;   ///< operations per element of the output, of what reduces per element of the input
   std::uint32_t backward = 1;  ///< the same, for all gradients together
   bool keeps_inputs = false;

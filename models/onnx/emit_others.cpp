@@ -31,6 +31,15 @@ bool looks_up_positions(const Network& network, const Node& node) {
   return contains(node.inputs[1], {"pos"}) || dims.empty() || network.dims(node.inputs[0])[0] >= dims.back();
 }
 
+/// Whether a node looks up the rows of another sequence of tokens, such as that of a decoder.
+bool looks_up_tokens(const Network& network, const Node& node) {
+  const std::string tokens = Matching(network).plain(node.inputs[1]);
+  const auto& inputs = network.model().inputs;
+  const auto& dims = network.dims(node.inputs[1]);
+  return std::ranges::find(inputs, tokens) != inputs.end() && dims.size() == 2 &&
+         network.dims(node.inputs[0])[0] > dims.back() && !contains(tokens, {"type", "seg", "pos"});
+}
+
 /// Operators whose weights are trained.
 bool trains(const Node& node) {
   static constexpr std::array<std::string_view, 8> types{
@@ -45,6 +54,10 @@ bool Emitter::emit_gather(std::size_t number) {
   const std::string& table = node.inputs[0];
   if (!network_.is(table, Role::weight) || network_.dims(table).size() != 2) return false;
   if (Matching(network_).plain(node.inputs[1]) != network_.batch_input()) {
+    if (knows(table) || looks_up_tokens(network_, node)) {
+      look_up_rows(number);
+      return true;
+    }
     rows_to_add_[node.outputs[0]] = {node.outputs[0]};
     return true;
   }
@@ -61,6 +74,16 @@ bool Emitter::emit_gather(std::size_t number) {
   note({table});
   set(node.outputs[0], id);
   return true;
+}
+
+void Emitter::look_up_rows(std::size_t number) {
+  const Node& node = network_.node(number);
+  const std::string& table = node.inputs[0];
+  const Shape rows = shape_of(node.outputs[0]);
+  begin(number, table);
+  const OperatorId id = builder_->vector_work(name_for(number, table), {GraphBuilder::input()}, rows, {});
+  use_weight(id, table);
+  values_.insert_or_assign(node.outputs[0], shaped(node.outputs[0], id, rows, sequence_of(node.outputs[0])));
 }
 
 bool Emitter::emit_add(std::size_t number) {
@@ -83,6 +106,11 @@ bool Emitter::emit_add(std::size_t number) {
       const std::size_t gather = network_.tensor(looked_up).producer;
       const std::string& table = network_.node(gather).inputs[0];
       const std::uint32_t positions = sizes_of(table)[0];
+      if (knows(table)) {
+        look_up_rows(gather);
+        x = builder_->add(name_for(number), x, rows(looked_up));
+        continue;
+      }
       begin(gather, table);
       const std::string name = name_for(gather, table);
       x = looks_up_positions(network_, network_.node(gather)) ? builder_->position_embedding(name, x, positions)
@@ -120,18 +148,27 @@ bool Emitter::emit_add(std::size_t number) {
 
 bool Emitter::emit_norm(std::size_t number) {
   const Node& node = network_.node(number);
-  const auto is_new = [&](std::size_t input) {
-    return input < node.inputs.size() && network_.is(node.inputs[input], Role::weight) && !knows(node.inputs[input]);
+  const auto is_weight = [&](std::size_t input) {
+    return input < node.inputs.size() && network_.is(node.inputs[input], Role::weight);
   };
-  if (!is_new(1) || !is_new(2)) return false;
+  if (!is_weight(1) || !is_weight(2)) return false;
   const std::string& x = node.inputs[0];
   const bool batch = node.type == "BatchNormalization";
   const auto& dims = network_.dims(x);
   if (!batch && axis_of(integer(node, "axis", -1), dims.size()) + 1 != dims.size()) return false;
-  if (batch && dims.size() != 2 && dims.size() != 4) return false;
+  if (batch && dims.size() < 2) return false;
   begin(number, node.inputs[1]);
   const std::string name = name_for(number, node.inputs[1]);
-  set(node.outputs[0], batch ? builder_->batch_norm(name, image(x)) : builder_->layer_norm(name, rows(x)));
+  if (batch && dims.size() != 2 && dims.size() != 4) {
+    // Lines and volumes of pixels are images of as many.
+    const std::vector<std::uint32_t> sizes = sizes_of(x);
+    const auto pixels = static_cast<std::uint32_t>(elements_of(dims) / dims[0] / dims[1]);
+    const Value picture = shaped(x, value_of(x), Shape{sizes[0], sizes[1], pixels, 1}, 0);
+    const OperatorId id = builder_->batch_norm(name, picture);
+    set(node.outputs[0], shaped(node.outputs[0], id, shape_of(node.outputs[0]), sequence_of(node.outputs[0])));
+  } else {
+    set(node.outputs[0], batch ? builder_->batch_norm(name, image(x)) : builder_->layer_norm(name, rows(x)));
+  }
   note({node.inputs[1], node.inputs[2]});
   return true;
 }
@@ -184,6 +221,7 @@ bool Emitter::emit_activation(std::size_t number) {
   const std::string name = name_for(number);
   set(node.outputs[0], node.type == "Clip"   ? builder_->relu6(name, x)
                        : node.type == "Tanh" ? builder_->tanh(name, x)
+                       : node.type == "Gelu" ? builder_->gelu(name, x)
                                              : builder_->relu(name, x));
   return true;
 }
@@ -206,21 +244,8 @@ void Emitter::emit_vector(std::size_t number, const VectorWork& work) {
   std::vector<Value> inputs = varying(node);
   const std::string name = name_for(number, weights.empty() ? "" : weights.front());
   const OperatorId id = builder_->vector_work(name, inputs, shape_of(node.outputs[0]), work);
-  for (const std::string& weight : weights) {
-    if (knows(weight)) {
-      builder_->share_weight(id, parameters_.at(weight_name(weight)));
-    } else {
-      static_cast<void>(builder_->add_weight(id, sizes_of(weight)));
-      note({weight});
-    }
-  }
+  for (const std::string& weight : weights) use_weight(id, weight);
   set(node.outputs[0], id);
-  // Of an operator of several results the first one has its time; the others are copied out.
-  for (std::size_t i = 1; i < node.outputs.size(); ++i) {
-    const std::string& output = node.outputs[i];
-    if (output.empty() || network_.tensor(output).readers.empty()) continue;
-    set(output, builder_->vector_work(fmt::format("{}:{}", name, i), inputs, shape_of(output), {}));
-  }
 }
 
 void Emitter::emit_layout(std::size_t number) {

@@ -69,13 +69,13 @@ void Emitter::emit_linear(std::size_t number, const std::string& from, const std
   const Value x = rows(from);
   const std::string name = name_for(heart, weight_name(weight).starts_with("onnx::") && !bias.empty() ? bias : weight);
   const auto table = tables_.find(weight_name(weight));
-  if (!knows(weight)) {
+  if (!knows(weight) && is_whole(weight) && (bias.empty() || is_whole(bias))) {
     set(output, builder_->linear(name, x, features, !bias.empty()));
     note({weight});
     if (!bias.empty()) note({bias});
     return;
   }
-  if (table != tables_.end()) {
+  if (table != tables_.end() && is_whole(weight)) {
     set(output, builder_->tied_linear(name, x, table->second, !bias.empty()));
     if (!bias.empty()) note({bias});
     return;
@@ -83,19 +83,8 @@ void Emitter::emit_linear(std::size_t number, const std::string& from, const std
   const Shape in = builder_->shape(x);
   const OperatorId id =
       builder_->matrix_product(name, {x}, {in.batch(), features}, {.m = in.batch(), .n = features, .k = in.channels()});
-  builder_->share_weight(id, parameters_.at(weight_name(weight)));
-  set(output, id);
-  if (bias.empty()) return;
-  const OperatorId sum =
-      builder_->vector_work(name_for(number), {id}, builder_->shape(id),
-                            {.forward = builder_->shape(id).elements(), .backward = builder_->shape(id).elements()});
-  if (knows(bias)) {
-    builder_->share_weight(sum, parameters_.at(weight_name(bias)));
-  } else {
-    static_cast<void>(builder_->add_weight(sum, sizes_of(bias)));
-    note({bias});
-  }
-  set(output, sum);
+  use_weight(id, weight);
+  set(output, bias.empty() ? Value(id) : with_bias(number, id, bias));
 }
 
 }  // namespace hcclsim::models::onnx

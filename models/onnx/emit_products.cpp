@@ -1,9 +1,31 @@
 #include <algorithm>
 
+#include "models/onnx/einsum.hpp"
 #include "models/onnx/emitter.hpp"
 #include "models/onnx/matching.hpp"
 
 namespace hcclsim::models::onnx {
+
+bool Emitter::is_whole(const std::string& weight) const {
+  return elements_of(network_.dims(weight)) == elements_of(network_.dims(weight_name(weight)));
+}
+
+void Emitter::use_weight(OperatorId id, const std::string& weight) {
+  if (knows(weight)) {
+    builder_->share_weight(id, parameters_.at(weight_name(weight)));
+    return;
+  }
+  static_cast<void>(builder_->add_weight(id, sizes_of(weight_name(weight))));
+  note({weight});
+}
+
+Value Emitter::with_bias(std::size_t number, OperatorId product, const std::string& bias) {
+  const Shape shape = builder_->shape(product);
+  const OperatorId sum = builder_->vector_work(name_for(number), {product}, shape,
+                                               {.forward = shape.elements(), .backward = shape.elements()});
+  use_weight(sum, bias);
+  return sum;
+}
 
 std::optional<Window> Emitter::square_window(const Node& node) const {
   const auto all_are = [](const std::vector<std::int64_t>& values, std::int64_t value) {
@@ -64,24 +86,8 @@ bool Emitter::emit_convolution(std::size_t number) {
   const OperatorId id = builder_->matrix_product(
       name, {value_of(node.inputs[0])}, shape_of(node.outputs[0]),
       {.m = rows, .n = sizes[0] / std::min(groups, sizes[0]), .k = per_output, .groups = groups});
-  if (knows(weight)) {
-    builder_->share_weight(id, parameters_.at(weight_name(weight)));
-  } else {
-    static_cast<void>(builder_->add_weight(id, sizes));
-    note({weight});
-  }
-  set(node.outputs[0], id);
-  if (bias.empty()) return true;
-  const std::uint64_t elements = out.elements();
-  const OperatorId sum =
-      builder_->vector_work(name_for(number), {id}, builder_->shape(id), {.forward = elements, .backward = elements});
-  if (knows(bias)) {
-    builder_->share_weight(sum, parameters_.at(weight_name(bias)));
-  } else {
-    static_cast<void>(builder_->add_weight(sum, sizes_of(bias)));
-    note({bias});
-  }
-  set(node.outputs[0], sum);
+  use_weight(id, weight);
+  set(node.outputs[0], bias.empty() ? Value(id) : with_bias(number, id, bias));
   return true;
 }
 
@@ -159,12 +165,22 @@ bool Emitter::emit_matmul(std::size_t number) {
        .n = n,
        .k = left.back(),
        .groups = static_cast<std::uint64_t>(elements_of(network_.dims(node.outputs[0]))) / (m * n)});
-  if (!weight.empty() && knows(weight)) {
-    builder_->share_weight(id, parameters_.at(weight_name(weight)));
-  } else if (!weight.empty()) {
-    static_cast<void>(builder_->add_weight(id, sizes_of(weight)));
-    note({weight});
-  }
+  if (!weight.empty()) use_weight(id, weight);
+  set(node.outputs[0], id);
+  return true;
+}
+
+bool Emitter::emit_einsum(std::size_t number) {
+  const Node& node = network_.node(number);
+  const auto einsum = Einsum::read(text(node, "equation"), network_.dims_of_inputs(node));
+  const auto product = einsum.has_value() ? einsum->product() : std::nullopt;
+  if (!product.has_value()) return false;
+  const bool first = network_.is(node.inputs[0], Role::weight);
+  const std::string weight = first ? node.inputs[0] : network_.is(node.inputs[1], Role::weight) ? node.inputs[1] : "";
+  begin(number, weight);
+  const OperatorId id =
+      builder_->matrix_product(name_for(number, weight), varying(node), shape_of(node.outputs[0]), *product);
+  if (!weight.empty()) use_weight(id, weight);
   set(node.outputs[0], id);
   return true;
 }

@@ -70,13 +70,16 @@ Emitter::Emitter(const Network& network, const Patterns& patterns, const ImportO
 Graph Emitter::run() && {
   const std::vector<std::string> outputs = logits();
   find_live(outputs);
+  wanted_ = {outputs.begin(), outputs.end()};
   for (const std::size_t number : network_.order()) {
     const Node& node = network_.node(number);
     if (!live_.contains(number) || patterns_.absorbed.contains(number)) continue;
     const auto pattern = patterns_.by_last.find(number);
     if (pattern != patterns_.by_last.end()) {
       emit_pattern(number, pattern->second);
-    } else if (network_.is(node.outputs[0], Role::activation) && !is_written_late(network_, node)) {
+    } else if (!is_written_late(network_, node) && std::ranges::any_of(node.outputs, [&](const auto& name) {
+                 return network_.is(name, Role::activation);
+               })) {
       emit(number);
     }
   }
@@ -96,7 +99,7 @@ std::vector<std::string> Emitter::logits() const {
                            axis_of(integer(node, "axis", -1), dims.size()) + 1 == dims.size();
       const bool sigmoid = is_type(node, "Sigmoid") && !dims.empty() && dims.back() == 1;
       const bool loss = is_type(node, "SoftmaxCrossEntropyLoss") || is_type(node, "NegativeLogLikelihoodLoss");
-      if (!softmax && !sigmoid && !loss && !is_type(node, "Identity") && !is_type(node, "Cast")) break;
+      if (!softmax && !sigmoid && !loss && !is_cast(node)) break;
       name = node.inputs[0];
     }
     if (kind_of(network_.tensor(name).type.element_type) != ElementKind::floating) continue;
@@ -124,7 +127,23 @@ void Emitter::find_live(const std::vector<std::string>& outputs) {
 }
 
 void Emitter::emit(std::size_t number) {
+  emit_first(number);
+  emit_copies(number);
+}
+
+void Emitter::emit_copies(std::size_t number) {
   const Node& node = network_.node(number);
+  for (std::size_t i = 1; i < node.outputs.size(); ++i) {
+    const std::string& output = node.outputs[i];
+    if (output.empty() || values_.contains(output) || !network_.is(output, Role::activation)) continue;
+    if (network_.tensor(output).readers.empty() && !wanted_.contains(output)) continue;
+    set(output, builder_->vector_work(name_for(number), varying(node), shape_of(output), {}));
+  }
+}
+
+void Emitter::emit_first(std::size_t number) {
+  const Node& node = network_.node(number);
+  if (node.outputs[0].empty()) network_.refuse(number, "its first result is left out");
   if (network_.is_known(number) && emit_known(number)) return;
   const VectorCost* const cost = network_.is_known(number) && node.domain.empty() ? vector_cost(node.type) : nullptr;
   if (cost != nullptr) {
@@ -149,6 +168,8 @@ bool Emitter::emit_known(std::size_t number) {
                                                       {"GlobalMaxPool", &Emitter::emit_pool},
                                                       {"Gemm", &Emitter::emit_gemm},
                                                       {"MatMul", &Emitter::emit_matmul},
+                                                      {"Einsum", &Emitter::emit_einsum},
+                                                      {"Gelu", &Emitter::emit_activation},
                                                       {"Gather", &Emitter::emit_gather},
                                                       {"Add", &Emitter::emit_add},
                                                       {"BatchNormalization", &Emitter::emit_norm},
@@ -184,6 +205,10 @@ Value Emitter::value_of(const std::string& name) {
   if (const auto rows = rows_to_add_.find(name); rows != rows_to_add_.end()) {
     // Nobody adds them to anything: they are all that there is at their positions.
     const std::string weight = network_.node(tensor.producer).inputs[0];
+    if (knows(weight)) {
+      look_up_rows(tensor.producer);
+      return values_.at(name);
+    }
     const std::vector<std::uint32_t> sizes = sizes_of(weight);
     begin(tensor.producer, weight);
     const OperatorId id = builder_->position_rows(name_for(tensor.producer, weight), sizes[0], sizes[1]);
@@ -195,6 +220,7 @@ Value Emitter::value_of(const std::string& name) {
     emit_layout(tensor.producer);
   } else if (is_written_late(network_, node)) {
     emit_parts(tensor.producer);
+    emit_copies(tensor.producer);
   } else {
     internal_error("{}: '{}' is read before it is written", network_.place(tensor.producer), name);
   }
@@ -244,7 +270,7 @@ Value Emitter::image(const std::string& name) { return shaped(name, value_of(nam
 std::string Emitter::name_for(std::size_t number, const std::string& weight) {
   const Node& node = network_.node(number);
   std::string name = node.name.empty() ? fmt::format("{}_{}", node.type, number) : node.name;
-  if (!weight.empty() && !is_made_up(weight_name(weight))) {
+  if (!weight.empty() && !is_made_up(weight_name(weight)) && !knows(weight)) {
     const std::string whole = weight_name(weight);
     name = whole.substr(0, whole.rfind('.'));
   }
@@ -255,7 +281,11 @@ std::string Emitter::name_for(std::size_t number, const std::string& weight) {
 
 std::string Emitter::layer_for(std::size_t number, const std::string& weight) const {
   const std::string name = weight_name(weight);
-  std::string layer = layer_of(is_made_up(name) ? network_.node(number).name : name);
+  // Exporters let operators whose weights have the same numbers share one, so that it says nothing of the second.
+  const bool says_nothing = is_made_up(name) || knows(weight);
+  const auto is_layered = [](const auto& numbered) { return numbered.second.size() > 1; };
+  if (!says_nothing && std::ranges::none_of(numbered_, is_layered)) return operator_of(name);
+  std::string layer = layer_of(says_nothing ? network_.node(number).name : name);
   // One alone is no layer of several.
   const auto found = numbered_.find(without_number(layer));
   return found == numbered_.end() || found->second.size() < 2 ? std::string() : layer;
@@ -302,6 +332,12 @@ Graph Emitter::finish(const std::vector<std::string>& outputs) {
   std::vector<Value> logits;
   logits.reserve(outputs.size());
   for (const std::string& output : outputs) logits.push_back(rows(output));
+  if (names_.empty()) {
+    bad_input("onnx",
+              "{}: there is nothing to train: no operator reads an initializer or a constant of floating point as its "
+              "weight, and inputs but '{}' are no weights",
+              network_.file(), network_.batch_input());
+  }
   const bool binary = logits.size() == 1 && builder_->shape(logits[0]).channels() == 1;
   Graph graph = binary ? std::move(*builder_).finish_binary(logits[0]) : std::move(*builder_).finish_sum(logits);
   if (names_.size() != graph.parameters.size()) internal_error("{}: parameters without a name", network_.file());

@@ -25,7 +25,10 @@ class Emitter {
   // emitter.cpp
   [[nodiscard]] std::vector<std::string> logits() const;
   void find_live(const std::vector<std::string>& outputs);
+  /// All outputs of a node: the first one takes its time, the others that are read are copied out.
   void emit(std::size_t number);
+  void emit_first(std::size_t number);
+  void emit_copies(std::size_t number);
   [[nodiscard]] bool emit_known(std::size_t number);
   void set(const std::string& name, Value value);
   [[nodiscard]] Value value_of(const std::string& name);
@@ -60,10 +63,19 @@ class Emitter {
   [[nodiscard]] bool emit_pool(std::size_t number);
   [[nodiscard]] bool emit_gemm(std::size_t number);
   [[nodiscard]] bool emit_matmul(std::size_t number);
+  [[nodiscard]] bool emit_einsum(std::size_t number);
+  /// Whether a tensor is all of its initializer, not a part of it.
+  [[nodiscard]] bool is_whole(const std::string& weight) const;
+  /// Gives the operator appended last a parameter, which others may have too.
+  void use_weight(OperatorId id, const std::string& weight);
+  /// A product plus its bias, as work of the vector unit. `number`: the node that it is named after.
+  [[nodiscard]] Value with_bias(std::size_t number, OperatorId product, const std::string& bias);
   [[nodiscard]] std::optional<Window> square_window(const Node& node) const;
 
   // emit_others.cpp
   [[nodiscard]] bool emit_gather(std::size_t number);
+  /// Copies rows of a table that is known, or of tokens that are not the batch.
+  void look_up_rows(std::size_t number);
   [[nodiscard]] bool emit_add(std::size_t number);
   [[nodiscard]] bool emit_norm(std::size_t number);
   [[nodiscard]] bool emit_concat(std::size_t number);
@@ -80,6 +92,7 @@ class Emitter {
   std::optional<GraphBuilder> builder_;
   std::map<std::string, Value> values_;
   std::set<std::size_t> live_;
+  std::set<std::string> wanted_;                     ///< outputs of the file that there is a loss of
   std::map<std::string, std::uint32_t> parameters_;  ///< by initializer: its number
   std::map<std::string, OperatorId> tables_;         ///< token embeddings by initializer
   std::map<std::string, std::vector<std::string>>

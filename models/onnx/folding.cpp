@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "models/onnx/einsum.hpp"
+
 namespace hcclsim::models::onnx {
 namespace {
 
@@ -101,7 +103,7 @@ struct BinaryRule {
 };
 
 const BinaryRule* binary_of(std::string_view type) {
-  static constexpr std::array<BinaryRule, 13> known{
+  static constexpr std::array<BinaryRule, 15> known{
       {{"Add", [](double a, double b) { return a + b; }},
        {"Sub", [](double a, double b) { return a - b; }},
        {"Mul", [](double a, double b) { return a * b; }},
@@ -113,6 +115,8 @@ const BinaryRule* binary_of(std::string_view type) {
        {"Equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }, true},
        {"Less", [](double a, double b) { return a < b ? 1.0 : 0.0; }, true},
        {"Greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }, true},
+       {"LessOrEqual", [](double a, double b) { return a <= b ? 1.0 : 0.0; }, true},
+       {"GreaterOrEqual", [](double a, double b) { return a >= b ? 1.0 : 0.0; }, true},
        {"And", [](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; }, true},
        {"Or", [](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; }, true}}};
   const auto* const found = std::ranges::find(known, type, &BinaryRule::type);
@@ -149,6 +153,8 @@ class Folder {
     if (type == "Where") return where();
     if (type == "Expand") return expand();
     if (type == "Transpose") return transpose();
+    if (type == "Einsum") return einsum();
+    if (type == "Trilu") return triangle();
     if (type == "ReduceProd") return reduce(1, [](double a, double b) { return a * b; });
     if (type == "ReduceSum") return reduce(0, [](double a, double b) { return a + b; });
     if (type == "Unsqueeze" || type == "Squeeze" || type == "Reshape" || type == "Flatten") return view();
@@ -226,6 +232,28 @@ class Folder {
     return result;
   }
 
+  std::optional<Constant> einsum() {
+    const auto einsum = Einsum::read(text(node_, "equation"), network_.dims_of_inputs(node_));
+    if (!einsum.has_value()) return std::nullopt;
+    std::vector<const Constant*> inputs;
+    for (std::size_t i = 0; i < node_.inputs.size(); ++i) inputs.push_back(&in(i));
+    return einsum->value(inputs);
+  }
+
+  /// One half of matrices, zeros in the other.
+  std::optional<Constant> triangle() {
+    Constant result = in(0);
+    const std::size_t rank = result.dims.size();
+    if (rank < 2) return std::nullopt;
+    const std::int64_t shift = node_.inputs.size() > 1 && !in(1).values.empty() ? whole(in(1).values.front()) : 0;
+    const bool upper = integer(node_, "upper", 1) != 0;
+    for_each_index(result.dims, [&](std::size_t place, const Dims& index) {
+      const std::int64_t right = index[rank - 1] - index[rank - 2] - shift;
+      if (upper ? right < 0 : right > 0) result.values[place] = 0;
+    });
+    return result;
+  }
+
   std::optional<Constant> gather() {
     const Constant& data = in(0);
     const Constant& indices = in(1);
@@ -271,22 +299,33 @@ class Folder {
       std::iota(axes.begin(), axes.end(), 0);
     }
     if (ends.size() != starts.size() || axes.size() != starts.size()) return std::nullopt;
-    if (std::ranges::any_of(steps, [](std::int64_t step) { return step != 1; })) return std::nullopt;
+    if (!steps.empty() && steps.size() != starts.size()) return std::nullopt;
     Dims first(data.dims.size(), 0);
+    Dims step(data.dims.size(), 1);
     Dims dims = data.dims;
     for (std::size_t i = 0; i < starts.size(); ++i) {
       const std::size_t axis = axis_of(axes[i], dims.size());
       if (axis >= dims.size()) return std::nullopt;
       const std::int64_t size = data.dims[axis];
-      const auto bound = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size); };
+      step[axis] = steps.empty() ? 1 : steps[i];
+      if (step[axis] == 0 || size == 0) return std::nullopt;
+      // Backwards from the last one to the place before the first one, which is -1.
+      const bool back = step[axis] < 0;
+      const auto bound = [&](std::int64_t at) {
+        return std::clamp<std::int64_t>(at < 0 ? std::max(at, -size - 1) + size : at, back ? -1 : 0,
+                                        back ? size - 1 : size);
+      };
       first[axis] = bound(starts[i]);
-      dims[axis] = std::max<std::int64_t>(0, bound(ends[i]) - first[axis]);
+      const std::int64_t way = back ? first[axis] - bound(ends[i]) : bound(ends[i]) - first[axis];
+      const std::int64_t stride = std::min(back ? -std::max(step[axis], -size) : step[axis], size);
+      dims[axis] = way <= 0 ? 0 : (way + stride - 1) / stride;
     }
     const Dims strides = strides_of(data.dims);
     std::vector<double> values(static_cast<std::size_t>(elements_of(dims)));
     for_each_index(dims, [&](std::size_t place, const Dims& index) {
       std::int64_t at = 0;
-      for (std::size_t axis = 0; axis < index.size(); ++axis) at += (first[axis] + index[axis]) * strides[axis];
+      for (std::size_t axis = 0; axis < index.size(); ++axis)
+        at += (first[axis] + index[axis] * step[axis]) * strides[axis];
       values[place] = data.values[static_cast<std::size_t>(at)];
     });
     return constant_from(data.element_type, std::move(dims), std::move(values));
@@ -328,6 +367,11 @@ class Folder {
     Dims order = integers(network_, node_, "perm", 1);
     if (order.empty()) {
       for (std::size_t i = data.dims.size(); i-- > 0;) order.push_back(static_cast<std::int64_t>(i));
+    }
+    Dims each = order;
+    std::ranges::sort(each);
+    for (std::size_t i = 0; i < each.size(); ++i) {
+      if (each[i] != static_cast<std::int64_t>(i)) return std::nullopt;
     }
     if (order.size() != data.dims.size()) return std::nullopt;
     Dims dims;
@@ -408,6 +452,12 @@ class Folder {
 
 }  // namespace
 
-std::optional<Constant> fold(const Network& network, const Node& node) { return Folder(network, node).run(); }
+std::optional<Constant> fold(const Network& network, const Node& node) {
+  std::optional<Constant> folded = Folder(network, node).run();
+  // Sizes that do not go together are for the inference to refuse.
+  const bool whole = folded.has_value() &&
+                     (!folded->known || elements_of(folded->dims) == static_cast<std::int64_t>(folded->values.size()));
+  return whole ? std::move(folded) : std::nullopt;
+}
 
 }  // namespace hcclsim::models::onnx

@@ -10,4 +10,8 @@ namespace hcclsim::models::onnx {
 /// "/model/layers.2/MatMul". Empty: none.
 [[nodiscard]] std::string layer_of(std::string_view path);
 
+/// In a network without such numbers every operator with weights is a layer: "encoder.fc1" of "encoder.fc1.weight".
+/// Empty: none.
+[[nodiscard]] std::string operator_of(std::string_view path);
+
 }  // namespace hcclsim::models::onnx

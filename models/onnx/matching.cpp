@@ -5,10 +5,14 @@
 
 namespace hcclsim::models::onnx {
 
+bool is_cast(const Node& node) {
+  return is_type(node, "Cast") || is_type(node, "CastLike") || is_type(node, "Identity");
+}
+
 bool is_layout(const Node& node) {
-  static constexpr std::array<std::string_view, 9> types{"Transpose", "Reshape", "Squeeze",  "Unsqueeze", "Flatten",
-                                                         "Expand",    "Tile",    "Identity", "Cast"};
-  return node.domain.empty() && std::ranges::find(types, node.type) != types.end();
+  static constexpr std::array<std::string_view, 7> types{"Transpose", "Reshape", "Squeeze", "Unsqueeze",
+                                                         "Flatten",   "Expand",  "Tile"};
+  return is_cast(node) || (node.domain.empty() && std::ranges::find(types, node.type) != types.end());
 }
 
 bool is_output(const Network& network, const std::string& name) {
@@ -20,7 +24,7 @@ std::string Matching::plain(std::string name) {
     const std::size_t producer = network_.tensor(name).producer;
     if (producer == no_node) break;
     const Node& node = network_.node(producer);
-    if (!is_type(node, "Cast") && !is_type(node, "Identity")) break;
+    if (!is_cast(node)) break;
     note(producer);
     name = node.inputs[0];
   }
@@ -56,7 +60,7 @@ void Matching::add_factors(const std::string& name, bool inverse, std::vector<Fa
   const bool alone = varies(name) && producer != no_node && network_.tensor(name).readers.size() == 1;
   if (alone) {
     const Node& node = network_.node(producer);
-    if (is_type(node, "Cast") || is_type(node, "Identity")) {
+    if (is_cast(node)) {
       note(producer);
       add_factors(node.inputs[0], inverse, found);
       return;
@@ -88,9 +92,18 @@ bool Matching::depends_only_on(const std::string& name, const std::string& x) {
   return std::ranges::all_of(node.inputs, [&](const std::string& input) { return depends_only_on(input, x); });
 }
 
+bool Matching::is_input(std::size_t number) const {
+  while (is_cast(network_.node(number))) {
+    const std::size_t producer = network_.tensor(network_.node(number).inputs[0]).producer;
+    if (producer == no_node || !seen_.contains(producer)) return true;
+    number = producer;
+  }
+  return false;
+}
+
 bool Matching::closed(std::size_t last) const {
   for (const std::size_t number : seen_) {
-    if (number == last) continue;
+    if (number == last || is_input(number)) continue;
     for (const std::string& output : network_.node(number).outputs) {
       if (output.empty()) continue;
       if (is_output(network_, output)) return false;

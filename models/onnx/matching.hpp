@@ -47,6 +47,8 @@ class Matching {
   [[nodiscard]] bool closed(std::size_t last) const;
 
  private:
+  /// Whether a noted node only gives what goes into the noted ones another type: others may read it too.
+  [[nodiscard]] bool is_input(std::size_t number) const;
   void add_factors(const std::string& name, bool inverse, std::vector<Factor>& found);
 
   const Network& network_;
@@ -56,6 +58,8 @@ class Matching {
 [[nodiscard]] inline bool is_type(const Node& node, std::string_view type) {
   return node.domain.empty() && node.type == type;
 }
+/// Whether the node only gives the same numbers another type.
+[[nodiscard]] bool is_cast(const Node& node);
 /// Whether the node only gives the same numbers other axes or another type.
 [[nodiscard]] bool is_layout(const Node& node);
 /// Whether a tensor is an output of the network.

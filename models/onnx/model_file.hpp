@@ -49,6 +49,8 @@ struct Node {
   std::vector<std::string> inputs{};  ///< empty: one that is left out
   std::vector<std::string> outputs{};
   std::map<std::string, Attribute> attributes{};
+  /// If, Loop, Scan: it has graphs of its own, which are not read. What they read of this one are inputs, too.
+  bool holds_graph = false;
 };
 
 /// An input of a node for the inference.
@@ -82,7 +84,10 @@ class OpenModel {
   OpenModel& operator=(OpenModel&&) = delete;
   virtual ~OpenModel() = default;
   [[nodiscard]] virtual const ModelFile& file() const = 0;
-  /// Types of the outputs of node number `node`.
+  /// Why a node cannot be one of its operator: inputs, outputs and attributes that its operator has not, or must have.
+  /// Empty: it can, or the library does not know its operator.
+  [[nodiscard]] virtual std::string trouble(std::size_t node) const = 0;
+  /// Types of the outputs of node number `node`, of which trouble() knows none.
   [[nodiscard]] virtual Inference infer(std::size_t node, std::span<const KnownInput> inputs) = 0;
 };
 

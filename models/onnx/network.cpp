@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "models/onnx/einsum.hpp"
 #include "models/onnx/folding.hpp"
 
 namespace hcclsim::models::onnx {
@@ -14,6 +15,11 @@ namespace {
 
 bool any_of_types(const Node& node, std::initializer_list<std::string_view> types) {
   return node.domain.empty() && std::ranges::find(types, node.type) != types.end();
+}
+
+/// An initializer, or what a node Constant holds: some exporters write weights so.
+bool may_be_trained(const Constant& constant) {
+  return kind_of(constant.element_type) == ElementKind::floating && elements_of(constant.dims) > 1;
 }
 
 }  // namespace
@@ -32,6 +38,11 @@ std::int64_t integer(const Node& node, const std::string& attribute, std::int64_
 double real(const Node& node, const std::string& attribute, double otherwise) {
   const auto found = node.attributes.find(attribute);
   return found == node.attributes.end() || found->second.floats.empty() ? otherwise : found->second.floats.front();
+}
+
+std::string text(const Node& node, const std::string& attribute) {
+  const auto found = node.attributes.find(attribute);
+  return found == node.attributes.end() || found->second.texts.empty() ? std::string() : found->second.texts.front();
 }
 
 std::vector<std::int64_t> integers(const Network& network, const Node& node, std::string_view attribute,
@@ -62,7 +73,7 @@ std::int64_t elements_of(const std::vector<std::int64_t>& dims) {
 
 Network::Network(const std::string& file, const ImportOptions& options) : file_(file), open_(onnx_module().open(file)) {
   for (const auto& [name, constant] : model().initializers) {
-    const bool trained = kind_of(constant.element_type) == ElementKind::floating && elements_of(constant.dims) > 1;
+    const bool trained = may_be_trained(constant);
     TensorInfo& tensor = tensors_[name];
     tensor.type = {.element_type = constant.element_type, .has_shape = true, .dims = constant.dims};
     tensor.role = trained ? Role::weight : Role::constant;
@@ -128,33 +139,33 @@ void Network::add_inputs(const ImportOptions& options) {
     sizes[batch.symbols[0]] = options.batch;
     used.insert(batch.symbols[0]);
   }
+  std::vector<std::string> missing;
   for (const std::string& name : model().inputs) {
     TensorType type = model().types.at(name);
     if (!type.has_shape) bad_input("onnx", "{}: input '{}' has no shape; export with one", file_, name);
     for (std::size_t i = 0; i < type.dims.size(); ++i) {
       if (type.dims[i] >= 0) continue;
-      const std::string& symbol = type.symbols[i];
+      const std::string symbol = type.symbols[i].empty() ? fmt::format("{}.{}", name, i) : type.symbols[i];
       used.insert(symbol);
       const auto size = sizes.find(symbol);
       if (size != sizes.end()) {
         type.dims[i] = size->second;
       } else if (i == 0) {
         type.dims[i] = options.batch;
-      } else if (symbol.empty()) {
-        bad_input("onnx", "{}: dimension {} of input '{}' has neither a size nor a name; export with one", file_, i,
-                  name);
-      } else {
-        bad_input("onnx", "{}: dimension {} of input '{}' is '{}'; give its size, such as --onnx-dim {}=128", file_, i,
-                  name, symbol, symbol);
+      } else if (std::ranges::find(missing, symbol) == missing.end()) {
+        missing.push_back(symbol);
       }
     }
     TensorInfo& tensor = tensors_[name];
     tensor.type = std::move(type);
     tensor.role = name == batch_input_ ? Role::activation : Role::side;
   }
+  if (!missing.empty()) {
+    bad_input("onnx", "{}: the file does not say how large {} {}; give --onnx-dim {}=128, with the right sizes", file_,
+              fmt::join(missing, ", "), missing.size() > 1 ? "are" : "is", fmt::join(missing, "=128,"));
+  }
   for (const auto& [symbol, size] : options.dims) {
     if (used.contains(symbol)) continue;
-    used.erase("");
     bad_input("onnx", "{}: --onnx-dim {}={}: no input has such a dimension; there are: {}", file_, symbol, size,
               used.empty() ? "none" : fmt::format("{}", fmt::join(used, ", ")));
   }
@@ -163,6 +174,8 @@ void Network::add_inputs(const ImportOptions& options) {
 void Network::sort_nodes() {
   const std::vector<Node>& nodes = model().nodes;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].outputs.empty()) bad_input("onnx", "{}: makes nothing", place(i));
+    if (const std::string trouble = open_->trouble(i); !trouble.empty()) bad_input("onnx", "{}: {}", place(i), trouble);
     for (const std::string& output : nodes[i].outputs) {
       if (output.empty()) continue;
       if (tensors_.contains(output) || !producers_.emplace(output, i).second) {
@@ -209,8 +222,16 @@ void Network::sort_nodes() {
 
 bool Network::is_view_of_weight(const Node& node) const {
   return !node.inputs.empty() && is(node.inputs[0], Role::weight) &&
-         any_of_types(
-             node, {"Transpose", "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Slice", "Expand"});
+         any_of_types(node, {"Transpose", "Identity", "Cast", "CastLike", "Reshape", "Squeeze", "Unsqueeze", "Flatten",
+                             "Slice", "Split", "Expand"});
+}
+
+std::vector<std::vector<std::int64_t>> Network::dims_of_inputs(const Node& node) const {
+  std::vector<std::vector<std::int64_t>> all;
+  for (const std::string& input : node.inputs) {
+    if (!input.empty()) all.push_back(dims(input));
+  }
+  return all;
 }
 
 Role Network::role_of(const Node& node) const {
@@ -244,13 +265,22 @@ std::vector<TensorType> Network::types_of(std::size_t number, const ImportOption
   if (!inference.trouble.empty()) bad_input("onnx", "{}: {}", place(number), inference.trouble);
   if (!inference.known) {
     unknown_.insert(number);
-    if (!options.unsupported.has_value()) refuse(number, "it is not known");
+    if (!options.unsupported.has_value()) {
+      refuse(number, of.holds_graph ? "graphs inside a graph are not read" : "it is not known");
+    }
   }
   inference.outputs.resize(of.outputs.size());
   for (std::size_t i = 0; i < of.outputs.size(); ++i) {
     TensorType& type = inference.outputs[i];
     const bool complete = type.has_shape && std::ranges::all_of(type.dims, [](std::int64_t size) { return size >= 0; });
     if (complete || of.outputs[i].empty()) continue;
+    if (any_of_types(of, {"Einsum"}) && inference.known) {
+      if (const auto einsum = Einsum::read(text(of, "equation"), dims_of_inputs(of)); einsum.has_value()) {
+        type.has_shape = true;
+        type.dims = einsum->dims();
+        continue;
+      }
+    }
     const auto stated = model().types.find(of.outputs[i]);
     if (stated != model().types.end() && stated->second.has_shape &&
         std::ranges::all_of(stated->second.dims, [](std::int64_t size) { return size >= 0; })) {
@@ -269,16 +299,16 @@ void Network::evaluate(std::size_t number, const ImportOptions& options) {
   const Node& of = node(number);
   std::set<std::string> read;
   for (const std::string& input : of.inputs) {
+    if (any_of_types(of, {"Shape", "Size"})) break;  // they read no numbers
     if (!input.empty() && read.insert(input).second) tensors_.at(input).readers.push_back(number);
   }
   const Role role = role_of(of);
-  if (role == Role::constant && of.outputs.size() == 1) {
+  if ((role == Role::constant || role == Role::side) && of.outputs.size() == 1) {
     if (std::optional<Constant> folded = fold(*this, of); folded.has_value()) {
       TensorInfo& tensor = tensors_[of.outputs[0]];
       tensor.type = {.element_type = folded->element_type, .has_shape = true, .dims = folded->dims};
-      const bool trained = of.type == "Constant" && kind_of(folded->element_type) == ElementKind::floating &&
-                           folded->dims.size() > 1 && elements_of(folded->dims) > 1;
-      tensor.role = trained ? Role::weight : Role::constant;
+      const bool trained = of.type == "Constant" && may_be_trained(*folded);
+      tensor.role = trained ? Role::weight : role;
       if (trained) tensor.weight = of.outputs[0];
       tensor.constant = *std::move(folded);
       tensor.producer = number;
@@ -290,7 +320,8 @@ void Network::evaluate(std::size_t number, const ImportOptions& options) {
     if (of.outputs[i].empty()) continue;
     TensorInfo& tensor = tensors_[of.outputs[i]];
     tensor.type = std::move(types[i]);
-    tensor.role = role;
+    // What else a batch norm makes are means over time of its own.
+    tensor.role = role == Role::activation && i > 0 && any_of_types(of, {"BatchNormalization"}) ? Role::side : role;
     tensor.producer = number;
     if (role == Role::constant) {
       tensor.constant.element_type = tensor.type.element_type;

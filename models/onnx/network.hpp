@@ -27,11 +27,11 @@ inline constexpr std::size_t no_node = ~std::size_t{0};
 struct TensorInfo {
   TensorType type{};
   Role role = Role::constant;
-  Constant constant{};      ///< of constants
+  Constant constant{};      ///< of constants, and of what is computed from weights whose numbers are known
   std::string weight{};     ///< of weights: the initializer
   bool transposed = false;  ///< of weights: its last two dimensions are
   std::size_t producer = no_node;
-  std::vector<std::size_t> readers{};  ///< nodes, each once
+  std::vector<std::size_t> readers{};  ///< nodes that read its numbers, each once
 };
 
 class Network {
@@ -48,6 +48,7 @@ class Network {
   [[nodiscard]] const std::string& batch_input() const { return batch_input_; }
   [[nodiscard]] const TensorInfo& tensor(const std::string& name) const { return tensors_.at(name); }
   [[nodiscard]] const std::vector<std::int64_t>& dims(const std::string& name) const { return tensor(name).type.dims; }
+  [[nodiscard]] std::vector<std::vector<std::int64_t>> dims_of_inputs(const Node& node) const;
   [[nodiscard]] bool is(const std::string& name, Role role) const { return !name.empty() && tensor(name).role == role; }
   /// Whether the file's set of operators has the node's, with an inference.
   [[nodiscard]] bool is_known(std::size_t number) const { return !unknown_.contains(number); }
@@ -80,6 +81,7 @@ class Network {
 [[nodiscard]] std::vector<std::int64_t> integers(const Network& network, const Node& node, std::string_view attribute,
                                                  std::size_t input);
 [[nodiscard]] std::int64_t integer(const Node& node, const std::string& attribute, std::int64_t otherwise);
+[[nodiscard]] std::string text(const Node& node, const std::string& attribute);
 [[nodiscard]] double real(const Node& node, const std::string& attribute, double otherwise);
 /// The axis −1 … as a number from 0.
 [[nodiscard]] std::size_t axis_of(std::int64_t axis, std::size_t rank);

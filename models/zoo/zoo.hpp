@@ -31,6 +31,8 @@ struct OnnxOptions {
   /// Of the forward pass of an operator that cannot be read, whose backward pass takes twice as long; none: it is
   /// refused.
   std::optional<Seconds> unsupported{};
+
+  bool operator==(const OnnxOptions&) const = default;
 };
 
 struct ModelOptions {
@@ -57,6 +59,8 @@ struct ModelOptions {
   std::optional<std::uint32_t> experts = {};         ///< of a layer
   std::optional<std::uint32_t> chosen_experts = {};  ///< of a token
   OnnxOptions onnx{};                                ///< of a file
+
+  bool operator==(const ModelOptions&) const = default;
 };
 
 struct ModelInfo {

@@ -3,6 +3,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <string>
 #include <vector>
 
 #include "hccl/training/numerics/checkpoint.hpp"
@@ -23,10 +24,10 @@ py::array_t<float> next_array(hccl::CheckpointReader& reader, const hccl::Checkp
 
 }  // namespace
 
-py::dict read_checkpoint(const std::string& path) {
+py::dict read_checkpoint(const std::filesystem::path& path) {
   const auto opened = [&] {
     const py::gil_scoped_release release;
-    return hccl::CheckpointReader(path);
+    return hccl::CheckpointReader(path.string());
   };
   hccl::CheckpointReader reader = opened();
   const hccl::Checkpoint& header = reader.checkpoint();

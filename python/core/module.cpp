@@ -4,6 +4,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
 
 #include <cstdint>
 #include <exception>
@@ -89,9 +90,22 @@ PYBIND11_MODULE(_core, module) {
   py::register_exception_translator(translate);
   bind_context(module);
   module.def("segments", segments, py::arg("gradient_bytes"), py::arg("by_size") = py::none(),
-             py::arg("by_idx") = py::none(), py::arg("allow_many_segments") = false);
+             py::arg("by_idx") = py::none(), py::arg("allow_many_segments") = false,
+             R"(How HCCL cuts gradients, without a simulation.
+
+gradient_bytes: bytes of each gradient, in the order in which back-propagation produces them; by_size: percentages of
+the bytes, by_idx: last gradient of each segment; by_size counts before by_idx, and without both the default is 96.54
+and 3.46 percent. allow_many_segments: more than 8, the most that HCCL documents.
+
+Returns an array of uint32, shape (segments, 2): first and last gradient of each. Raises errors.SplitError for settings
+that HCCL refuses.)");
   module.def(
       "check_compression", [](const std::string& text) { return to_string(hcclsim::hccl::parse_compression(text)); },
       py::arg("text"), "The settings of a hook in full; raises for what PowerSGDState refuses.");
-  module.def("read_checkpoint", read_checkpoint, py::arg("path"));
+  module.def("read_checkpoint", read_checkpoint, py::arg("path"),
+             R"(What a checkpoint holds, or the gradients that run(save_gradients=...) has written.
+
+Returns a dict: model, iteration, seed, optimizer, optimizer_steps, loss_scale, iteration_ends_s (seconds, per NPU) and
+tensors, a dict by kind ("weights", "velocity", ... or "gradients") of dicts by parameter of float32 arrays of the
+parameters' shapes. Raises errors.CheckpointError for a file that is damaged or none.)");
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Dict
 
 from . import settings
 
@@ -76,15 +76,16 @@ _ps_internal = {
     "scheduler_ip": "",
     "scheduler_port": 0,
 }
-_ps_known = {**_ps_defaults, **_ps_internal}
+_ps_known: Dict[str, Any] = {**_ps_defaults, **_ps_internal}
+_ps_roles = ("MS_WORKER", "MS_PSERVER", "MS_SERVER", "MS_SCHED")
 
 
 def set_ps_context(**options: Any) -> None:
     """Sets options of training with parameter servers: enable_ps, worker_num, server_num, config_file_path,
     scheduler_manage_port, enable_ssl and others.
 
-    With enable_ps True, run() simulates parameter servers. Raises ValueError for an unknown option or a port that is
-    none, TypeError for a wrong type.
+    With enable_ps True, run() simulates parameter servers. Raises ValueError for an unknown option, role or port (1024
+    to 65535), TypeError for a wrong type.
     """
     for key, value in options.items():
         if key not in _ps_known:
@@ -92,8 +93,10 @@ def set_ps_context(**options: Any) -> None:
         kind = type(_ps_known[key])
         if type(value) is not kind:
             raise TypeError(f"{key} must be {kind.__name__}, not {type(value).__name__}")
-        if key.endswith("_port") and not 0 < value <= 65535:
-            raise ValueError(f"{key} must be a port from 1 to 65535, not {value}")
+        if key.endswith("_port") and not 1024 <= value <= 65535:
+            raise ValueError(f"{key} must be a port from 1024 to 65535, not {value}")
+        if key == "ms_role" and value not in _ps_roles:
+            raise ValueError(f"{key} must be one of {', '.join(_ps_roles)}, not {value!r}")
         if key.endswith("_num") and value < 0:
             raise ValueError(f"{key} must not be negative, it is {value}")
         settings.current.ps_context[key] = value
@@ -110,6 +113,7 @@ def reset_ps_context() -> None:
     """All options have their defaults again; there are no parameter servers."""
     settings.current.ps_context.clear()
     settings.current.ps_parameters.clear()
+    settings.current.ps_init_in_server = False
 
 
 def set_param_ps(parameters: Any = "*", init_in_server: bool = False) -> None:
@@ -123,4 +127,4 @@ def set_param_ps(parameters: Any = "*", init_in_server: bool = False) -> None:
     if not isinstance(init_in_server, bool):
         raise TypeError(f"init_in_server must be bool, not {type(init_in_server).__name__}")
     settings.current.ps_parameters.extend(patterns)
-    settings.current.ps_init_in_server = init_in_server
+    settings.current.ps_init_in_server = settings.current.ps_init_in_server or init_in_server

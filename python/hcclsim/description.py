@@ -17,8 +17,9 @@ _opset = 17
 
 def write(cell: nn.Cell, inputs: Sequence[Tensor], folder: Path) -> Dict[str, Any]:
     """Describes the cell, writes network.onnx and, if something is set, strategy.toml to `folder`. Returns the keywords
-    of run() that stand for all of it. Raises what construct() raises, ValueError without inputs."""
-    chosen = list(inputs) or list(cell.inputs())
+    of run() that stand for all of it. Raises what construct() raises, ValueError without inputs, TypeError for inputs that
+    are no Tensors."""
+    chosen = list(_tensors(inputs)) or list(cell.inputs())
     if not chosen:
         raise ValueError("a cell needs the shapes of its inputs: run(model=cell, inputs=[Tensor(…)]), or set_inputs()")
     nn.name_parts(cell)
@@ -34,12 +35,24 @@ def write(cell: nn.Cell, inputs: Sequence[Tensor], folder: Path) -> Dict[str, An
         keywords["strategy"] = path
     on_servers = nn.parameters_on_servers(cell)
     if on_servers:
-        keywords["ps_params"] = on_servers
+        keywords["ps_params"] = [parameter.name for parameter in on_servers]
+        if any(parameter.init_in_server for parameter in on_servers):
+            keywords["init_in_server"] = True
     return keywords
 
 
+def _tensors(inputs: Any) -> Sequence[Tensor]:
+    given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    for tensor in given:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"inputs are Tensors with the shapes of the network's inputs, not {tensor!r}")
+        if not tensor.shape:
+            raise ValueError("an input has no dimension: its first one are the samples")
+    return given
+
+
 def _model_of(graph: tracing.Graph, name: str) -> Any:
-    from onnx import TensorProto, helper
+    from onnx import TensorProto, helper  # type: ignore[import]
 
     types = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64}
     nodes: List[Any] = []

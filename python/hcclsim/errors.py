@@ -1,12 +1,19 @@
 """Errors by kind.
 
 Every failure has a `kind`, a short stable word (docs/errors.md lists them), a `status`, which is the exit status that the
-command would have, and a message that says what is wrong, the bad value, and what is accepted.
+command would have, and a message that says what is wrong, the bad value, and what is accepted. Each kind has a class, such
+as `DeadlockError` of "deadlock", and each status one: an error is of both.
+
+    try:
+        hcclsim.run(model="gpt2-xl")
+    except hcclsim.errors.HbmError as error:
+        print(error)
 """
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, Dict, Type
 
 
@@ -18,7 +25,7 @@ class Error(Exception):
 
     def __init__(self, message: str, kind: str = "", status: int = 0) -> None:
         super().__init__(message)
-        self.message = message
+        self.message: str = message
         if kind:
             self.kind = kind
         if status:
@@ -81,21 +88,43 @@ _by_kind: Dict[str, Type[Error]] = {
     "key-error": ContextKeyError,
     "runtime-error": ContextRuntimeError,
 }
-_made: Dict[object, Type[Error]] = {}
+_raised: Dict[object, Type[Error]] = {}
+
+
+def _kinds() -> Dict[str, str]:
+    """The kinds, each with what it means; the file is that of the documentation."""
+    text = (Path(__file__).parent / "error_kinds.txt").read_text(encoding="utf-8")
+    lines = (line.partition(":") for line in text.splitlines() if line and not line.startswith("#"))
+    return {kind.strip(): meaning.strip() for kind, _, meaning in lines}
+
+
+def class_name(kind: str) -> str:
+    """"NoRouteError" of "no-route"."""
+    return "".join(word.capitalize() for word in re.split(r"[^A-Za-z0-9]+", kind)) + "Error"
+
+
+def _new_class(kind: str, meaning: str) -> Type[Error]:
+    made = type(class_name(kind), (Error,), {"kind": kind, "__doc__": f'Kind "{kind}": {meaning}.', "__module__": __name__})
+    globals()[made.__name__] = made
+    return made
+
+
+_by_kind["internal"] = InternalError
+for _kind, _meaning in _kinds().items():
+    if _kind not in _by_kind:
+        _by_kind[_kind] = _new_class(_kind, _meaning)
 
 
 def class_of(kind: str, status: int) -> Type[Error]:
-    """The class of a kind: `DeadlockError` of "deadlock", a subclass of the class of its status."""
-    if kind in _by_kind:
-        return _by_kind[kind]
-    base = _by_status.get(status, InternalError)
-    if not kind or kind == "internal":
-        return base
-    if (kind, base) not in _made:
-        words = re.split(r"[^A-Za-z0-9]+", kind)
-        name = "".join(word.capitalize() for word in words) + "Error"
-        _made[kind, base] = type(name, (base,), {"kind": kind, "__doc__": f'Kind "{kind}".', "__module__": __name__})
-    return _made[kind, base]
+    """The class that an error of a kind and a status is of: a subclass of that of the kind and that of the status."""
+    by_status = _by_status.get(status, InternalError)
+    by_kind = _by_kind.get(kind, by_status)
+    if issubclass(by_kind, by_status):
+        return by_kind
+    if (kind, by_status) not in _raised:
+        names = {"kind": kind, "__doc__": by_kind.__doc__, "__module__": __name__}
+        _raised[kind, by_status] = type(by_kind.__name__, (by_kind, by_status), names)
+    return _raised[kind, by_status]
 
 
 def of_kind(kind: str, status: int, message: str) -> Error:

@@ -7,26 +7,27 @@ are as the command takes them ("100us", "20GBps").
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
-from . import description, errors, helper, nn, options, records, settings
+from . import _core, description, errors, helper, nn, options, records, settings
 
-#: What gradients may be given as: a CSV file, or rows of (name, bytes, ready_s).
-Gradients = Union[str, "os.PathLike[str]", Iterable[Tuple[str, int, float]]]
+#: What gradients may be given as: a CSV file, or rows of (name, bytes, ready_s), as tuples or mappings.
+Gradients = Union[str, "os.PathLike[str]", Iterable[Union[Tuple[str, int, float], Mapping[str, Any]]]]
 
 
 def call_with(
-    words: Tuple[str, ...], arguments: Iterable[str], keywords: Mapping[str, Any], kind: type = records.Remarked, progress=None
+    words: Tuple[str, ...], arguments: Iterable[Union[str, "os.PathLike[str]"]], keywords: Mapping[str, Any], kind: type = records.Remarked, progress=None
 ) -> Any:
     """Calls the command of these words with arguments and keywords. Returns its JSON as a `kind`, of a command without
     JSON its text. Raises CheckFailed, which has the same as its result, if it found a difference."""
     command = options.command(*words)
     form = ["--format=json"] if command.has_format else []
     # A file may be called as an option is.
-    behind = [f"./{argument}" if argument.startswith("-") else argument for argument in map(os.fspath, arguments)]
+    behind = [f"./{argument}" if argument.startswith("-") else argument for argument in [os.fspath(one) for one in arguments]]
     try:
         finished = helper.call([*words, *command.arguments(keywords), *form, *behind], progress=progress)
     except errors.Error as failed:
@@ -70,14 +71,18 @@ def _with_settings(words: Tuple[str, ...], folder: Path, keywords: Mapping[str, 
     return merged
 
 
-def _gradients_file(folder: Path, gradients: Iterable[Tuple[str, int, float]]) -> Path:
+def _gradients_file(folder: Path, gradients: Any) -> Path:
     """Rows of (name, bytes, ready_s) in production order, as the CSV file that --gradients reads."""
-    lines = ["name,bytes,ready_us"]
-    for row in gradients:
-        name, size, ready = (row["name"], row["bytes"], row["ready_s"]) if isinstance(row, Mapping) else row
-        lines.append(f"{name},{int(size)},{float(ready) * 1e6!r}")
     path = folder / "gradients.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("name", "bytes", "ready_us"))
+        for number, row in enumerate(gradients):
+            try:
+                name, size, ready = (row["name"], row["bytes"], row["ready_s"]) if isinstance(row, Mapping) else row
+                rows.writerow((name, int(size), repr(float(ready) * 1e6)))
+            except (TypeError, ValueError, KeyError) as error:
+                raise TypeError(f"gradient {number} must be (name, bytes, ready_s), not {row!r}: {error}") from None
     return path
 
 
@@ -88,7 +93,9 @@ def _simulate(words: Tuple[str, ...], kind: type, keywords: Mapping[str, Any], p
 
 
 @options.of_command("run")
-def run(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> records.RunResult:
+def run(
+    *, progress: Optional[helper.Progress] = None, use_settings: bool = True, keep_gradients: bool = False, **keywords: Any
+) -> records.RunResult:
     """Simulates training steps of a network on a platform; with numerics=True with real gradients.
 
     What the script has set before (splits, groups, contexts, hooks, init) counts where no keyword says otherwise, unless
@@ -96,9 +103,19 @@ def run(*, progress: Optional[helper.Progress] = None, use_settings: bool = True
     bytes, ready_s) in place of a file, and `model` a Cell (hcclsim.nn) with `inputs`, a list of Tensors.
 
     Returns a RunResult: step_time_s, trace (seconds since fp_start), segments, gradients, ranks, parallel, hbm, notes,
-    and with numerics its losses. Raises TypeError for an unknown keyword, BadInput, SimulatedFailure, CheckFailed.
+    and with numerics its losses; with keep_gradients also `reduced_gradients`, those of the last iteration: a dict by
+    parameter of float32 arrays of the parameters' shapes, summed over micro-batches, reduced over replicas (their mean
+    unless gradients_mean is False), before clipping and without loss scale. Raises TypeError for an unknown keyword,
+    BadInput, SimulatedFailure, CheckFailed.
     """
-    return _simulate(("run",), records.RunResult, keywords, progress, use_settings)
+    if not keep_gradients:
+        return _simulate(("run",), records.RunResult, keywords, progress, use_settings)
+    with settings.Folder() as folder:
+        file = keywords.get("save_gradients") or folder / "gradients"
+        chosen = {**keywords, "save_gradients": file}
+        result = _simulate(("run",), records.RunResult, chosen, progress, use_settings)
+        object.__setattr__(result, "reduced_gradients", _core.read_checkpoint(file)["tensors"]["gradients"])
+        return result
 
 
 @options.of_command("tune")

@@ -100,6 +100,7 @@ def call(
         encoding="utf-8",
         errors="replace",
     )
+    assert process.stdout is not None and process.stderr is not None
     messages = _Messages(process.stderr, progress)
     reader = threading.Thread(target=messages.read, name="hcclsim messages", daemon=True)
     reader.start()

@@ -10,7 +10,7 @@ from .experiments import call_with
 
 def listing() -> records.Records:
     """A record per network: name, parameters, gradients."""
-    return call_with(("models", "list"), [], {})
+    return call_with(("models", "list"), [], {}).models
 
 
 @options.of_command("models", "show")

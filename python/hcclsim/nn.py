@@ -33,6 +33,8 @@ _recompute_options = {
 class Cell:
     """A part of a network: its attributes are cells, primitives and parameters; construct() says what it computes."""
 
+    _parts: Dict[str, Any]
+
     def __init__(self) -> None:
         object.__setattr__(self, "_parts", {})
         self._settings: Dict[str, Any] = {}
@@ -142,13 +144,14 @@ class Cell:
         assert context.get("parallel_mode") == "auto_parallel", "shard() of a cell needs parallel_mode auto_parallel"
         assert context.device_target in ("Ascend", "GPU"), "shard() of a cell needs Ascend or GPU"
         assert context.get("search_mode") == "sharding_propagation", "shard() of a cell needs sharding_propagation"
-        for what, value, kinds in (
+        checks: Tuple[Tuple[str, Any, Tuple[type, ...]], ...] = (
             ("in_strategy", in_strategy, (tuple,)),
             ("out_strategy", out_strategy, (tuple, type(None))),
             ("parameter_plan", parameter_plan, (dict, type(None))),
             ("device", device, (str,)),
             ("level", level, (int,)),
-        ):
+        )
+        for what, value, kinds in checks:
             if not isinstance(value, kinds) or (what == "level" and isinstance(value, bool)):
                 raise TypeError(f"{what} cannot be a {type(value).__name__}")
         self._settings["region"] = {"in_strategy": in_strategy, "parameter_plan": self._checked_plan(parameter_plan or {})}
@@ -189,14 +192,13 @@ class Cell:
         return self._inputs
 
     def options(self) -> Dict[str, Any]:
-        """Keywords of run() that this cell, and those within it, stand for."""
-        chosen: Dict[str, Any] = {}
+        """Keywords of run() that this cell, and those within it, stand for. Raises ValueError for cells that do not agree
+        in the options of recompute(), of which a run has one set."""
+        chosen: Dict[str, Any] = dict(self._recompute or {})
         for cell in self.cells():
-            chosen.update(cell.options())
-        if self._recompute is not None:
-            chosen["mp_comm_recompute"] = self._recompute["mp_comm_recompute"]
-            chosen["parallel_optimizer_comm_recompute"] = self._recompute["parallel_optimizer_comm_recompute"]
-            chosen["recompute_slice_activation"] = self._recompute["recompute_slice_activation"]
+            for key, value in cell.options().items():
+                if chosen.setdefault(key, value) != value:
+                    raise ValueError(f"cells differ in {key} of recompute(): a run has one value of it")
         return chosen
 
 
@@ -370,6 +372,6 @@ def name_parts(cell: Cell, path: str = "") -> None:
             part.name = below
 
 
-def parameters_on_servers(cell: Cell) -> List[str]:
-    """Names of the parameters for which set_param_ps() was called."""
-    return [parameter.name for _, parameter in cell.parameters_and_names() if parameter.on_servers]
+def parameters_on_servers(cell: Cell) -> List[Parameter]:
+    """The parameters for which set_param_ps() was called."""
+    return [parameter for _, parameter in cell.parameters_and_names() if parameter.on_servers]

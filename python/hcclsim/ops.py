@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, Dict, Optional, Sequence
 
@@ -13,8 +14,13 @@ from .tracing import Shape, Tensor
 class Primitive:
     """An operator. shard(), recompute() and add_prim_attr() return it, so that calls can follow each other."""
 
-    #: The operator of ONNX.
+    #: The operator of ONNX; by default the name of the class.
     kind = ""
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        super().__init_subclass__()
+        if kind or not (cls.kind or cls.__name__.startswith("_")):
+            cls.kind = kind or cls.__name__
 
     def __init__(self, name: str = "") -> None:
         #: What it is called in its cell; by default its kind.
@@ -54,12 +60,24 @@ class Primitive:
         return self
 
     def add_prim_attr(self, name: str, value: Any) -> "Primitive":
-        """Sets an attribute: manual_split (a tuple of (rows, offset)) or primitive_target ("CPU") of a table's look-up.
-        Raises TypeError for a name that is no str, ValueError for an attribute that is not known."""
+        """Sets an attribute of a table's look-up: manual_split, a tuple of the rows of each part, such as (10, 20, 30, 4);
+        manual_split_with_offset, a tuple of (rows, offset) of each; or primitive_target, "CPU" or "Ascend".
+
+        Raises TypeError for a name that is no str or a value of another type, ValueError for an attribute, or a target,
+        that is not known. Whether the parts fit the table shows when run() cuts it.
+        """
         if not isinstance(name, str):
             raise TypeError(f"the name of an attribute must be str, not {type(name).__name__}")
-        if name not in ("manual_split", "primitive_target"):
-            raise ValueError(f"{name!r} is not known; known are manual_split and primitive_target")
+        if name not in _attributes:
+            raise ValueError(f"{name!r} is not known; known are {', '.join(_attributes)}")
+        if name == "primitive_target":
+            if not isinstance(value, str):
+                raise TypeError(f"{name} must be str, not {type(value).__name__}")
+            if value not in ("CPU", "Ascend"):
+                raise ValueError(f"{name} must be CPU or Ascend, not {value!r}")
+        else:
+            name = "manual_split"
+            _check_parts(name, value)
         self.settings[name] = value
         return self
 
@@ -96,6 +114,18 @@ def _check_strategy(what: str, strategy: Any) -> None:
                 raise TypeError(f"{what} must hold ints, not {parts!r}")
 
 
+_attributes = ("manual_split", "manual_split_with_offset", "primitive_target")
+
+
+def _check_parts(name: str, value: Any) -> None:
+    if not isinstance(value, tuple):
+        raise TypeError(f"{name} must be a tuple, not {type(value).__name__}")
+    for part in value:
+        for number in part if isinstance(part, tuple) else (part,):
+            if isinstance(number, bool) or not isinstance(number, int):
+                raise TypeError(f"{name} must hold ints, or pairs of them, not {number!r}")
+
+
 def _broadcast(first: Shape, second: Shape) -> Shape:
     longer, shorter = sorted((first, second), key=len, reverse=True)
     padded = (1,) * (len(longer) - len(shorter)) + shorter
@@ -110,34 +140,24 @@ class _Unary(Primitive):
         return shape
 
 
-class ReLU(_Unary):
+class ReLU(_Unary, kind="Relu"):
     """max(x, 0)."""
 
-    kind = "Relu"
 
-
-class GeLU(_Unary):
+class GeLU(_Unary, kind="Gelu"):
     """Gaussian error linear unit."""
-
-    kind = "Gelu"
 
 
 class Sigmoid(_Unary):
     """1 / (1 + exp(-x))."""
 
-    kind = "Sigmoid"
-
 
 class Tanh(_Unary):
     """Hyperbolic tangent."""
 
-    kind = "Tanh"
-
 
 class Softmax(_Unary):
     """Softmax over the last dimension."""
-
-    kind = "Softmax"
 
     def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
         return {"axis": -1}
@@ -151,31 +171,21 @@ class _Binary(Primitive):
 class Add(_Binary):
     """Sum, with broadcast."""
 
-    kind = "Add"
-
 
 class Sub(_Binary):
     """Difference, with broadcast."""
-
-    kind = "Sub"
 
 
 class Mul(_Binary):
     """Product by element, with broadcast."""
 
-    kind = "Mul"
-
 
 class Div(_Binary):
     """Quotient, with broadcast."""
 
-    kind = "Div"
-
 
 class MatMul(Primitive):
     """Matrix product of the last two dimensions; (…, m, k) x (…, k, n) = (…, m, n)."""
-
-    kind = "MatMul"
 
     def shape_of(self, *shapes: Shape) -> Shape:
         first, second = shapes
@@ -190,8 +200,6 @@ BatchMatMul = MatMul
 class Gemm(Primitive):
     """x · wᵀ + b for rows x: (m, k), w: (n, k), b: (n)."""
 
-    kind = "Gemm"
-
     def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
         return {"transB": 1}
 
@@ -202,78 +210,79 @@ class Gemm(Primitive):
         return (rows[0], weight[0])
 
 
-class Conv2D(Primitive):
+class _Windows(Primitive):
+    """Windows that go over the height and width of NCHW, `stride` apart, with `pad` more on all sides."""
+
+    def __init__(self, stride: int, pad: int, name: str) -> None:
+        super().__init__(name)
+        self.stride, self.pad = stride, pad
+
+    def of_windows(self, sizes: Sequence[int]) -> Dict[str, Any]:
+        """Attributes of windows of these sizes."""
+        return {"kernel_shape": list(sizes), "strides": [self.stride] * 2, "pads": [self.pad] * 4}
+
+    def sides(self, images: Shape, sizes: Sequence[int]) -> Shape:
+        """Height and width of what windows of these sizes leave of images."""
+        return tuple((side + 2 * self.pad - size) // self.stride + 1 for side, size in zip(images[2:], sizes))
+
+
+class Conv2D(_Windows, kind="Conv"):
     """Convolution of NCHW; weight (out, in / group, kh, kw). `pad` on all sides."""
 
-    kind = "Conv"
-
     def __init__(self, stride: int = 1, pad: int = 0, group: int = 1, name: str = "") -> None:
-        super().__init__(name)
-        self.stride, self.pad, self.group = stride, pad, group
+        super().__init__(stride, pad, name)
+        self.group = group
 
     def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
-        kernel = list(inputs[1].shape[2:])
-        return {"kernel_shape": kernel, "strides": [self.stride] * 2, "pads": [self.pad] * 4, "group": self.group}
+        return {**self.of_windows(inputs[1].shape[2:]), "group": self.group}
 
     def shape_of(self, *shapes: Shape) -> Shape:
         images, weight = shapes[:2]
         if len(images) != 4 or images[1] != weight[1] * self.group:
             raise ValueError(f"images of {images} and a weight of {weight} do not go together")
-        sides = [(side + 2 * self.pad - window) // self.stride + 1 for side, window in zip(images[2:], weight[2:])]
-        return (images[0], weight[0], *sides)
+        return (images[0], weight[0], *self.sides(images, weight[2:]))
 
 
-class _Pool(Primitive):
+class _Pool(_Windows):
     def __init__(self, kernel_size: int = 1, strides: int = 1, pad: int = 0, name: str = "") -> None:
-        super().__init__(name)
-        self.kernel_size, self.strides, self.pad = kernel_size, strides, pad
+        super().__init__(strides, pad, name)
+        self.window = (kernel_size, kernel_size)
 
     def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
-        return {"kernel_shape": [self.kernel_size] * 2, "strides": [self.strides] * 2, "pads": [self.pad] * 4}
+        return self.of_windows(self.window)
 
     def shape_of(self, *shapes: Shape) -> Shape:
         (images,) = shapes
         if len(images) != 4:
             raise ValueError(f"pooling takes NCHW, not {images}")
-        sides = [(side + 2 * self.pad - self.kernel_size) // self.strides + 1 for side in images[2:]]
-        return (*images[:2], *sides)
+        return (*images[:2], *self.sides(images, self.window))
 
 
 class MaxPool(_Pool):
     """Largest of each window."""
 
-    kind = "MaxPool"
 
-
-class AvgPool(_Pool):
+class AvgPool(_Pool, kind="AveragePool"):
     """Mean of each window."""
 
-    kind = "AveragePool"
 
-
-class GlobalAvgPool(Primitive):
+class GlobalAvgPool(Primitive, kind="GlobalAveragePool"):
     """Mean of each channel: (n, c, h, w) to (n, c, 1, 1)."""
-
-    kind = "GlobalAveragePool"
 
     def shape_of(self, *shapes: Shape) -> Shape:
         (images,) = shapes
         return (*images[:2], 1, 1)
 
 
-class BatchNorm(_Unary):
+class BatchNorm(Primitive, kind="BatchNormalization"):
     """Normalises channels; inputs x, gamma, beta, moving mean, moving variance."""
-
-    kind = "BatchNormalization"
 
     def shape_of(self, *shapes: Shape) -> Shape:
         return shapes[0]
 
 
-class LayerNorm(Primitive):
+class LayerNorm(Primitive, kind="LayerNormalization"):
     """Normalises the last dimension; inputs x, gamma, beta."""
-
-    kind = "LayerNormalization"
 
     def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
         return {"axis": -1}
@@ -287,8 +296,6 @@ class LayerNorm(Primitive):
 class Gather(Primitive):
     """Rows of a table (rows, features) by ids of any shape: (…, features)."""
 
-    kind = "Gather"
-
     def shape_of(self, *shapes: Shape) -> Shape:
         table, ids = shapes
         return (*ids, *table[1:])
@@ -301,8 +308,6 @@ class EmbeddingLookup(Gather):
 class Reshape(Primitive):
     """The same elements in another shape; one dimension may be -1."""
 
-    kind = "Reshape"
-
     def __init__(self, shape: Sequence[int], name: str = "") -> None:
         super().__init__(name)
         self.target = tuple(shape)
@@ -312,10 +317,10 @@ class Reshape(Primitive):
 
     def shape_of(self, *shapes: Shape) -> Shape:
         (shape,) = shapes
-        elements = _product(shape)
-        known = _product([size for size in self.target if size != -1])
-        target = tuple(elements // known if size == -1 else size for size in self.target)
-        if self.target.count(-1) > 1 or _product(target) != elements:
+        elements = math.prod(shape)
+        known = math.prod(size for size in self.target if size != -1)
+        target = tuple(elements // max(known, 1) if size == -1 else size for size in self.target)
+        if self.target.count(-1) > 1 or math.prod(target) != elements:
             raise ValueError(f"{shape} cannot become {self.target}")
         return target
 
@@ -323,20 +328,16 @@ class Reshape(Primitive):
 class Flatten(Primitive):
     """(n, …) to (n, rest)."""
 
-    kind = "Flatten"
-
     def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
         return {"axis": 1}
 
     def shape_of(self, *shapes: Shape) -> Shape:
         (shape,) = shapes
-        return (shape[0], _product(shape[1:]))
+        return (shape[0], math.prod(shape[1:]))
 
 
 class Transpose(Primitive):
     """Dimensions in another order."""
-
-    kind = "Transpose"
 
     def __init__(self, perm: Sequence[int], name: str = "") -> None:
         super().__init__(name)
@@ -355,8 +356,6 @@ class Transpose(Primitive):
 class Concat(Primitive):
     """Tensors one behind the other along a dimension."""
 
-    kind = "Concat"
-
     def __init__(self, axis: int = 0, name: str = "") -> None:
         super().__init__(name)
         self.axis = axis
@@ -370,11 +369,4 @@ class Concat(Primitive):
         if len(rests) != 1:
             raise ValueError(f"shapes {shapes} cannot stand one behind the other along {axis}")
         return (*shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1 :])
-
-
-def _product(sizes: Sequence[int]) -> int:
-    product = 1
-    for size in sizes:
-        product *= size
-    return product
 

@@ -58,7 +58,7 @@ class Option:
                 raise TypeError(f"{keyword} must be True or False, not {value!r}")
             return [self.name] if value else []
         if isinstance(value, Mapping) and self.value == "TARGET=VALUE":
-            value = [f"{target}={_text(self, keyword, setting)}" for target, setting in value.items()]
+            value = [f"{target}={_text(self, keyword, setting)}{_unit(target, setting)}" for target, setting in value.items()]
         if isinstance(value, Mapping) and not self.is_literal:
             value = [f"{key}={_text(self, keyword, item)}" for key, item in value.items()]
         if _is_list(value) and not self.is_literal:
@@ -75,6 +75,12 @@ class Option:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, os.PathLike))
+
+
+def _unit(target: str, value: Any) -> str:
+    """The unit of a number of a property, which is seconds or bytes per second."""
+    units = {"latency": "s", "bandwidth": "Bps"}
+    return "" if isinstance(value, (str, bool)) else units.get(target.rpartition(".")[2], "")
 
 
 def _text(option: Option, keyword: str, value: Any) -> str:
@@ -116,13 +122,17 @@ class Command:
         """Words behind the command's name. Raises TypeError for a keyword that it does not have."""
         words: List[str] = []
         for keyword, value in keywords.items():
-            option = self.by_keyword.get(keyword)
-            if option is None:
-                near = difflib.get_close_matches(keyword, self.by_keyword, 1)
-                meant = f"; did you mean {near[0]}?" if near else ""
-                raise TypeError(f"{'_'.join(self.words)}() has no keyword {keyword!r}{meant}")
-            words += option.arguments(keyword, value)
+            words += self.option(keyword).arguments(keyword, value)
         return words
+
+    def option(self, keyword: str) -> Option:
+        """The option that a keyword stands for. Raises TypeError if there is none."""
+        found = self.by_keyword.get(keyword)
+        if found is None:
+            near = difflib.get_close_matches(keyword, self.by_keyword, 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise TypeError(f"{'_'.join(self.words)}() has no keyword {keyword!r}{meant}")
+        return found
 
 
 @functools.lru_cache(maxsize=None)
@@ -148,6 +158,8 @@ def signature(of: Command, first: Sequence[inspect.Parameter] = ()) -> inspect.S
             continue
         parameters.append(inspect.Parameter(keyword, inspect.Parameter.KEYWORD_ONLY, default=None))
         taken.add(keyword)
+        if keyword == "model":  # which may be a Cell with inputs
+            parameters.append(inspect.Parameter("inputs", inspect.Parameter.KEYWORD_ONLY, default=()))
     return inspect.Signature(parameters)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Union
 
 from . import helper, options, records
 from .experiments import call_with
@@ -15,12 +15,12 @@ def names() -> List[str]:
     return [line.split()[0] for line in lines if line and not line[0].isspace()]
 
 
-def show(platform: "os.PathLike[str]" = "atlas800-9000", *, route: Optional[str] = None) -> records.Record:
+def show(platform: Union[str, "os.PathLike[str]"] = "atlas800-9000", *, route: Optional[str] = None) -> records.Record:
     """What a platform has: npus, servers, soc, links with their speeds; `route`="0:9" also the way between two NPUs."""
     return call_with(("platform", "show"), [platform], {"route": route})
 
 
-def check(platform: "os.PathLike[str]") -> str:
+def check(platform: Union[str, "os.PathLike[str]"]) -> str:
     """What is wrong with a platform file: raises BadInput with file and line; returns what is worth a remark."""
     return call_with(("platform", "check"), [platform], {})
 

@@ -55,7 +55,7 @@ class Records(List[Any]):
 
     def to_pandas(self):
         """A pandas.DataFrame with a row per record; needs pandas."""
-        import pandas
+        import pandas  # type: ignore[import]
 
         return pandas.DataFrame({name: self.column(name) for name in self.columns()})
 
@@ -88,6 +88,9 @@ class Remarked(Record):
 
 class RunResult(Remarked):
     """A training step, simulated: `step_time_s`, `trace`, `segments`, `gradients`, `ranks`, `hbm`, `notes`, `numerics` …"""
+
+    #: With run(keep_gradients=True): the reduced gradients of the last iteration, by parameter.
+    reduced_gradients: Dict[str, numpy.ndarray]
 
     def losses(self) -> numpy.ndarray:
         """Mean loss of every iteration with real gradients, shape (iterations,), float64. Raises ValueError without."""

@@ -6,7 +6,6 @@ Every API that sets something (hccl.split.api, set_auto_parallel_context, regist
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Optional
@@ -36,6 +35,8 @@ class Settings:
         self.ps_context: Dict[str, Any] = {}
         #: Patterns of the parameters that servers keep.
         self.ps_parameters: List[str] = []
+        #: Whether their tables of embeddings begin there.
+        self.ps_init_in_server = False
         #: As --compress takes it; None: no hook.
         self.compression: Optional[str] = None
 
@@ -56,6 +57,8 @@ class Settings:
             options["ps_context"] = ", ".join(f"{key}={value}" for key, value in self.ps_context.items())
             if self.ps_parameters:
                 options["ps_params"] = self.ps_parameters
+            if self.ps_init_in_server:
+                options["init_in_server"] = True
         return {key: value for key, value in options.items() if value is not None}
 
     def _split_keywords(self) -> Dict[str, Any]:
@@ -96,7 +99,7 @@ current = Settings()
 
 def reset() -> None:
     """Forgets everything that was set, in all packages."""
-    current.__init__()
+    vars(current).update(vars(Settings()))
 
 
 class Folder:
@@ -108,8 +111,3 @@ class Folder:
 
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
-
-
-def as_path(value: Any) -> str:
-    """A path as text."""
-    return os.fspath(value)

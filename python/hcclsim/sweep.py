@@ -12,7 +12,7 @@ Values = Union[str, int, float, bool, Sequence[Any]]
 
 
 def run(
-    database: "os.PathLike[str]",
+    database: "Union[str, os.PathLike[str]]",
     command: str = "run",
     grid: Optional[Mapping[str, Values]] = None,
     *,
@@ -30,10 +30,7 @@ def run(
     of_points = options.command(command)
     words: List[str] = []
     for keyword, values in (grid or {}).items():
-        option = of_points.by_keyword.get(keyword)
-        if option is None:
-            of_points.arguments({keyword: values})  # says what it may have meant
-        words += _texts(option, keyword, values)
+        words += _texts(of_points.option(keyword), keyword, values)
     head = ["sweep", "run", *of_sweep.arguments(keywords), os.fspath(database), command, *arguments]
     try:
         helper.call([*head, *words], progress=progress)
@@ -55,18 +52,18 @@ def _texts(option: options.Option, keyword: str, values: Values) -> List[str]:
     return [f"{option.name}={(';' if lists else ',').join(found)}"]
 
 
-def results(database: "os.PathLike[str]", *, old: bool = False) -> records.Records:
+def results(database: "Union[str, os.PathLike[str]]", *, old: bool = False) -> records.Records:
     """All points with their inputs and figures; `old` also those that newer ones replace."""
     extra = ["--old"] if old else []
     found = records.of_json(json.loads(helper.call(["sweep", "export", *extra, "json", os.fspath(database)]).output))
     return found["points"] if isinstance(found, records.Record) else records.Records(found)
 
 
-def best(database: "os.PathLike[str]", by: Optional[str] = None) -> str:
+def best(database: "Union[str, os.PathLike[str]]", by: Optional[str] = None) -> str:
     """The best point as the command prints it; `by` a figure such as "images_per_s:max"."""
     return helper.call(["sweep", "best", *([f"--by={by}"] if by else []), os.fspath(database)]).output
 
 
-def status(database: "os.PathLike[str]") -> str:
+def status(database: "Union[str, os.PathLike[str]]") -> str:
     """How far a sweep is, as the command prints it."""
     return helper.call(["sweep", "status", os.fspath(database)]).output

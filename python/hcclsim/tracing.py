@@ -41,12 +41,15 @@ class Parameter(Tensor):
         super().__init__(shape, name)
         self.trainable = trainable
         self.on_servers = False
+        self.init_in_server = False
 
     def set_param_ps(self, init_in_server: bool = False) -> None:
-        """The parameter is kept on parameter servers. Raises TypeError for what is no bool."""
+        """The parameter is kept on parameter servers, and with `init_in_server`, which is for tables of embeddings, begins
+        there. Raises TypeError for what is no bool."""
         if not isinstance(init_in_server, bool):
             raise TypeError(f"init_in_server must be bool, not {type(init_in_server).__name__}")
         self.on_servers = True
+        self.init_in_server = init_in_server
 
 
 class Node(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple, Union
 
 from . import helper, settings
 
@@ -31,10 +31,10 @@ class World(NamedTuple):
 
 
 def init(
-    platform: Optional[os.PathLike] = None,
+    platform: "Union[str, os.PathLike[str], None]" = None,
     npus: Optional[int] = None,
     rank: Optional[int] = None,
-    rank_table: Optional[os.PathLike] = None,
+    rank_table: "Union[str, os.PathLike[str], None]" = None,
 ) -> World:
     """Says where this script runs: `platform` file or name, the first `npus` of it, as which `rank`; or an HCCL rank
     table. Functions of hccl.manage.api count with it, and run() takes it as its default.

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "study/context/apply_fusion.hpp"
 #include "study/context/compile_checks.hpp"
 #include "study/strategy/operator_strategies.hpp"
+#include "study/strategy/pattern_file.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -210,9 +213,26 @@ struct Applier {
     operators.all_to_all = context.flag("enable_alltoall");
     operators.loss_repeated_mean = !graph_parallel() || context.flag("loss_repeated_mean");
     operators.dataset_cuts = graph_parallel() && cuts_samples_otherwise();
+    check_regions();
     if (!operators.cuts() || graph_parallel()) return;
     bad_input("runtime-error", "{}: operators are cut in semi_auto_parallel and auto_parallel, parallel_mode is {}",
               operators.model > 1 ? "--model-parallel" : "--strategy", mode);
+  }
+
+  /// What MindSpore's shard() asserts.
+  void check_regions() const {
+    const std::string& strategy = spec.parallel.operators.strategy;
+    if (strategy.empty() || !has_regions(strategy)) return;
+    const auto require = [&](bool holds, std::string_view needed, std::string_view found) {
+      if (holds) return;
+      bad_input("assertion-error", "{}: [[shard]] needs {}, as shard() of MindSpore does; this is {}", strategy, needed,
+                found);
+    };
+    const std::string search = context.text("search_mode");
+    require(!context.has_mode() || !context.graph_mode(), "PyNative mode", "graph mode");
+    require(mode == "auto_parallel", "parallel_mode auto_parallel", mode);
+    require(context.device_target() != "CPU", "Ascend or GPU", "device_target CPU");
+    require(search == "sharding_propagation", "search_mode sharding_propagation", search);
   }
 
   /// What shares the parameters, by the name under which it was asked for; null: nothing does.
@@ -387,7 +407,15 @@ void set_implied_mode(AutoParallelContext& context, const ParallelSpec& parallel
   if (context.is_set("parallel_mode")) return;
   const bool spread =
       parallel.has_stages() || context.is_set("pipeline_stages") || context.flag("enable_parallel_optimizer");
-  context.set("parallel_mode", {.kind = Literal::Kind::text, .text = spread ? "semi_auto_parallel" : "data_parallel"});
+  const auto set = [&](std::string_view key, std::string text) {
+    context.set(key, {.kind = Literal::Kind::text, .text = std::move(text)});
+  };
+  if (!parallel.operators.strategy.empty() && has_regions(parallel.operators.strategy)) {
+    set("parallel_mode", "auto_parallel");
+    if (!context.is_set("search_mode")) set("search_mode", "sharding_propagation");
+    return;
+  }
+  set("parallel_mode", spread ? "semi_auto_parallel" : "data_parallel");
 }
 
 void apply_context(const AutoParallelContext& context, const GivenOptions& given, RunSpec& spec) {

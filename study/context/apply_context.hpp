@@ -30,8 +30,9 @@ struct GivenOptions {
   }
 };
 
-/// The parallel_mode of options that stand alone, without a file that says all: semi_auto_parallel if they or the run
-/// have stages or shared parameters, else data_parallel; unless they name one.
+/// The modes of options that stand alone, without a file that says all, unless they name them: auto_parallel with
+/// sharding_propagation for regions of functional sharding; else parallel_mode semi_auto_parallel if they or the run
+/// have stages or shared parameters, or data_parallel.
 void set_implied_mode(AutoParallelContext& context, const ParallelSpec& parallel);
 
 /// Checks the options of a context against each other and against the run, and changes the run, its notes included.

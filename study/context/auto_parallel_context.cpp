@@ -243,6 +243,7 @@ void AutoParallelContext::set_graph_mode(bool graph_mode) {
     if (const Literal* const value = find(key)) check_context_value({key, *value, compat_, graph_mode});
   }
   graph_mode_ = graph_mode;
+  has_mode_ = true;
 }
 
 void AutoParallelContext::set_device_target(const std::string& target) {

@@ -68,6 +68,8 @@ class AutoParallelContext {
 
   [[nodiscard]] bool compat() const { return compat_; }
   [[nodiscard]] bool graph_mode() const { return graph_mode_; }
+  /// Whether a mode was set at all.
+  [[nodiscard]] bool has_mode() const { return has_mode_; }
   [[nodiscard]] bool seeded() const { return seeded_; }
   [[nodiscard]] const std::string& device_target() const { return device_target_; }
   /// The options that were set, as they were called, each once.
@@ -99,6 +101,7 @@ class AutoParallelContext {
 
   bool compat_;
   bool graph_mode_ = true;
+  bool has_mode_ = false;
   bool seeded_ = false;
   bool limited_ = true;
   std::string device_target_ = "Ascend";

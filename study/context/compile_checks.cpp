@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -84,16 +85,16 @@ void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank 
   const std::vector<std::size_t> dimensions = dimensions_of_inputs(spec, network);
   const auto& inputs = *spec.dataset_cuts;
   if (inputs.size() != dimensions.size()) {
-    bad_input("runtime-error", "dataset_strategy has {} tuples; the network has {}: {}", inputs.size(),
-              dimensions.size(), dimensions.size() == 1 ? "samples" : "samples and labels");
+    bad_input("runtime-error", "dataset_strategy has {}; the network has {}: {}", counted(inputs.size(), "tuple"),
+              counted(dimensions.size(), "input"), dimensions.size() == 1 ? "samples" : "samples and labels");
   }
   std::uint32_t slices = 1;
   bool of_samples = true;
   for (std::size_t input = 0; input < inputs.size(); ++input) {
     const std::vector<std::uint32_t>& cuts = inputs[input];
     if (cuts.size() != dimensions[input]) {
-      bad_input("runtime-error", "dataset_strategy: input {} has {} dimensions, its tuple {}", input, dimensions[input],
-                cuts.size());
+      bad_input("runtime-error", "dataset_strategy: input {} has {}, its tuple {}", input,
+                counted(dimensions[input], "dimension"), cuts.size());
     }
     const std::optional<std::size_t> cut = cut_dimension(cuts, input);
     if (!cut.has_value()) continue;

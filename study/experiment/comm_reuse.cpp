@@ -1,5 +1,10 @@
 #include "study/experiment/comm_reuse.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "base/error.hpp"
 #include "study/experiment/experiment.hpp"
 
@@ -18,14 +23,20 @@ std::optional<hccl::CommReuse> comm_reuse_on(const LoadedPlatform& platform, con
   return reuse;
 }
 
-std::optional<hccl::CommReuseReport> comm_reuse_of(Experiment& experiment) {
-  if (!experiment.training.comm_reuse.has_value()) return std::nullopt;
-  hccl::TrainingOptions without = experiment.training;
+void Experiment::share_communication() {
+  if (!training.comm_reuse.has_value()) return;
+  hccl::TrainingOptions without = training;
   without.comm_reuse.reset();
-  const hccl::Plan plan = plan_training(experiment.cluster, experiment.program, experiment.soc, without);
-  hccl::CommReuseReport report = comm_reuse_report(plan, *experiment.training.comm_reuse);
-  require_streams(report);
-  return report;
+  comm_reuse = comm_reuse_report(plan_training(cluster, program, soc, without), *training.comm_reuse);
+  require_streams(*comm_reuse);
+  const std::span<device::HbmAccount> accounts = stages.has_value() ? stages->hbm : std::span(&hbm, 1);
+  std::vector<std::uint32_t> communicators(accounts.size(), 0);
+  for (const hccl::RoleAccount& role : comm_reuse->roles) {
+    communicators.at(role.stage) = std::max(communicators.at(role.stage), role.shared);
+  }
+  for (std::size_t stage = 0; stage < accounts.size(); ++stage) {
+    accounts[stage].communication += communicators[stage] * config.communicator_bytes();
+  }
 }
 
 }  // namespace hcclsim::study

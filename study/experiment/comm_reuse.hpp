@@ -9,14 +9,8 @@
 /// Reuse of communication subgraphs on a loaded platform.
 namespace hcclsim::study {
 
-struct Experiment;
-
 /// With the streams that the NPUs have, and the servers that the ranks are in; nothing if the spec does not ask for it.
 /// Throws Error(bad_input, "unsupported") beside compression.
 [[nodiscard]] std::optional<hccl::CommReuse> comm_reuse_on(const LoadedPlatform& platform, const RunSpec& spec);
-
-/// What it changes in an experiment; nothing if that does not ask for it. Throws Error(simulated_failure, "streams") if
-/// a device has too few streams.
-[[nodiscard]] std::optional<hccl::CommReuseReport> comm_reuse_of(Experiment& experiment);
 
 }  // namespace hcclsim::study

@@ -81,20 +81,6 @@ std::vector<std::string_view> variables_of(const RunSpec& spec) {
   return variables;
 }
 
-device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus) {
-  // In semi_auto_parallel and auto_parallel what follows a mirror divides, and a replica alone has no mirrors (R1.16).
-  const bool divides = !spec.is_graph_parallel() || spec.parallel.devices(npus) > 1;
-  return {.precision = spec.precision,
-          .optimizer = spec.optimizer,
-          .gradient_type = spec.communication_type,
-          .gradient_sync = spec.gradient_sync,
-          .checks = spec.gradient_checks(),
-          .fused_attention = spec.fused_attention,
-          .forward_only = spec.parallel.forward_only,
-          .gradients_mean = divides && spec.gradients_mean_kernels && !spec.compression.has_value(),  // a hook divides
-          .mean_again = divides && spec.mean_again};
-}
-
 /// How MindSpore fuses the gradients of data parallelism; none: they are split as HCCL does.
 std::optional<hccl::FusionRule> rule_of_gradients(const RunSpec& spec, const models::Program& program,
                                                   std::vector<std::string>& notes) {
@@ -131,7 +117,21 @@ std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
 
 }  // namespace
 
-Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
+device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus) {
+  // In semi_auto_parallel and auto_parallel what follows a mirror divides, and a replica alone has no mirrors (R1.16).
+  const bool divides = !spec.is_graph_parallel() || spec.parallel.devices(npus) > 1;
+  return {.precision = spec.precision,
+          .optimizer = spec.optimizer,
+          .gradient_type = spec.communication_type,
+          .gradient_sync = spec.gradient_sync,
+          .checks = spec.gradient_checks(),
+          .fused_attention = spec.fused_attention,
+          .forward_only = spec.parallel.forward_only,
+          .gradients_mean = divides && spec.gradients_mean_kernels && !spec.compression.has_value(),  // a hook divides
+          .mean_again = divides && spec.mean_again};
+}
+
+Experiment::Experiment(const RunSpec& spec, sim::Cluster& on, ShardedNetworks* known)
     : LoadedPlatform(spec.platform.rank_table, spec.platform.hccl_settings, variables_of(spec), on),
       npus(npus_of_run(spec, *this)) {
   notes.insert(notes.end(), soc_notes.begin(), soc_notes.end());
@@ -178,9 +178,11 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
     if (spec.compression.has_value()) {
       bad_input("unsupported",
                 "--compress is for data parallelism, whose gradients are reduced whole; leave out --stages, "
-                "--model-parallel, --strategy, --optimizer-parallel and --forward-only, or --compress");
+                "--model-parallel, --context-parallel, --expert-parallel, --strategy, --optimizer-parallel and "
+                "--forward-only, or --compress");
     }
-    load_stages(spec);
+    ShardedNetworks none;
+    load_stages(spec, known != nullptr ? *known : none);
     return;
   }
   models::Program loaded = load_program(spec);
@@ -197,9 +199,10 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on)
   if (spec.framework == Framework::mindspore) order_updates_by_parameter(loaded);
   program = std::make_shared<models::Program>(std::move(loaded));
   hbm = device::hbm_account(*program, npus > 1 ? config.communicator_bytes() : 0);
-  if (!spec.compression.has_value()) check_memory(spec, {&hbm, 1});
   gradient_sizes = program->gradient_sizes();
   split_gradients(spec, fused);
+  share_communication();
+  if (!spec.compression.has_value()) check_memory(spec, {&hbm, 1});
   if (spec.compression.has_value()) add_compression(spec);
   add_start_up(spec);
   add_host(spec);
@@ -235,96 +238,18 @@ void Experiment::share_hbm(const RunSpec& spec) {
   }
 }
 
-void Experiment::name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule) {
-  if (!rule.has_value()) return;
-  fusion = to_string(*rule);
-  const bool of_option = spec.fusion_index.has_value() && rule->mode == hccl::FusionMode::index;
-  gradient_rule = of_option ? fmt::format("by parameter {}", fmt::join(rule->last, ",")) : "fusion " + fusion;
-}
-
-std::vector<hccl::Segment> Experiment::fuse(const hccl::FusionRule& rule, models::Program& loaded) {
-  by_parameter = true;
-  number_gradients_by_parameter(loaded);
-  const hccl::FusedGradients fused =
-      fuse_gradients(rule, loaded.gradient_sizes(), size_of(loaded.gradient_type()), notes);
-  renumber_gradients(loaded, fused.order);
-  runs_of_parameters = std::ranges::is_sorted(fused.order);
-  return fused.segments;
-}
-
-std::vector<hccl::Segment> Experiment::fuse_types_apart(const std::optional<hccl::FusionRule>& rule,
-                                                        models::Program& loaded) {
-  if (!rule.has_value()) {
-    bad_input("option",
-              "gradient_fp32_sync False gives gradients of several types, which a split by HCCL does not keep apart: "
-              "leave out --split and its lists, or give --fusion");
-  }
-  by_parameter = true;
-  const hccl::StageProgram fused = hccl::fuse_communication(std::move(loaded), {.allreduce = *rule});
-  loaded = *fused.program;
-  std::vector<hccl::Segment> segments;
-  for (const hccl::Reduction& reduction : fused.reductions) segments.push_back(reduction.segment);
-  return segments;
-}
-
-/// Of buckets that are the segments of the gradients.
-void Experiment::add_compression(const RunSpec& spec) {
-  if (program->has_several_gradient_types()) {
-    bad_input("unsupported",
-              "--compress is for gradients of one type; gradient_fp32_sync False gives several: leave out one of them");
-  }
-  training.compression = {.settings = *spec.compression};
-  const std::vector<std::string> unused = notes_on(*spec.compression);
-  notes.insert(notes.end(), unused.begin(), unused.end());
-  hbm.compression =
-      compression_memory(*spec.compression, *program, training.segments, training.replica_count()).total();
-  check_memory(spec, {&hbm, 1});
-}
-
-void Experiment::split_gradients(const RunSpec& spec, const std::vector<hccl::Segment>& fused) {
-  std::vector<hccl::Communicator> groups = spec.groups;
-  hccl::require_groups(groups, npus);
-  const auto is_split_group = [&](const hccl::Communicator& group) { return group.name == spec.split_group; };
-  if (groups.empty()) {
-    groups.push_back(hccl::world_communicator(npus));
-    if (!table_group.empty() && spec.split_group == table_group) groups.front().name = table_group;
-  }
-  if (!spec.split_group.empty() && std::none_of(groups.begin(), groups.end(), is_split_group)) {
-    std::vector<std::string_view> names;
-    for (const hccl::Communicator& group : groups) names.push_back(group.name);
-    bad_input("group", "--split-group {}: gradients are reduced in no group of this name; accepted: {}",
-              spec.split_group, fmt::join(names, ", "));
-  }
-  const std::vector<Rank> alone = hccl::ranks_in_none(groups, npus);
-  for (const Rank rank : alone) groups.push_back({fmt::format("rank {} alone", rank), {rank}});
-  if (!alone.empty()) {
-    notes.push_back(
-        fmt::format("{} of {} NPUs are in no group, the first is rank {}: nobody reduces gradients with them",
-                    alone.size(), npus, alone.front()));
-  }
-  for (const hccl::Communicator& group : groups) {
-    const hccl::SplitStrategies strategies = spec.split_strategies(group, npus);
-    std::vector<hccl::Segment> segments = !fused.empty() ? fused : strategies.resolve(group.name, gradient_sizes);
-    if (std::find(group.ranks.begin(), group.ranks.end(), training.rank) != group.ranks.end()) {
-      training.segments = segments;
-      notes.insert(notes.end(), strategies.notes().begin(), strategies.notes().end());
-    }
-    if (!spec.groups.empty()) training.groups.push_back({group, std::move(segments)});
-    if (group.ranks.size() > 1 || npus == 1) note_group(group.ranks);
-  }
-  if (spec.split_group.empty() || training.replicas().name == spec.split_group) {
-    add_split_notes(spec, training.segments.size());
-  }
-}
-
 std::uint32_t Experiment::samples_of_micro_batch(const RunSpec& spec) const {
   return batch.micro_batch * (spec.parallel.operators.cuts() ? replicas : 1);
 }
 
+models::ModelOptions Experiment::sizes_of_micro_batch(const RunSpec& spec) const {
+  models::ModelOptions sizes = spec.model;
+  sizes.batch = samples_of_micro_batch(spec);
+  return sizes;
+}
+
 models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
-  models::ModelOptions options = spec.model;
-  options.batch = samples_of_micro_batch(spec);
-  models::Graph graph = models::make_model(options);
+  models::Graph graph = models::make_model(sizes_of_micro_batch(spec));
   layers = graph.layers;
   check_dataset_cuts(spec, graph, spec.parallel.devices(npus));
   if (spec.parallel.forward_only) graph = models::inference_graph(std::move(graph));
@@ -339,7 +264,7 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   return graph;
 }
 
-void Experiment::load_stages(const RunSpec& spec) {
+void Experiment::load_stages(const RunSpec& spec, ShardedNetworks& known) {
   model = spec.model.name;
   const models::Graph graph = network_of_micro_batch(spec);
   ParallelSpec parallel = spec.parallel;
@@ -357,7 +282,9 @@ void Experiment::load_stages(const RunSpec& spec) {
   const Rank devices = parallel.devices(npus);
   const OperatorStrategies of_file = strategies_of_file(graph, parallel.operators, devices, told);
   place_layers(of_file, graph, parallel);
-  const hccl::ShardedGraph network = shard_network(graph, parallel, devices, notes);
+  const std::shared_ptr<const hccl::ShardedGraph> sharded =
+      known.shard(graph, sizes_of_micro_batch(spec), parallel, devices, notes);
+  const hccl::ShardedGraph& network = *sharded;
   const bool told_what_to_read = parallel.operators.dataset.has_value() || of_file.has_regions;
   if (parallel.operators.cuts() && told_what_to_read) read_as_cut(*input, network, batch.micro_batches, npus);
   LinkTimes links(cluster, network.devices);
@@ -390,6 +317,7 @@ void Experiment::load_stages(const RunSpec& spec) {
   for (const hccl::Reduction& reduction : stages->programs[stage].reductions) {
     training.segments.push_back(reduction.segment);
   }
+  share_communication();
   hbm = stages->hbm[stage];
   check_memory(spec, stages->hbm);
   add_start_up(spec);
@@ -479,18 +407,6 @@ models::Program Experiment::load_program(const RunSpec& spec) {
     model = file;
   }
   return imported_program(profiles, graph, soc, how, batch.micro_batches, profile.emplace(), notes);
-}
-
-void Experiment::add_split_notes(const RunSpec& spec, std::size_t segments) {
-  if (spec.split_by_size.has_value() && segments < spec.split_by_size->size()) {
-    notes.push_back(
-        fmt::format("split by size: {} percentages make {} segments, as HCCL stops where a segment ends with the last "
-                    "gradient",
-                    spec.split_by_size->size(), segments));
-  }
-  if (spec.split_by_size.has_value() && spec.split_by_idx.has_value()) {
-    notes.emplace_back("--split-by-idx has no effect: a split by size counts before one by index");
-  }
 }
 
 }  // namespace hcclsim::study

@@ -10,6 +10,7 @@
 #include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
 #include "study/experiment/input_reading.hpp"
+#include "study/experiment/sharded_networks.hpp"
 #include "study/experiment/stages.hpp"
 #include "study/platform/platform.hpp"
 #include "study/profile/import.hpp"
@@ -17,13 +18,16 @@
 
 namespace hcclsim::study {
 
+/// How the program of a run is made of its network, but for what its micro-batches and shared parameters say.
+[[nodiscard]] device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus);
+
 /// What a spec names on a loaded platform, checked: NPUs and costs, the program, and the options of the
 /// simulation. Everything that simulates a training step begins with it. The platform comes apart, since SimGrid loads
 /// one per process (in a child), while many runs can start from it, each in a child of that process.
 struct Experiment : LoadedPlatform {
   /// Throws what is wrong with the spec, the rank table or the program, and places the ranks of a rank table on the
-  /// cluster, which must outlive the object.
-  Experiment(const RunSpec& spec, sim::Cluster& cluster);
+  /// cluster, which must outlive the object. `known`: what experiments before it have cut; null: nothing.
+  Experiment(const RunSpec& spec, sim::Cluster& cluster, ShardedNetworks* known = nullptr);
 
   /// Simulates a step. To be called once per process, as SimGrid holds one simulation.
   [[nodiscard]] hccl::TimedStep simulate(const hccl::TrainingOptions& options) {
@@ -66,21 +70,26 @@ struct Experiment : LoadedPlatform {
   hccl::TrainingOptions training;  ///< without traced ranks
   bool launch_is_assumed = false;  ///< that of kernels in eager execution
   double images_per_second = 0;    ///< that the data workers of a server prepare; 0: any number
-  std::optional<FailureSpec> failures;  ///< of a job of such steps
-  std::vector<hccl::StartUp> start_up;  ///< of each stage: what is sent once before the first step
+  std::optional<FailureSpec> failures;              ///< of a job of such steps
+  std::vector<hccl::StartUp> start_up;              ///< of each stage: what is sent once before the first step
+  std::optional<hccl::CommReuseReport> comm_reuse;  ///< what reuse of communication subgraphs changes; none: no reuse
 
  private:
   void share_hbm(const RunSpec& spec);
   /// `rule`: MindSpore's, of data parallelism; none: HCCL's split.
   void name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule);
   [[nodiscard]] models::Program load_program(const RunSpec& spec);
+  [[nodiscard]] models::ModelOptions sizes_of_micro_batch(const RunSpec& spec) const;
   [[nodiscard]] models::Graph network_of_micro_batch(const RunSpec& spec);
-  void load_stages(const RunSpec& spec);
+  void load_stages(const RunSpec& spec, ShardedNetworks& known);
   void import_profile_of_stages(const RunSpec& spec);
   void deal_parameters(const RunSpec& spec, const models::Graph& graph);
   /// Of an NPU of each stage.
   void check_memory(const RunSpec& spec, std::span<const device::HbmAccount> accounts);
   void add_start_up(const RunSpec& spec);
+  /// Reports on the reuse of communication subgraphs, if there is any, and counts the buffers of its communicators.
+  /// Throws Error(simulated_failure, "streams") if a device has too few streams.
+  void share_communication();
   void add_host(const RunSpec& spec);
   /// Numbers the gradients so that those of a collective follow each other; the segments are these collectives.
   [[nodiscard]] std::vector<hccl::Segment> fuse(const hccl::FusionRule& rule, models::Program& loaded);

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 
 namespace hcclsim::study {
@@ -24,9 +25,8 @@ void ParallelSpec::require_ranks(Rank npus) const {
               fmt::join(hccl::divisors_of(devices(npus) / operators.model), ", "));
   }
   if (operators.data.value_or(replicas(npus)) == replicas(npus)) return;
-  bad_input("option",
-            "--data-parallel {}: {} NPUs = {} stages x {} that share operators x {} with samples of their own",
-            *operators.data, npus, shape.stages, operators.sharing(), replicas(npus));
+  bad_input("option", "--data-parallel {}: {} NPUs = {} x {} that share operators x {} with samples of their own",
+            *operators.data, npus, counted(shape.stages, "stage"), operators.sharing(), replicas(npus));
 }
 
 BatchSizes ParallelSpec::batch_sizes(std::uint32_t batch, Rank replicas) const {

@@ -31,6 +31,8 @@ struct DatasetParts {
   };
   Kind kind = Kind::whole;
   std::vector<std::uint32_t> axes{};
+
+  bool operator==(const DatasetParts&) const = default;
 };
 
 /// How operators are cut over the devices of a stage: rank = stage, then the part of the samples, then the part of the
@@ -60,6 +62,8 @@ struct OperatorParallel {
   [[nodiscard]] bool cuts() const {
     return sharing() > 1 || experts > 1 || !strategy.empty() || !found.empty() || dataset_cuts;
   }
+
+  bool operator==(const OperatorParallel&) const = default;
 };
 
 struct ParallelSpec {

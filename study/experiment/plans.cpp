@@ -7,7 +7,6 @@
 #include "base/input_file.hpp"
 #include "hccl/parallel/plan/plan_file.hpp"
 #include "hccl/parallel/plan/plan_walk.hpp"
-#include "study/experiment/comm_reuse.hpp"
 #include "study/run/run.hpp"
 
 namespace hcclsim::study {
@@ -25,8 +24,7 @@ PlanDocument document_of(hccl::Plan plan) {
 PlanDocument plan_of_run(const RunSpec& spec) {
   // The Plan comes back as text: what reads it has the names and times that a document tells.
   auto [text, comm_reuse] = on_experiment(spec, [](Experiment& experiment) {
-    std::optional<hccl::CommReuseReport> report = comm_reuse_of(experiment);
-    return std::pair(plan_json(experiment.plan()).dump(1), std::move(report));
+    return std::pair(plan_json(experiment.plan()).dump(1), experiment.comm_reuse);
   });
   PlanDocument document = document_of(hccl::plan_of_json("the Plan of the run", Json::parse(text)));
   document.comm_reuse = std::move(comm_reuse);

@@ -191,14 +191,16 @@ void add_waiting_gradients(Stages& stages, bool overlap) {
 
 void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::string>& notes) {
   using enum hccl::RecomputeKind;
-  const bool of_layers = spec.recompute.kind == full || spec.recompute.kind == layers;
+  // What a file of strategies marks may be layers.
+  const bool of_layers =
+      spec.recompute.kind == full || spec.recompute.kind == layers || !spec.operators.strategy.empty();
   const bool asked =
       spec.parallel_optimizer_comm_recompute || spec.recompute_slice_activation || !spec.mp_comm_recompute;
   if (asked && !of_layers) {
     bad_input(
         "option",
         "--parallel-optimizer-comm-recompute, --mp-comm-recompute and --recompute-slice-activation say how layers "
-        "are recomputed; give --recompute full or layers:N with them");
+        "are recomputed; give --recompute full or layers:N with them, or a --strategy that recomputes operators");
   }
   if (spec.parallel_optimizer_comm_recompute && spec.optimizer.kind != hccl::OptimizerParallelKind::on) {
     bad_input("option",

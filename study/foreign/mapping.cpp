@@ -1,5 +1,8 @@
 #include "study/foreign/mapping.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace hcclsim::study {
@@ -41,7 +44,23 @@ void MappingWriter::refuse(std::string_view key, std::string source, std::string
     leave_out(std::move(source), fmt::format("left out as --ignore-keys says: {}", reason));
     return;
   }
-  fail(line, "{}: {}; --ignore-keys {} leaves it out", source, reason, key);
+  std::string text = fmt::format("{}:{}: {}: {}", mapping_.file, line, source, reason);
+  if (std::ranges::find(refused_, text, &Refusal::text) == refused_.end())
+    refused_.push_back({std::string(key), std::move(text)});
+}
+
+void MappingWriter::throw_refusals() const {
+  if (refused_.empty()) return;
+  std::vector<std::string> keys;
+  for (const Refusal& refusal : refused_) {
+    if (std::ranges::find(keys, refusal.key) == keys.end()) keys.push_back(refusal.key);
+  }
+  const std::string list = fmt::format("{}", fmt::join(keys, ","));
+  if (refused_.size() == 1) bad_input("foreign", "{}; --ignore-keys {} leaves it out", refused_[0].text, list);
+  std::string lines;
+  for (const Refusal& refusal : refused_) lines += "\n  " + refusal.text;
+  bad_input("foreign", "{}: {} keys have no counterpart; --ignore-keys {} leaves them out:{}", mapping_.file,
+            refused_.size(), list, lines);
 }
 
 bool MappingWriter::has(std::string_view option) const {
@@ -49,6 +68,7 @@ bool MappingWriter::has(std::string_view option) const {
 }
 
 ForeignMapping MappingWriter::finish() && {
+  throw_refusals();
   for (const auto& [key, used] : ignored_) {
     if (used) continue;
     bad_input("foreign", "--ignore-keys {}: {} has no such key that would be refused", key, mapping_.file);

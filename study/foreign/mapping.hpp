@@ -48,10 +48,11 @@ class MappingWriter {
   void set(std::string source, std::string_view option, std::string value, std::uint32_t line);
   void no_effect(std::string source, std::string reason);
   void leave_out(std::string source, std::string reason);
-  /// Refuses a key unless the user wants it left out. `key`: its name as --ignore-keys takes it.
+  /// Refuses a key unless the user wants it left out; finish() throws for all that are refused. `key`: its name as
+  /// --ignore-keys takes it.
   void refuse(std::string_view key, std::string source, std::string_view reason, std::uint32_t line);
   [[nodiscard]] bool has(std::string_view option) const;
-  /// Throws for keys that the user wants left out and that nobody would have refused.
+  /// Throws for keys that are refused, and for those that the user wants left out and nobody would have refused.
   [[nodiscard]] ForeignMapping finish() &&;
   template <typename... Args>
   [[noreturn]] void fail(std::uint32_t line, fmt::format_string<Args...> format, Args&&... args) const {
@@ -59,7 +60,15 @@ class MappingWriter {
   }
 
  private:
+  struct Refusal {
+    std::string key;
+    std::string text;  ///< place, source and reason
+  };
+
+  void throw_refusals() const;
+
   ForeignMapping mapping_;
+  std::vector<Refusal> refused_;
   std::vector<std::pair<std::string, bool>> ignored_;  ///< and whether there was something to ignore
 };
 

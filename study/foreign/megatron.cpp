@@ -119,8 +119,22 @@ constexpr std::array free_prefixes{"log",
                                    "use-cpu-initialization",
                                    "no-shared-storage",
                                    "shape-order",
-                                   "noop",
                                    "no-weight-decay",
+                                   "decoupled-",
+                                   "handler-name",
+                                   "workers",
+                                   "enable-hf2mg",
+                                   "model-type-hf",
+                                   "tiktoken-",
+                                   "rope-scaling",
+                                   "norm-topk-prob",
+                                   "seq-aux",
+                                   "routed-scaling-factor",
+                                   "moe-router-score-function",
+                                   "moe-router-enable-expert-bias",
+                                   "moe-router-bias-update-rate",
+                                   "moe-router-topk-scaling-factor",
+                                   "gemm-gradient-accumulation",
                                    "calculate-per-token",
                                    "perform-initialization",
                                    "error-injection",
@@ -165,7 +179,11 @@ class MegatronMapping {
     set("pipeline-model-parallel-size", "stages");
     set("context-parallel-size", "context-parallel");
     set("expert-model-parallel-size", "expert-parallel");
-    if (args_.at_least_one("context-parallel-size") > 1) {
+    const bool shares_positions = args_.at_least_one("context-parallel-size") > 1;
+    for (const char* const how : {"cp-comm-type", "context-parallel-algo"}) {
+      if (args_.has(how) && !shares_positions) writer_.no_effect(args_.source(how), "no ranks share positions");
+    }
+    if (shares_positions) {
       const std::string kind = args_.text("cp-comm-type").value_or("p2p");
       const std::string algorithm = args_.text("context-parallel-algo").value_or("");
       writer_.set(args_.source("cp-comm-type"), "context-kind",
@@ -196,7 +214,25 @@ class MegatronMapping {
       args_.set("num-virtual-stages-per-pipeline-rank", "chunks", std::to_string(chunks));
     }
     if (chunks > 1) writer_.set(fmt::format("{} parts of each stage", chunks), "schedule", "1f1b-interleave", line());
-    map_uneven_stages(layers, stages);
+    if (!args_.idle_layers().empty() && chunks > 1) {
+      args_.refuse("noop-layers", "stages of several parts have as many layers in each");
+    } else if (!args_.idle_layers().empty()) {
+      map_idle_layers(layers, stages);
+    } else {
+      map_uneven_stages(layers, stages);
+    }
+  }
+
+  void map_idle_layers(std::uint64_t layers, std::uint64_t stages) {
+    if (layers % stages != 0)
+      writer_.fail(args_.line_of("num-layers"), "{} layers are no even share of {} stages", layers, stages);
+    std::vector<std::uint64_t> busy(stages, layers / stages);
+    for (const std::uint64_t layer : args_.idle_layers()) {
+      if (layer >= layers)
+        writer_.fail(args_.line_of("noop-layers"), "{}: there are {} layers", args_.source("noop-layers"), layers);
+      --busy[layer / (layers / stages)];
+    }
+    if (stages > 1) args_.set("noop-layers", "stage-layers", fmt::format("{}", fmt::join(busy, ",")));
   }
 
   void map_uneven_stages(std::uint64_t layers, std::uint64_t stages) {
@@ -221,33 +257,15 @@ class MegatronMapping {
 
   void map_batch() {
     const std::uint64_t samples = args_.at_least_one("micro-batch-size");
-    const std::uint64_t stages = args_.at_least_one("pipeline-model-parallel-size");
-    const std::uint64_t sharing =
-        stages * args_.at_least_one("tensor-model-parallel-size") * args_.at_least_one("context-parallel-size");
     if (args_.has("rampup-batch-size"))
       writer_.no_effect(args_.source("rampup-batch-size"), "the step is one of the whole batch");
-    if (!args_.ranks().has_value()) {
-      if (args_.has("global-batch-size"))
-        args_.set("global-batch-size", "global-batch", std::to_string(args_.at_least_one("global-batch-size")));
+    if (args_.has("global-batch-size")) {
+      args_.set("global-batch-size", "global-batch", std::to_string(args_.at_least_one("global-batch-size")));
       args_.set("micro-batch-size", "micro-batch-size", std::to_string(samples));
-      return;
+    } else {
+      writer_.set(fmt::format("{}, one of each replica", args_.source("micro-batch-size")), "batch",
+                  std::to_string(samples), args_.line_of("micro-batch-size"));
     }
-    if (*args_.ranks() % sharing != 0)
-      writer_.fail(line(), "{} ranks cannot be {} that share a replica", *args_.ranks(), sharing);
-    const std::uint64_t replicas = *args_.ranks() / sharing;
-    const std::uint64_t whole = args_.at_least_one("global-batch-size", samples * replicas);
-    if (whole % (samples * replicas) != 0)
-      writer_.fail(args_.line_of("global-batch-size"),
-                   "--global-batch-size {} is no multiple of {} samples on each of {} replicas", whole, samples,
-                   replicas);
-    const std::uint64_t parts = whole / (samples * replicas);
-    writer_.set(fmt::format("{}, {} replicas", args_.source("global-batch-size"), replicas), "batch",
-                std::to_string(samples * parts), args_.line_of("global-batch-size"));
-    const std::string from = fmt::format("{}, so {} micro-batches", args_.source("micro-batch-size"), parts);
-    if (stages > 1)
-      writer_.set(from, "micro-batches", std::to_string(parts), args_.line_of("micro-batch-size"));
-    else if (parts > 1)
-      writer_.set(from, "accumulate", std::to_string(parts), args_.line_of("micro-batch-size"));
   }
 
   void map_types() {
@@ -273,6 +291,8 @@ class MegatronMapping {
       writer_.set("no --accumulate-allreduce-grads-in-fp32", "comm-dtype", "fp16", line());
     else
       writer_.set(args_.source("accumulate-allreduce-grads-in-fp32"), "comm-dtype", "fp32", line());
+    if (half && wide && !args_.has("grad-reduce-in-bf16") && !args_.has("no-gradient-accumulation-fusion"))
+      writer_.set("products add their gradients up in fp32", "grad-dtype", "fp32", line());
     const auto backend = args_.text("attention-backend");
     if (args_.has("use-flash-attn"))
       args_.set("use-flash-attn", "fused-attention", "on");

@@ -34,6 +34,13 @@ MegatronArguments::MegatronArguments(const std::string& text, const std::string&
     }
     chosen = &command;
   }
+  const auto has_decoder = [](const ShellCommand& command) {
+    return std::ranges::find(command.words, "--encoder-num-layers") != command.words.end();
+  };
+  if (const auto other = std::ranges::find_if(script.commands, has_decoder);
+      chosen == nullptr && other != script.commands.end()) {
+    writer_.fail(other->line, "--encoder-num-layers: networks of an encoder and a decoder are not simulated");
+  }
   if (chosen == nullptr) {
     writer_.fail(1, "no command of this script starts a *.py with --num-layers, as Megatron has it");
   }
@@ -151,6 +158,19 @@ std::optional<double> MegatronArguments::number(const std::string& name) {
   const auto value = parse_number<double>(*given);
   if (!value.has_value()) writer_.fail(line_of(name), "--{} is '{}', must be a number", name, *given);
   return value;
+}
+
+std::set<std::uint64_t> MegatronArguments::idle_layers() {
+  std::set<std::uint64_t> layers;
+  const std::optional<std::string> given = text("noop-layers");
+  if (!given.has_value()) return layers;
+  for (const std::string_view item : split(*given, ',')) {
+    const auto layer = parse_number<std::uint32_t>(item);
+    if (!layer.has_value())
+      writer_.fail(line_of("noop-layers"), "--noop-layers is '{}', must be numbers of layers", *given);
+    layers.insert(*layer);
+  }
+  return layers;
 }
 
 void MegatronArguments::set(const std::string& name, std::string_view option, std::string value) {

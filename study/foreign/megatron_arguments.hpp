@@ -31,6 +31,8 @@ class MegatronArguments {
   [[nodiscard]] std::optional<std::uint64_t> whole(const std::string& name);
   [[nodiscard]] std::uint64_t at_least_one(const std::string& name, std::uint64_t otherwise = 1);
   [[nodiscard]] std::optional<double> number(const std::string& name);
+  /// MindSpeed's --noop-layers: layers that do nothing, each once.
+  [[nodiscard]] std::set<std::uint64_t> idle_layers();
   /// Ranks of the job, as the launcher or the script's WORLD_SIZE says.
   [[nodiscard]] std::optional<std::uint64_t> ranks() const { return ranks_; }
   [[nodiscard]] std::uint32_t line_of(const std::string& name) const;

@@ -16,9 +16,8 @@ class MegatronModel {
   void map_model() {
     const bool gated = args_.has("swiglu");
     const bool rms = args_.text("normalization").value_or("LayerNorm") == "RMSNorm";
-    const std::string positions = args_.has("use-rotary-position-embeddings")
-                                      ? "rope"
-                                      : args_.text("position-embedding-type").value_or("learned_absolute");
+    std::string positions = args_.text("position-embedding-type").value_or("learned_absolute");
+    if (args_.has("use-rotary-position-embeddings")) positions = "rope";
     const bool experts = args_.at_least_one("num-experts") > 1;
     const bool bert = args_.program().find("bert") != std::string::npos;
     const bool untied = args_.has("untie-embeddings-and-output-weights");
@@ -54,7 +53,11 @@ class MegatronModel {
                                                              {"seq-length", "sequence"}}}) {
       if (!args_.has(name) && std::string_view(name) == "seq-length") continue;
       if (!args_.has(name)) args_.writer().fail(args_.line_of("num-layers"), "--{} is not given", name);
-      args_.set(name, option, std::to_string(args_.at_least_one(name)));
+      if (std::string_view(name) == "num-layers") {
+        map_layers();
+      } else {
+        args_.set(name, option, std::to_string(args_.at_least_one(name)));
+      }
     }
     if (args_.has("no-position-embedding")) {
       if (llama) {
@@ -76,6 +79,18 @@ class MegatronModel {
   }
 
  private:
+  /// MindSpeed fills up the last stages with layers that do nothing.
+  void map_layers() {
+    const std::uint64_t idle = args_.idle_layers().size();
+    const std::uint64_t layers = args_.at_least_one("num-layers");
+    if (idle >= layers) args_.writer().fail(args_.line_of("noop-layers"), "all {} layers do nothing", layers);
+    if (idle > 0)
+      args_.writer().set(fmt::format("{}, {}", args_.source("num-layers"), args_.source("noop-layers")), "layers",
+                         std::to_string(layers - idle), args_.line_of("num-layers"));
+    else
+      args_.set("num-layers", "layers", std::to_string(layers));
+  }
+
   void map_widths(bool gated, bool experts) {
     const std::uint64_t hidden = args_.at_least_one("hidden-size");
     const char* const width = experts && args_.has("moe-ffn-hidden-size") ? "moe-ffn-hidden-size" : "ffn-hidden-size";
@@ -115,12 +130,18 @@ class MegatronModel {
   /// Filled up to a multiple of --make-vocab-size-divisible-by times the ranks that share it.
   void map_vocabulary() {
     if (args_.has("padded-vocab-size")) {
+      if (args_.has("vocab-size"))
+        args_.writer().no_effect(args_.source("vocab-size"), "--padded-vocab-size says how many there are");
       args_.set("padded-vocab-size", "vocabulary", std::to_string(args_.at_least_one("padded-vocab-size")));
       return;
     }
-    const std::string tokenizer = args_.text("tokenizer-type").value_or("");
+    // Those of pretrain_gpt.py and pretrain_bert.py unless told otherwise.
+    const bool bert = args_.program().find("bert") != std::string::npos;
+    const std::string tokenizer =
+        args_.text("tokenizer-type").value_or(bert ? "BertWordPieceLowerCase" : "GPT2BPETokenizer");
     std::uint64_t tokens = args_.whole("vocab-size").value_or(0);
-    std::string from = args_.has("vocab-size") ? args_.source("vocab-size") : args_.source("tokenizer-type");
+    const std::string from =
+        args_.has("vocab-size") ? args_.source("vocab-size") : fmt::format("the tokens of {}", tokenizer);
     if (tokens > 0 && tokenizer == "NullTokenizer") ++tokens;  // one for the end of a document
     static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> sizes{{{"GPT2BPETokenizer", 50257},
                                                                                       {"Llama2Tokenizer", 32000},
@@ -168,12 +189,20 @@ class MegatronModel {
       args_.writer().set("no --moe-expert-capacity-factor", "moe-capacity", "dropless", args_.line_of("num-layers"));
     }
     const std::string dispatcher = args_.text("moe-token-dispatcher-type").value_or("allgather");
-    if (dispatcher != "alltoall" && args_.at_least_one("expert-model-parallel-size") > 1) {
+    if (!dispatcher.starts_with("alltoall") && args_.at_least_one("expert-model-parallel-size") > 1) {
       args_.refuse("moe-token-dispatcher-type",
                    fmt::format("rows go to their experts by all-to-alls, not by {}", dispatcher));
     }
-    if (const auto often = args_.text("moe-layer-freq"); often.has_value() && *often != "1")
-      args_.refuse("moe-layer-freq", "all layers have experts");
+    // -1: not said.
+    for (const auto& [name, values] : std::array<std::pair<const char*, std::string_view>, 2>{
+             {{"moe-layer-freq", "1,-1"}, {"first-k-dense-replace", "0,-1"}}}) {
+      const auto given = args_.text(name);
+      if (!given.has_value()) continue;
+      if (given == values.substr(0, 1) || given == values.substr(2))
+        args_.writer().no_effect(args_.source(name), "all layers have experts");
+      else
+        args_.refuse(name, "all layers have experts");
+    }
     if (args_.has("moe-shared-expert-intermediate-size"))
       args_.refuse("moe-shared-expert-intermediate-size", "no expert of this network is shared");
   }

@@ -124,7 +124,13 @@ class MindformersModel {
     const YamlNode* type = keys_.find("model", "arch", "type");
     const char* const path = type == nullptr ? "model.model_config.type" : "model.arch.type";
     if (type == nullptr) type = of_model("type");
-    if (type == nullptr) writer().fail(config->line, "model has neither arch.type nor model_config.type");
+    if (type == nullptr) {
+      writer().refuse("model", "model",
+                      "it has neither arch.type nor model_config.type, as files have whose network is described in "
+                      "pretrained_model_dir: give --model and its sizes",
+                      config->line);
+      return;
+    }
     std::string family = family_of(type->text);
     if (family.empty()) {
       writer().fail(type->line,
@@ -190,7 +196,10 @@ class MindformersModel {
       return;
     }
     if (keys_.was_read(path)) return;
-    refuse_of_model(member.key, unknown_text);
+    if (is_false(member.value))
+      writer().no_effect(source(path, member.value), "it is off");
+    else
+      refuse_of_model(member.key, unknown_text);
   }
   [[nodiscard]] bool used_in_option(const std::string& path) const {
     return path.ends_with(".use_flash_attention") || path.ends_with(".use_past") || path.ends_with(".offset");
@@ -275,14 +284,18 @@ class MindformersModel {
     set("expert_num", "experts");
     set("num_experts_chosen", "moe-top-k");
     set("capacity_factor", "moe-capacity");
-    for (const char* const key :
-         {"aux_loss_factor", "routing_policy", "enable_sdrop", "z_loss_factor", "topk_method"}) {
+    for (const char* const key : {"aux_loss_factor", "routing_policy", "enable_sdrop", "z_loss_factor", "topk_method",
+                                  "router_dense_type", "norm_topk_prob", "use_fused_ops_topkrouter",
+                                  "use_fused_ops_permute", "callback_moe_droprate", "topk_bias_update_rate"}) {
       if (const YamlNode* const node = keys_.find("moe_config", key))
         writer().no_effect(source(fmt::format("moe_config.{}", key), *node), no_effect_text);
     }
     for (const YamlMember& member : keys_.find("moe_config")->members) {
       const std::string path = "moe_config." + member.key;
-      if (!keys_.was_read(path) && member.key != "expert_parallel")
+      if (keys_.was_read(path) || member.key == "expert_parallel") continue;
+      if (is_false(member.value))
+        writer().no_effect(source(path, member.value), "it is off");
+      else
         writer().refuse(member.key, source(path, member.value), unknown_text, member.line);
     }
   }

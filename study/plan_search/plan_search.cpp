@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "hccl/training/least_walk.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -97,15 +98,18 @@ class Search {
         if (better != nullptr) {
           plan.verdict = PlanVerdict::bound;
           plan.reason = fmt::format(
-              "not below {:.6g} s, if links took no time; another plan takes {:.6g} s with no more "
+              "not below {:.6g} s, were each rank alone on the links; another plan takes {:.6g} s with no more "
               "memory",
               plan.estimate.bound, better->step);
           continue;
         }
         numbers.push_back(promising_[next]);
-        points.push_back(as_point_of(step_command, plan.point));
       }
-      if (points.empty()) break;
+      if (numbers.empty()) break;
+      std::ranges::sort(numbers);  // neighbours have more in common, which is computed once
+      for (const std::size_t number : numbers) {
+        points.push_back(as_point_of(step_command, result_.plans[number].point));
+      }
       run(points, "plans", next - points.size(), promising_.size());
       take(numbers, points);
     }
@@ -160,7 +164,12 @@ class Search {
 }  // namespace
 
 Seconds step_bound(Experiment& experiment) {
-  return hccl::ideal_walk(experiment.plan(), experiment.costs, experiment.training).step;
+  const hccl::Plan plan = experiment.plan();
+  const hccl::TrainingOptions& training = experiment.training;
+  const bool hosts = training.launch == hccl::LaunchMode::op || training.host_launch.has_value() ||
+                     training.input.has_value() || training.checkpoints.has_value();
+  const Seconds least = training.iterations == 1 ? least_walk(plan, experiment.cluster).step : 0;
+  return hosts || training.iterations > 1 ? std::max(least, ideal_walk(plan, experiment.costs, training).step) : least;
 }
 
 Bytes hbm_peak(const Experiment& experiment) {
@@ -171,7 +180,8 @@ Bytes hbm_peak(const Experiment& experiment) {
 }
 
 Seconds simulated_step(Experiment& experiment) {
-  return experiment.simulate(experiment.training).step_times[experiment.training.rank];
+  return simulate_step_time(experiment.cluster, experiment.program, experiment.soc, experiment.costs,
+                            experiment.training);
 }
 
 std::string_view name_of(PlanVerdict verdict) {

@@ -14,9 +14,9 @@
 /// A search among plans of a training step for those that no other beats both in time and in memory, by simulation.
 ///
 /// Every plan is first looked at without a clock: does it go with the network, does it fit into HBM, and how short
-/// could its step be if links took no time? Those that are left are simulated, the most promising first. A plan whose
-/// bound is not below the simulated step of another that needs no more memory cannot be among the best, and is not
-/// simulated. So the plans on the front are those of all plans, not of a sample.
+/// could its step be if each rank had all links for itself? Those that are left are simulated, the most promising
+/// first. A plan whose bound is not below the simulated step of another that needs no more memory cannot be among the
+/// best, and is not simulated. So the plans on the front are those of all plans, not of a sample.
 ///
 /// What was found is kept in the database of a sweep, whose points are commands: a search that was interrupted goes on
 /// where it ended, and `hcclsim sweep` shows what it holds.
@@ -28,7 +28,7 @@ struct PlanEstimate {
   Bytes hbm_peak = 0;  ///< hbm_peak()
 };
 
-/// The step if links took no time.
+/// No simulation of the step is shorter: hccl::least_walk(), and with hosts or several iterations hccl::ideal_walk().
 [[nodiscard]] Seconds step_bound(Experiment& experiment);
 /// What the NPU needs that needs most.
 [[nodiscard]] Bytes hbm_peak(const Experiment& experiment);

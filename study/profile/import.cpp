@@ -18,6 +18,29 @@
 namespace hcclsim::study {
 namespace {
 
+/// The text of a file, which must hold something.
+std::string profile_text(const std::string& file) {
+  std::string text = read_text_file(file, "profile");
+  if (trimmed(text).empty()) bad_input("profile", "{}: the file is empty", file);
+  return text;
+}
+
+/// Throws if the kernels of a step take another time than the rank has computed in it, by the other file of its
+/// profile. Kernels of several streams may run at the same time, and some may be missing; units are a thousand apart.
+void require_same_time(const KernelProfile& kernels, const StepTraceTime& times) {
+  constexpr double far_off = 10;
+  Seconds sum = 0;
+  for (const MeasuredKernel& kernel : kernels.kernels) sum += kernel.communication ? 0 : kernel.duration;
+  const Seconds measured = sum / kernels.iterations;
+  const Seconds computing = times.phases.computing.value_or(measured);
+  if (measured < far_off * computing && computing < far_off * measured) return;
+  bad_input(
+      "profile",
+      "{}: its kernels take {:.3f} ms in a step, but {} has {:.3f} ms of Computing: are both of the same steps, and "
+      "in microseconds?",
+      kernels.file, measured * 1e3, times.file, computing * 1e3);
+}
+
 std::string_view without_byte_order_mark(std::string_view text) {
   constexpr std::string_view mark = "\xEF\xBB\xBF";
   return text.starts_with(mark) ? text.substr(mark.size()) : text;
@@ -54,12 +77,15 @@ void read_profile(const std::string& file, const std::string& model, Profiles& p
   const bool is_known = std::any_of(profiles.files.begin(), profiles.files.end(),
                                     [&](const ProfileFile& other) { return other.file == file; });
   if (is_known) bad_input("profile", "{} is given twice", file);
-  const std::string text = read_text_file(file, "profile");
+  const std::string text = profile_text(file);
   ProfileFile added{.file = file, .kind = "gradient_fusion"};
   if (is_json(text)) {
     if (text.find("\"Communication Bandwidth Info\"") != std::string::npos) {
       bad_input("profile", "{}: this is msprof's communication.json, from which `hcclsim calibrate` fits link speeds",
                 file);
+    }
+    if (text.find("\"ph\"") != std::string::npos && text.find("\"ts\"") != std::string::npos) {
+      bad_input("profile", "{}: this is a timeline; give the kernel_details.csv or op_summary_*.csv beside it", file);
     }
     keep(profiles.record, parse_fusion_record(without_byte_order_mark(text), file, model), profiles, added);
     profiles.files.push_back(added);
@@ -91,7 +117,9 @@ void read_profile_folder(const std::string& folder, const std::string& model, Pr
   const ProfileSet set = find_profile_set(folder);
   const RankProfile& first = set.ranks.front();
   read_profile(first.kernels, model, profiles);
-  if (!first.step_trace_time.empty()) read_profile(first.step_trace_time, model, profiles);
+  if (first.step_trace_time.empty()) return;
+  read_profile(first.step_trace_time, model, profiles);
+  require_same_time(profiles.kernels.back(), profiles.step_trace_times.back());
 }
 
 bool has_trace_nodes(const Profiles& profiles) {
@@ -220,7 +248,10 @@ class Import {
       add_source(trace.file, static_cast<std::uint32_t>(trace.counted().size()), trace.phases());
     }
     if (!imported_.sources.empty()) imported_.iterations = imported_.sources.front().iterations;
-    for (const KernelProfile& kernels : profiles.kernels) add_notes(kernels.notes);
+    for (const KernelProfile& kernels : profiles.kernels) {
+      add_notes(kernels.notes);
+      if (micro_batches_ == 1 && !kernels.repeated.empty()) add_notes({kernels.repeated});
+    }
     note_others(profiles.step_traces);
     note_others(profiles.kernels);
     note_others(profiles.step_trace_times);
@@ -407,9 +438,14 @@ void import_stages(const std::string& folder, std::span<const ImportedStage> sta
       bad_input("profile", "{}: no profile of stage {}, whose ranks are {} to {}; there are those of {}", folder, stage,
                 first, first + ranks - 1, set.ranks_text());
     }
-    const KernelProfile kernels = parse_kernel_profile(read_text_file(of_stage->kernels, "profile"), of_stage->kernels);
+    const KernelProfile kernels = parse_kernel_profile(profile_text(of_stage->kernels), of_stage->kernels);
+    if (!of_stage->step_trace_time.empty()) {
+      require_same_time(kernels,
+                        parse_step_trace_time(profile_text(of_stage->step_trace_time), of_stage->step_trace_time));
+    }
     imported.files.push_back({of_stage->kernels, "kernel_details"});
     imported.notes.insert(imported.notes.end(), kernels.notes.begin(), kernels.notes.end());
+    if (micro_batches == 1 && !kernels.repeated.empty()) imported.notes.push_back(kernels.repeated);
     KernelMatch match = replace_durations(kernels, stages[stage].graph, stages[stage].program, micro_batches);
     imported.notes.insert(imported.notes.end(), match.notes.begin(), match.notes.end());
     if (stage != printed / ranks) continue;
@@ -419,7 +455,7 @@ void import_stages(const std::string& folder, std::span<const ImportedStage> sta
   const RankProfile* of_printed = set.first_of(printed, printed + 1);
   if (of_printed == nullptr || of_printed->step_trace_time.empty()) return;
   const StepTraceTime times =
-      parse_step_trace_time(read_text_file(of_printed->step_trace_time, "profile"), of_printed->step_trace_time);
+      parse_step_trace_time(profile_text(of_printed->step_trace_time), of_printed->step_trace_time);
   imported.files.push_back({times.file, "step_trace_time"});
   imported.notes.insert(imported.notes.end(), times.notes.begin(), times.notes.end());
   // Its communication counts from when a stream comes to it; what is simulated, from when all ends are there.

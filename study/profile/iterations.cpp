@@ -181,9 +181,9 @@ void note_repeated_names(KernelProfile& profile) {
   }
   const std::size_t period = period_of(numbered(kernels));
   if (period == 0) return;
-  profile.notes.push_back(
+  profile.repeated =
       fmt::format("{}: the kernels of step {} repeat after {} of {}: are there several iterations under one Step Id?",
-                  profile.file, kernels.front()->step, period, kernels.size()));
+                  profile.file, kernels.front()->step, period, kernels.size());
 }
 
 }  // namespace

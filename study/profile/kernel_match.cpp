@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -97,6 +98,7 @@ void find_trace_points(Iteration& iteration) {
 /// Adds the times of a whole iteration to those of the names; returns that of the kernels which are in none of the
 /// model's times.
 Seconds add_times(Iteration& iteration) {
+  constexpr Seconds resolution = 1.5e-9;  // of the difference of two dates with three decimals of a microsecond
   Seconds not_simulated = 0;
   Seconds front = iteration.begin.value_or(0);  // end of all kernels so far that forward and backward pass wait for
   Seconds others = 0;                           // none of the model's, behind the backward pass
@@ -119,8 +121,11 @@ Seconds add_times(Iteration& iteration) {
     } else {
       const auto update = updated.find(kernel.measured->stream);
       if (update != updated.end()) front = std::max(front, update->second);
-      total.time += is_behind ? duration : std::max(0.0, kernel.end() - front);
-      front = std::max(front, kernel.end());
+      // Dates have fewer digits than durations: what begins where all has ended has not waited.
+      const bool follows = std::abs(kernel.measured->start - front) < resolution;
+      const Seconds end = follows ? front + duration : kernel.end();
+      total.time += is_behind ? duration : std::max(0.0, end - front);
+      front = std::max(front, end);
     }
   }
   if (last_update == nullptr) return not_simulated + others;

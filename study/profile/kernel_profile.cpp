@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/csv.hpp"
+#include "hccl/compression/hook_steps.hpp"
 #include "study/profile/device.hpp"
 #include "study/profile/iterations.hpp"
 
@@ -72,7 +73,7 @@ void keep_first_device(KernelProfile& profile, std::vector<RowContext>& rows) {
   rows.resize(kept);
 }
 
-/// Says if kernels overlap on a stream, which runs one at a time.
+/// Says if kernels overlap on a stream, which runs one at a time; refuses a file in which most do.
 void note_overlap(KernelProfile& profile) {
   std::map<std::string_view, Seconds> end;  // of the last kernel, by stream
   const MeasuredKernel* first = nullptr;
@@ -87,10 +88,12 @@ void note_overlap(KernelProfile& profile) {
     before = std::max(before, kernel.start + kernel.duration);
   }
   if (first == nullptr) return;
-  profile.notes.push_back(fmt::format(
+  const std::string found = fmt::format(
       "{}: {} of {} kernels begin before another one on their stream has ended, first '{}' on stream {}: are "
       "these rows of one device and one run, in microseconds?",
-      profile.file, count, profile.kernels.size(), first->name, first->stream));
+      profile.file, count, profile.kernels.size(), first->name, first->stream);
+  if (2 * count > profile.kernels.size()) bad_input("profile", "{}", found);
+  profile.notes.push_back(found);
 }
 
 /// Puts the kernels in the order of their dates; rows of the same dates in one that does not depend on the file's.
@@ -139,11 +142,16 @@ KernelProfile parse_kernel_profile(std::string_view text, const std::string& fil
   const Columns columns = read_header(csv, profile.kernel_details);
   std::vector<RowContext> rows;
   DeviceClock clock;
+  std::size_t of_hooks = 0;
   while (csv.next()) {
     if (profile.kernels.size() == max_rows) csv.fail("more than {} kernels", max_rows);
     const std::string& name = csv.field(columns.name);
     const std::string& core = csv.field(columns.core);
     if (name.empty()) csv.fail("{} is empty", csv.header()[columns.name]);
+    if (hccl::is_hook_kernel(name)) {
+      ++of_hooks;
+      continue;
+    }
     rows.push_back({.device = columns.device.has_value() ? csv.field(*columns.device) : "",
                     .date = columns.start.has_value() ? clock.read(csv, *columns.start) : DeviceDate{}});
     profile.kernels.push_back({.name = name,
@@ -155,6 +163,10 @@ KernelProfile parse_kernel_profile(std::string_view text, const std::string& fil
                                .duration = read_duration(csv, columns.duration)});
   }
   if (profile.kernels.empty()) bad_input("profile", "{}: no kernels below the line of column names", file);
+  if (of_hooks > 0) {
+    profile.notes.push_back(
+        fmt::format("{}: {} kernels of a compression hook are left out: --compress simulates them", file, of_hooks));
+  }
   keep_first_device(profile, rows);
   if (columns.start.has_value()) {
     order_by_date(profile, rows, clock);

@@ -36,11 +36,13 @@ struct KernelProfile {
   std::string iterations_by;            ///< how they were told apart: "Step Id", …
   std::vector<MeasuredKernel> kernels;  ///< by start; at least one
   std::vector<std::string> notes{};     ///< what was left out
+  std::string repeated{};               ///< says that the first step is several, if it should have one micro-batch
 };
 
 /// Kernels of the first device, the one with the lowest number; their iterations as number_iterations tells them.
-/// Throws Error(bad_input) of kind "profile" with file and line: a column missing or given twice, rows without a name,
-/// times that are no numbers or negative, no rows, more than ten million rows.
+/// Kernels of a compression hook are left out: they are simulated beside what is measured. Throws Error(bad_input) of
+/// kind "profile" with file and line: a column missing or given twice, rows without a name, times that are no numbers
+/// or negative, no rows, more than ten million rows; most kernels begin before others on their stream have ended.
 [[nodiscard]] KernelProfile parse_kernel_profile(std::string_view text, const std::string& file);
 
 }  // namespace hcclsim::study

@@ -21,6 +21,11 @@ bool same_parameters(const models::Graph& one, const models::Graph& other) {
 /// Replicas whose samples one network has.
 Rank replicas_in_network(const RunSpec& spec, Rank replicas) { return spec.parallel.operators.cuts() ? replicas : 1; }
 
+/// Whether there is the same network for smaller images: a file has its sizes.
+bool has_other_sizes(const models::ModelOptions& model, const models::Graph& graph) {
+  return graph.input_kind == models::InputKind::images && !models::is_onnx_file(model.name);
+}
+
 /// `shape` has the samples of one replica. Experts are computed with a place for every row that could come.
 models::Graph network_of(models::ModelOptions shape, Rank replicas) {
   shape.batch *= replicas;
@@ -45,7 +50,7 @@ models::Graph numeric_graph(const RunSpec& spec, const BatchSizes& timed, Rank r
   if (models::step_flops(graph) * networks * timed.micro_batches <= most_default_flops) return graph;
 
   if (!numerics.batch.has_value()) shape.batch = std::min(shape.batch, small_batch);
-  if (!numerics.input.has_value() && graph.input_kind == models::InputKind::images) {
+  if (!numerics.input.has_value() && has_other_sizes(shape, graph)) {
     shape.input = std::min(graph.operators.front().shape().height(), small_input);
   }
   return network_of(shape, together);
@@ -53,8 +58,8 @@ models::Graph numeric_graph(const RunSpec& spec, const BatchSizes& timed, Rank r
 
 std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const models::Graph& graph, Rank replicas) {
   constexpr std::uint32_t least_input = 32;
-  const bool images = graph.input_kind == models::InputKind::images;
   models::ModelOptions shape = spec.model;
+  const bool images = has_other_sizes(shape, graph);
   const Rank together = replicas_in_network(spec, replicas);
   shape.batch = graph.batch() / together;
   if (images) shape.input = graph.operators.front().shape().height();

@@ -90,7 +90,13 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
   out.data = numerics.data.empty()
                  ? fmt::format("synthetic:{}", std::uint64_t{readers} * experiment.batch.micro_batches * graph.batch())
                  : numerics.data;
-  out.make_schedule = hccl::schedule_maker(experiment.cluster, experiment.soc, experiment.training);
+  const auto maker = [&experiment] {
+    return hccl::schedule_maker(experiment.cluster, experiment.soc, experiment.training);
+  };
+  out.make_schedule = [maker, keeping = maker()](const hccl::Communicator& group, const hccl::Operation& operation) {
+    // Rows for experts that drop none have other counts in every step: nobody will ask for their schedules again.
+    return operation.counts.empty() ? keeping(group, operation) : maker()(group, operation);
+  };
   out.shuffle = numerics.shuffle;
   out.seed = numerics.seed;
   out.own_weights = spec.parameter_broadcast && numerics.load.empty();
@@ -221,6 +227,7 @@ class TrainingSteps {
     TrainingLoop loop{.iterations = report_.requested, .save_every = numerics_.save_every};
     loop.step = [this](bool checked) { return step(checked); };
     if (!numerics_.save.empty()) loop.save = [this] { save(); };
+    if (!numerics_.save_gradients.empty()) loop.save_gradients = [this] { save_gradients(); };
     return loop;
   }
 
@@ -277,6 +284,12 @@ class TrainingSteps {
     report_.save_refused = false;
     report_.saved = numerics_.save;
     report_.saved_iteration = last_.iteration;
+  }
+
+  void save_gradients() {
+    if (!trainer_.has_gradients()) return;
+    trainer_.save_gradients(numerics_.save_gradients);
+    report_.saved_gradients = numerics_.save_gradients;
   }
 
   const NumericsSpec& numerics_;

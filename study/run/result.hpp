@@ -120,6 +120,7 @@ struct NumericsResult {
   std::uint64_t saved_iteration = 0;   ///< after which it was saved
   std::optional<Divergence> diverged;  ///< at the end
   bool save_refused = false;           ///< a checkpoint was not written, for training had diverged
+  std::string saved_gradients;         ///< file with those of the last iteration; empty: none
   std::string failure;                 ///< what ended training early or kept it from being saved; empty: nothing
 };
 

@@ -9,7 +9,6 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "study/experiment/comm_reuse.hpp"
 #include "study/fabric/routing_spread.hpp"
 #include "study/fault_notes.hpp"
 #include "study/platform/link_report.hpp"
@@ -145,7 +144,6 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     }
     wishes.routing_seeds = 0;
   }
-  const std::optional<hccl::CommReuseReport> comm_reuse = comm_reuse_of(experiment);
   const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
   if (wishes.compared && !parallel && experiment.runs_of_parameters) comparisons.emplace(experiment);
@@ -200,7 +198,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     if (without_faults.has_value()) result.faults->without = without_faults->result();
   }
   result.parallel = parallel_result(experiment, result.step);
-  result.comm_reuse = comm_reuse;
+  result.comm_reuse = experiment.comm_reuse;
   result.input = experiment.input;
   result.host = host_figures(training, experiment.images_per_second, result.step, result.view);
   result.rank = training.rank;

@@ -66,6 +66,7 @@ struct NumericsSpec {
   std::string save{};                 ///< file of the checkpoint; empty: none
   std::uint32_t save_every = 0;       ///< iterations; 0: at the end only
   bool save_diverged = false;         ///< a checkpoint of diverged training too
+  std::string save_gradients{};       ///< file of the reduced gradients of the last iteration; empty: none
   std::string load{};
 };
 

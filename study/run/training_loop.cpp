@@ -40,6 +40,10 @@ TrainingOutcome run_training(const TrainingLoop& loop, const TrainingWatch& watc
   });
   const std::optional<Error> unsaved = failure_of(save);
   if (!outcome.failure.has_value()) outcome.failure = unsaved;
+  if (loop.save_gradients && !done.empty()) {
+    const std::optional<Error> no_gradients = failure_of(loop.save_gradients);
+    if (!outcome.failure.has_value()) outcome.failure = no_gradients;
+  }
   if (watch.end) watch.end();
   return outcome;
 }

@@ -26,7 +26,8 @@ struct TrainingLoop {
   /// One step. The exactness of the reduction is to be looked at in the first and the last one; an interrupted training
   /// has the first.
   std::function<NumericsIteration(bool checked)> step{};
-  std::function<void()> save{};  ///< empty: no checkpoint is wanted
+  std::function<void()> save{};            ///< empty: no checkpoint is wanted
+  std::function<void()> save_gradients{};  ///< of the last step, whichever it is; empty: they are not wanted
 };
 
 /// What became of a training.
@@ -36,7 +37,7 @@ struct TrainingOutcome {
 };
 
 /// Runs the steps. Saves after the last step, whichever it is, also if a step fails: training stands where it was
-/// before it then. A checkpoint that cannot be written ends the training.
+/// before it then. A file that cannot be written ends the training.
 [[nodiscard]] TrainingOutcome run_training(const TrainingLoop& loop, const TrainingWatch& watch);
 
 }  // namespace hcclsim::study

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 #include "hccl/parallel/sharding/operator_sharding.hpp"
 #include "study/strategy/batch_parallel.hpp"
@@ -170,10 +171,13 @@ OperatorStrategies read_operator_strategies(const std::string& path, const model
 
 std::vector<std::uint32_t> layers_of_stages(const OperatorStrategies& read, const models::Graph& network,
                                             std::uint32_t stages) {
-  std::uint32_t most = 0;
-  for (const auto& [name, stage] : read.stages) most = std::max(most, stage);
-  if (read.stages.empty() || (read.is_checkpoint && most + 1 != stages)) return {};
-  if (most >= stages) bad_input("strategy", "stage {}: there are {} stages, 0 to {}", most, stages, stages - 1);
+  if (read.stages.empty()) return {};
+  const auto last = std::ranges::max_element(read.stages, {}, [](const auto& placed) { return placed.second; });
+  if (read.is_checkpoint && last->second + 1 != stages) return {};
+  if (last->second >= stages) {
+    bad_input("strategy", "{}: stage {}; the last of {} (--stages) is {}", last->first, last->second,
+              counted(stages, "stage"), stages - 1);
+  }
   std::vector<std::uint32_t> layers(stages, 0);
   for (const std::uint32_t stage : stages_of_layers(read, network)) ++layers[stage];
   const std::vector<std::uint32_t> parts = hccl::parts_of_operators(network, layers);

@@ -25,6 +25,11 @@ constexpr std::array<std::string_view, 9> strategy_keys{"strategy",         "out
                                                         "alias_name",       "layout",       "manual_split",
                                                         "primitive_target", "recompute",    "stage"};
 
+/// [[shard]], and no operator of that name.
+bool is_regions(const Json::Member& member) {
+  return member.key == "shard" && member.value.is_array() && !member.value.empty() && member.value.front().is_object();
+}
+
 class PatternFile {
  public:
   PatternFile(const std::string& path, const models::Graph& network)
@@ -40,8 +45,7 @@ class PatternFile {
     for (const Json::Member& member : file_.json.items()) {
       where_ = fmt::format("{}:{}: '{}'", path_, line_of(member.key), member.key);
       if (member.key == "layout" && member.value.is_string()) continue;
-      if (member.key == "shard" && member.value.is_array() && !member.value.empty() &&
-          member.value.front().is_object()) {
+      if (is_regions(member)) {
         std::size_t number = 0;
         for (const Json& region : member.value) {
           const std::string where = fmt::format("{}: [[shard]] {}", path_, ++number);
@@ -246,6 +250,10 @@ class PatternFile {
 OperatorStrategies read_pattern_file(const std::string& path, const models::Graph& network, Rank devices,
                                      std::vector<std::string>& notes) {
   return PatternFile(path, network).read(devices, notes);
+}
+
+bool has_regions(const std::string& path) {
+  return path.ends_with(".toml") && std::ranges::any_of(read_toml(path).json.items(), is_regions);
 }
 
 }  // namespace hcclsim::study

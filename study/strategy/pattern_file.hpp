@@ -18,4 +18,8 @@ namespace hcclsim::study {
 [[nodiscard]] OperatorStrategies read_pattern_file(const std::string& path, const models::Graph& network, Rank devices,
                                                    std::vector<std::string>& notes);
 
+/// Whether a file of strategies has regions; no other form than TOML has any. Throws Error(bad_input, "config") for a
+/// *.toml that is no TOML.
+[[nodiscard]] bool has_regions(const std::string& path);
+
 }  // namespace hcclsim::study

@@ -9,6 +9,7 @@
 #include "hccl/search/recursive/recursive_programming.hpp"
 #include "hccl/search/sharding_propagation.hpp"
 #include "study/strategy/operator_strategies.hpp"
+#include "study/strategy_search/strategy_seconds.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -17,8 +18,9 @@ using hccl::NetworkStrategies;
 
 class StrategyFinder {
  public:
-  StrategyFinder(const models::Graph& network, const StrategySearchSpec& spec, Rank devices, std::uint32_t stages)
-      : network_(network), spec_(spec), options_(spec.options), stages_(stages) {
+  StrategyFinder(const models::Graph& network, const StrategySearchSpec& spec, Rank devices, std::uint32_t stages,
+                 Experiment* on)
+      : network_(network), spec_(spec), options_(spec.options), stages_(stages), on_(on) {
     options_.devices = devices;
     hccl::check(options_);
   }
@@ -93,10 +95,18 @@ class StrategyFinder {
   }
 
   NetworkStrategies exact() {
-    const hccl::CostGraph costs = all_costs();
+    if (on_ == nullptr)
+      return exact(all_costs(), [&](const hccl::SearchCost& cost) { return objective(cost, options_); });
+    fixed_ = hccl::given_parts(network_, given(), options_.devices);
+    found_.in_seconds = true;
+    return exact(costs_in_seconds(
+                     network_, options_, [&](models::OperatorId id) { return fixed_[id]; }, spec_.run, *on_),
+                 [](const hccl::SearchCost& cost) { return cost.computation; });
+  }
+
+  NetworkStrategies exact(const hccl::CostGraph& costs, const hccl::ScalarCost& count) {
     const hccl::ExactResult result =
-        hccl::exact_search(costs, [&](const hccl::SearchCost& cost) { return objective(cost, options_); },
-                           {.memory = static_cast<double>(options_.device_memory)});
+        hccl::exact_search(costs, count, {.memory = static_cast<double>(options_.device_memory)});
     found_.cost = result.cost;
     found_.bound = result.bound;
     found_.candidates = result.examined;
@@ -124,6 +134,7 @@ class StrategyFinder {
   const StrategySearchSpec& spec_;
   hccl::SearchOptions options_;
   std::uint32_t stages_;
+  Experiment* on_;                                          ///< null: costs are not seconds
   std::vector<std::optional<hccl::DimensionParts>> fixed_;  ///< of operators whose strategy is given
   FoundStrategies found_;
 };
@@ -131,8 +142,8 @@ class StrategyFinder {
 }  // namespace
 
 FoundMap find_strategies(const models::Graph& network, const StrategySearchSpec& spec, Rank devices,
-                         std::uint32_t stages) {
-  return StrategyFinder(network, spec, devices, stages).find();
+                         std::uint32_t stages, Experiment* on) {
+  return StrategyFinder(network, spec, devices, stages, on).find();
 }
 
 }  // namespace hcclsim::study

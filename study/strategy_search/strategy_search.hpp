@@ -14,7 +14,9 @@
 
 /// How the operators of a run's network are to be cut: a search (hccl/search/) finds strategies by a cost model of its
 /// own, and the simulation says what they are worth, beside data parallelism and the usual ways to cut a transformer.
-/// The cost models count bytes, not seconds: what they find need not be the fastest.
+/// MindSpore's cost models count bytes, not seconds: what they find need not be the fastest. The exact search, their
+/// judge, counts seconds (strategy_seconds.hpp); what it prints is simulated beside what they find, and if one of them
+/// turns out to be faster as a whole, its strategies are the result.
 namespace hcclsim::study {
 
 enum class StrategySearchMode : std::uint8_t {
@@ -32,6 +34,7 @@ struct StrategySearchSpec {
   RunSpec run{};  ///< without strategies; without a number of samples it has samples_per_npu for each NPU
   StrategySearchMode mode = StrategySearchMode::recursive_programming;
   hccl::SearchOptions options{};  ///< but for the devices
+  bool memory_given = false;      ///< in the options; else the exact search has the HBM of the NPU
   /// File of strategies that propagation begins at, and that dynamic programming and the exact search leave as they
   /// are; empty: none. The recursive search takes none.
   std::string given{};
@@ -51,6 +54,7 @@ struct StrategyTrial {
 /// What a search gives, before anything is simulated.
 struct FoundStrategies {
   double cost = 0;                ///< by the search's own model
+  bool in_seconds = false;        ///< that cost: the sum of what all operators and edges take (exact)
   double dynamic_cost = 0;        ///< by that of dynamic programming, by which all modes can be compared
   std::optional<double> bound{};  ///< of exact: nothing costs less
   // Of recursive programming: MindSpore's operators

@@ -82,6 +82,8 @@ class ParameterServers(Forgetting):
             ({"enable_ps": 1}, TypeError),
             ({"scheduler_manage_port": 0}, ValueError),
             ({"server_num": -1}, ValueError),
+            ({"scheduler_port": 1023}, ValueError),
+            ({"ms_role": "MS_BOSS"}, ValueError),
         ):
             with self.subTest(options=options), self.assertRaises(error):
                 hcclsim.set_ps_context(**options)
@@ -95,6 +97,9 @@ class ParameterServers(Forgetting):
         hcclsim.set_param_ps("fc*")
         result = hcclsim.run(model="lenet", npus=4)
         self.assertEqual(result.servers, 2)
+        hcclsim.set_param_ps("fc*", init_in_server=True)
+        with self.assertRaisesRegex(hcclsim.BadInput, "no table of embeddings"):
+            hcclsim.run(model="lenet", npus=4)
         hcclsim.reset_ps_context()
         self.assertEqual(hcclsim.run(model="lenet", npus=4).npus, 4)
 

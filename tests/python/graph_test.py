@@ -62,8 +62,20 @@ class Primitives(Forgetting):
             ops.ReLU().recompute(1)
         with self.assertRaises(TypeError):
             ops.Gather().add_prim_attr(3, "x")
-        with self.assertRaises(ValueError):
-            ops.Gather().add_prim_attr("target", "CPU")
+        for name, value, error in (
+            ("target", "CPU", ValueError),
+            ("primitive_target", "GPU", ValueError),
+            ("primitive_target", 1, TypeError),
+            ("manual_split", [10, 20], TypeError),
+            ("manual_split", (10, "20"), TypeError),
+            ("manual_split_with_offset", ((10, 0.0),), TypeError),
+        ):
+            with self.subTest(name=name, value=value), self.assertRaises(error):
+                ops.Gather().add_prim_attr(name, value)
+        split = ops.Gather().add_prim_attr("manual_split", (10, 20, 30, 4))
+        self.assertEqual(split.settings["manual_split"], (10, 20, 30, 4))
+        split = ops.Gather().add_prim_attr("manual_split_with_offset", ((10, 0), (20, 10)))
+        self.assertEqual(split.settings["manual_split"], ((10, 0), (20, 10)))
         hcclsim.reset_auto_parallel_context()
         hcclsim.set_context(mode=hcclsim.PYNATIVE_MODE)
         with self.assertRaises(TypeError):
@@ -76,11 +88,15 @@ class Primitives(Forgetting):
         self.assertEqual(graph_of(ops.MaxPool(3, 2, 1), (1, 64, 112, 112)), (1, 64, 56, 56))
         self.assertEqual(graph_of(ops.Reshape((-1, 4)), (2, 8)), (4, 4))
         self.assertEqual(graph_of(ops.Concat(1), (2, 3), (2, 4)), (2, 7))
+        kinds = {"ReLU": "Relu", "Sigmoid": "Sigmoid", "Conv2D": "Conv", "AvgPool": "AveragePool", "EmbeddingLookup": "Gather"}
+        for name, kind in kinds.items():
+            self.assertEqual(getattr(ops, name).kind, kind)
         for primitive, shapes in (
             (ops.MatMul(), ((2, 3), (4, 5))),
             (ops.Add(), ((2, 3), (4, 3))),
             (ops.Conv2D(), ((1, 3, 8, 8), (4, 2, 3, 3))),
             (ops.Reshape((3, -1)), ((2, 4),)),
+            (ops.Reshape((0, -1)), ((2, 4),)),
             (ops.Transpose((0, 0)), ((2, 4),)),
             (ops.LayerNorm(), ((2, 4), (2,), (2,))),
         ):
@@ -191,7 +207,7 @@ class Cells(Forgetting):
         net = Mlp()
         net.head.set_param_ps()
         nn.name_parts(net)
-        self.assertEqual(nn.parameters_on_servers(net), ["head.weight", "head.bias"])
+        self.assertEqual([parameter.name for parameter in nn.parameters_on_servers(net)], ["head.weight", "head.bias"])
         with self.assertRaises(TypeError):
             net.set_param_ps(recurse=1)
 
@@ -236,6 +252,59 @@ class Runs(Forgetting):
         net.head.pipeline_stage = 1
         result = hcclsim.run(model=nn.PipelineCell(net, 4), inputs=[Tensor((32, 64))])
         self.assertEqual((result.parallel.stages, result.parallel.micro_batches), (2, 4))
+
+    def test_a_pipeline_of_cells_without_numbers(self):
+        class Net(nn.Cell):
+            def __init__(self):
+                super().__init__()
+                self.encoder = nn.Dense(64, 128)
+                self.relu = ops.ReLU()
+                self.decoder = nn.Dense(128, 10)
+
+            def construct(self, x):
+                return self.decoder(self.relu(self.encoder(x)))
+
+        hcclsim.set_auto_parallel_context(pipeline_stages=2)
+        net = Net()
+        net.encoder.pipeline_stage = 0
+        net.decoder.pipeline_stage = 1
+        result = hcclsim.run(model=nn.PipelineCell(net, 4), inputs=[Tensor((32, 64))])
+        self.assertEqual([list(stage.layers) for stage in result.stages], [[1], [1]])
+        # A micro-batch of 8 samples on 4 ranks of a stage, 128 numbers each, forward and backward.
+        sent = sum(row.bytes_per_rank for row in result.traffic if row.kind == "send" and row.stage == 0)
+        self.assertEqual(sent % (4 * 128), 0)
+        self.assertGreater(sent, 0)
+        net.decoder.pipeline_stage = 0
+        with self.assertRaises(hcclsim.errors.PipelineError):
+            hcclsim.run(model=nn.PipelineCell(net, 4), inputs=[Tensor((32, 64))])
+
+    def test_recomputed_cells_with_options(self):
+        def step(**options):
+            net = Mlp(features=1024)
+            for layer in net.layers:
+                layer.matmul.shard(((1, 8), (1, 8)))
+            if options:
+                net.layers.recompute(**options)
+            return hcclsim.run(model=net, inputs=[Tensor((64, 1024))])
+
+        def allreduces(result):
+            return sum(row.count for row in result.traffic if row.kind == "operator allreduce")
+
+        plain, repeated, kept = step(), step(mp_comm_recompute=True), step(mp_comm_recompute=False)
+        self.assertGreater(allreduces(repeated), allreduces(plain))
+        self.assertEqual(allreduces(kept), allreduces(plain))
+        self.assertLess(kept.step_time_s, repeated.step_time_s)
+        net = Mlp()
+        net.layers[0].recompute(mp_comm_recompute=False)
+        net.layers[1].recompute()
+        with self.assertRaisesRegex(ValueError, "cells differ in mp_comm_recompute"):
+            hcclsim.run(model=net, inputs=[Tensor((64, 64))])
+
+    def test_inputs_are_tensors(self):
+        for wrong, error in (([(8, 64)], TypeError), ("ab", TypeError), ([Tensor(())], ValueError)):
+            with self.subTest(inputs=wrong), self.assertRaises(error):
+                hcclsim.run(model=Mlp(), inputs=wrong)
+        self.assertEqual(hcclsim.run(model=Mlp(), inputs=Tensor((8, 64))).batch, 8)
 
     def test_inputs_are_needed(self):
         with self.assertRaisesRegex(ValueError, "shapes of its inputs"):

@@ -39,7 +39,7 @@ class Runs(unittest.TestCase):
 
     def test_weights_of_a_checkpoint(self):
         with tempfile.TemporaryDirectory() as folder:
-            path = str(Path(folder, "w.ckpt"))
+            path = Path(folder, "w.ckpt")
             hcclsim.run(model="lenet", batch=4, numerics=True, iterations=2, save=path)
             found = hcclsim.read_checkpoint(path)
             self.assertEqual(found["iteration"], 2)
@@ -47,9 +47,9 @@ class Runs(unittest.TestCase):
             self.assertIn((6, 1, 5, 5), shapes)
             self.assertTrue(all(array.dtype == numpy.float32 for array in found["tensors"]["weights"].values()))
             self.assertTrue(all(numpy.isfinite(array).all() for array in found["tensors"]["weights"].values()))
-            Path(path).write_bytes(Path(path).read_bytes()[:-3])
+            path.write_bytes(path.read_bytes()[:-3])
             with self.assertRaises(hcclsim.BadInput) as raised:
-                hcclsim.read_checkpoint(path)
+                hcclsim.read_checkpoint(str(path))
             self.assertEqual(raised.exception.kind, "checkpoint")
 
     def test_gradients_as_rows(self):
@@ -57,6 +57,10 @@ class Runs(unittest.TestCase):
         result = hcclsim.run(gradients=rows, split="each")
         self.assertEqual(list(result.gradients.column("name")), ["b", "a"])
         numpy.testing.assert_allclose(result.ready_times_s(), [100e-6, 200e-6], rtol=1e-9)
+        self.assertEqual(hcclsim.run(gradients=[('a, "b"', 4, 1e-6)]).gradients[0].name, 'a, "b"')
+        for wrong in (("a", 4), ("a", "many", 1e-6), {"name": "a", "bytes": 4}):
+            with self.subTest(row=wrong), self.assertRaisesRegex(TypeError, "gradient 0 must be"):
+                hcclsim.run(gradients=[wrong])
 
     def test_numbers_of_times_and_speeds_are_seconds_and_bytes_per_second(self):
         late = hcclsim.run(model="lenet", start_skew=1e-3, uncertainty=False)
@@ -64,6 +68,8 @@ class Runs(unittest.TestCase):
         slow = hcclsim.run(model="lenet", set={"link[hccs*].bandwidth": "1GBps"}, uncertainty=False)
         fast = hcclsim.run(model="lenet", uncertainty=False)
         self.assertGreater(slow.step_time_s, fast.step_time_s)
+        as_number = hcclsim.run(model="lenet", set={"link[hccs*].bandwidth": 1e9}, uncertainty=False)
+        self.assertEqual(as_number.step_time_s, slow.step_time_s)
 
     def test_threads_call_side_by_side(self):
         results = [None] * 4
@@ -106,7 +112,7 @@ class Runs(unittest.TestCase):
             path.write_text(hcclsim.platform.generate(soc="910B2", servers=2), encoding="utf-8")
             hcclsim.platform.check(path)
             self.assertEqual(hcclsim.run(model="lenet", platform=path).npus, 16)
-        self.assertIn("resnet50", list(hcclsim.networks.listing().models.column("name")))
+        self.assertIn("resnet50", list(hcclsim.networks.listing().column("name")))
 
     def test_sweeps(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +196,7 @@ class Documentation(unittest.TestCase):
         for name in ("run", "tune", "search", "measure", "check_plan"):
             keywords = {argument.arg for argument in functions[name].args.kwonlyargs}
             taken = set(options.command(*{"measure": ("collective",), "check_plan": ("plan", "check")}.get(name, (name,))).by_keyword)
-            self.assertEqual(keywords - {"progress", "use_settings"}, taken - {"help"}, name)
+            self.assertEqual(keywords - {"progress", "use_settings", "inputs", "keep_gradients"}, taken - {"help"}, name)
 
     def test_aliases_are_keywords(self):
         command = options.command("run")

@@ -71,6 +71,61 @@ class Scripts(unittest.TestCase):
         path = self.written("from hccl.split.api import *\ncut = [50, 50]\nset_split_strategy_by_size(dataSizeList=cut)\n")
         self.assertEqual(len(json.loads(script(path, "--format=json"))["segments"]), 2)
 
+    def test_what_names_stand_for(self):
+        for text, cut in (
+            ("a, b = 80, 20\nset_split_strategy_by_size([a, b])\n", "80,20"),
+            ("b = [80, 20]\na = b\nb = [60, 40]\nset_split_strategy_by_size(a)\n", "80,20"),
+            ("a: list = [80, 20]\nset_split_strategy_by_size(a)\n", "80,20"),
+            ("x = a = [80, 20]\nset_split_strategy_by_size(a)\n", "80,20"),
+            ("if False:\n    a = [80, 20]\nelse:\n    a = [60, 40]\nset_split_strategy_by_size(a)\n", "60,40"),
+        ):
+            with self.subTest(text=text):
+                self.assertIn(f"hcclsim run --split-by-size={cut} --npus=1\n", script(self.written(text), "--npus=1"))
+        # What changes on the way is not known.
+        for text in (
+            "a = [80]\na += [20]\n",
+            "a = [80]\na.append(20)\n",
+            "a = [60, 40]\na[0] = 80\n",
+            "a = a\n",
+            "a = b\nb = a\n",
+            "for a in ([80, 20], [60, 40]):\n    pass\n",
+            "a = [80, 20]\ndel a\n",
+            "a = [80, 20]\nwith f() as a:\n    pass\n",
+            "a = [80, 20]\ndef f(a):\n    pass\n",
+        ):
+            with self.subTest(text=text):
+                told = script(self.written(f"{text}set_split_strategy_by_size(a)\n"), status=2)
+                self.assertIn("dataSizeList is no literal: a", told)
+
+    def test_conditions(self):
+        path = self.written("if x:\n    set_split_strategy_by_size([80, 20])\n")
+        self.assertIn("--split-by-size=80,20, if line 1 holds\n", script(path, "--npus=1"))
+        path = self.written(
+            "if x:\n    set_split_strategy_by_size([80, 20])\nelif y:\n    pass\nelse:\n    set_split_strategy_by_size([60, 40])\n"
+        )
+        self.assertIn("train.py:6: by-size is set otherwise in another branch: [80, 20]", script(path, status=2))
+        # One behind the other: the first stays.
+        path = self.written("if x:\n    set_split_strategy_by_size([80, 20])\nset_split_strategy_by_size([60, 40])\n")
+        self.assertIn("no effect: the first setting stays", script(path, "--npus=1"))
+
+    def test_a_run_config(self):
+        output = self.folder / "output"
+        options = json.dumps({"output": str(output), "training_trace": "on"})
+        path = self.written(
+            f"p = ProfilingConfig(enable_profiling=True, profiling_options={options!r})\n"
+            "c = NPURunConfig(hcom_parallel=True, profiling_config=p, precision_mode='x', model_dir='y')\n"
+        )
+        told = script(path, "--npus=1")
+        self.assertIn(f"hcclsim run --hcom-parallel=on --step-trace={output}/step_trace_0.csv", told)
+        self.assertIn("NPURunConfig(precision_mode=…)", told)
+        self.assertTrue((output / "step_trace_0.csv").exists())
+
+    def test_parameter_servers(self):
+        path = self.written("set_ps_context(enable_ps=True, server_num=2)\nset_ps_context(scheduler_port=8081)\n")
+        result = json.loads(script(path, "--model=lenet", "--npus=4", "--format=json"))
+        self.assertEqual((result["servers"], result["workers"]), (2, 4))
+        self.assertIn("no effect: enable_ps is False", script(self.written("set_ps_context(enable_ps=False)\n"), "--npus=1"))
+
     def test_nothing_is_executed(self):
         made = self.folder / "made"
         path = self.written(
@@ -105,6 +160,16 @@ class Scripts(unittest.TestCase):
             ("m.register_comm_hook(s, powerSGD_hook)\n", "must be a PowerSGDState"),
             ("x = 1\n", "sets nothing that is known here"),
             ("def f(:\n", "train.py:1: this is no Python"),
+            ("set_split_strategy_by_size([80, 20])\0", "train.py:1: this is no Python"),
+            ("x = " + "-" * 5000 + "1\n", "train.py"),
+            ("set_split_strategy_by_idx(**d)\n", "**d is no literal"),
+            ("set_split_strategy_by_idx(list(range(10 ** 3)))\n", "is no literal"),
+            ("set_split_strategy_by_idx(list(range(10000000000)))\n", "idxList is too long"),
+            ("set_split_strategy_by_idx(list(range('a')))\n", "is no literal: range('a')"),
+            ("o.parameter_map['profiling_options'].s = tf.compat.as_bytes()\n", "is no literal: tf.compat.as_bytes()"),
+            ("o.parameter_map['profiling_options'].s = b'\\xff'\n", "profiling_options is no JSON"),
+            ("o.parameter_map['hcom_parallel'].s = True\n", "True is set by .b, not by .s"),
+            ("c = NPURunConfig(profiling_config=f())\n", "must be a ProfilingConfig"),
         ):
             with self.subTest(text=text):
                 told = script(self.written(text), status=2)

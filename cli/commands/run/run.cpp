@@ -81,8 +81,10 @@ class NumericsFiles {
   /// Throws Error(bad_input, "output").
   explicit NumericsFiles(const NumericsOptions& options) {
     if (!options.loss_plot.empty()) loss_plot_.emplace_back(options.loss_plot);
-    // Opened and dropped: checkpoints are written by the trainer, more than once.
-    if (!options.spec.save.empty()) static_cast<void>(OutputFile(options.spec.save));
+    // Opened and dropped: checkpoints are written by the trainer, more than once, and gradients too.
+    for (const std::string& file : {options.spec.save, options.spec.save_gradients}) {
+      if (!file.empty()) static_cast<void>(OutputFile(file));
+    }
   }
 
   /// Writes the chart of the loss, if one is wanted; it appears with commit().

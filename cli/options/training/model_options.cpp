@@ -32,8 +32,8 @@ Seconds parse_unsupported(const std::string& given) {
 }
 
 /// "sequence=128,heads=4".
-std::map<std::string, std::uint32_t> parse_dims(const std::string& given) {
-  std::map<std::string, std::uint32_t> dims;
+/// Adds what one of the texts says to `dims`.
+void parse_dims(const std::string& given, std::map<std::string, std::uint32_t>& dims) {
   for (const std::string_view item : split(given, ',')) {
     const std::size_t mark = item.find('=');
     const std::string name(item.substr(0, mark));
@@ -43,7 +43,6 @@ std::map<std::string, std::uint32_t> parse_dims(const std::string& given) {
       bad_input("option", "'{}' is no size of a dimension: give NAME=SIZE, each name once, such as sequence=128", item);
     }
   }
-  return dims;
 }
 
 }  // namespace
@@ -85,9 +84,23 @@ void add_model_size_options(Command& command, models::ModelOptions& model) {
       .add("--moe-capacity", parsed(parse_capacity, take, "F|dropless"),
            "Rows that an expert takes of a sequence, as a multiple of its even share; dropless: all that come")
       .with_default("1; tinymoe 4");
-  Value dims =
-      parsed(parse_dims, [&model](std::map<std::string, std::uint32_t> given) { model.onnx.dims.merge(given); });
-  command.add("--onnx-dim", dims, "Sizes of symbolic dimensions of a file of ONNX; the first one is the batch")
+  auto& sizes = model.onnx.dims;
+  const Value dims{.check =
+                       [](const std::string& text) {
+                         std::map<std::string, std::uint32_t> alone;
+                         parse_dims(text, alone);
+                       },
+                   .take =
+                       [&sizes](const std::vector<std::string>& texts) {
+                         sizes.clear();
+                         for (const std::string& text : texts) parse_dims(text, sizes);
+                       },
+                   .count = Count::several};
+  command
+      .add(
+          "--onnx-dim", dims,
+          "Sizes of symbolic dimensions of a file of ONNX, INPUT.NUMBER=SIZE of those without a name; the first one is "
+          "the batch; may be repeated")
       .value_name("NAME=SIZE,...")
       .with_commas();
   command

@@ -125,6 +125,8 @@ void add_result_options(Command& command, NumericsOptions& options) {
               "Write it after this number of iterations each time");
   command.add("--save-diverged", flag(options.spec.save_diverged),
               "Write it even if training has diverged: the loss or weights are not finite");
+  command.add("--save-gradients", written_file(options.spec.save_gradients),
+              "Reduced gradients of the last iteration, before clipping, written at the end or on Ctrl-C");
   command.add("--load", read_file(options.spec.load), "Go on from a checkpoint");
   command.add("--loss-plot", written_file(options.loss_plot), "Loss over iterations as an SVG picture");
 }
@@ -166,9 +168,13 @@ void check_files(const OptionOrigins& origins, const NumericsOptions& options) {
     if (!origins.given(key) || !options.spec.save.empty()) continue;
     bad_input("option", "{} needs --save FILE, which says where the checkpoint goes", origins.name(key));
   }
-  if (options.spec.save == "-" || options.loss_plot == "-") {
-    bad_input("option", "{} -: standard output is taken by the report; give a file",
-              origins.name(options.spec.save == "-" ? "save" : "loss-plot"));
+  const std::array<std::pair<const char*, const std::string*>, 3> written{
+      {{"save", &options.spec.save},
+       {"save-gradients", &options.spec.save_gradients},
+       {"loss-plot", &options.loss_plot}}};
+  for (const auto& [key, file] : written) {
+    if (*file == "-")
+      bad_input("option", "{} -: standard output is taken by the report; give a file", origins.name(key));
   }
 }
 

@@ -30,7 +30,7 @@ void add_operator_options(Command& command, study::OperatorParallel& operators) 
            "Ranks, or groups that share operators, that share the positions of every sequence")
       .with_default();
   command
-      .add("--context-kind", parsed(hccl::parse_context_kind, operators.context_kind, "ulysses|ring"),
+      .add("--context-kind,--cp-algorithm", parsed(hccl::parse_context_kind, operators.context_kind, "ulysses|ring"),
            "Attention over shared positions: all-to-alls give each rank all positions of a part of the heads, or keys "
            "and values go round a ring")
       .with_default(std::string(name_of(operators.context_kind)));
@@ -170,7 +170,7 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
       .value_name("")
       .with_default("1f1b");
   command
-      .add("--chunks", whole_number(parallel.shape.chunks, 1, 1024),
+      .add("--chunks,--vpp", whole_number(parallel.shape.chunks, 1, 1024),
            "Parts of the network that each stage has, with an interleaving schedule")
       .with_default();
   command

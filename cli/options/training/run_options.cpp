@@ -293,8 +293,12 @@ constexpr std::array<OptionPair, 26> exclusive{{{"gradients", "model"},         
                                                 {"fusion", "split-group"},        {"rank-table", "npus"},
                                                 {"rank-table", "npus-list"},      {"speed-factors", "speed-spread"}}};
 /// Both may be given at once, but if one comes from the command line and one from a file, the file's is not meant.
-constexpr std::array<OptionPair, 3> either{
-    {{"split-by-size", "split-by-idx"}, {"split", "split-by-size"}, {"split", "split-by-idx"}}};
+constexpr std::array<OptionPair, 6> either{{{"split-by-size", "split-by-idx"},
+                                            {"split", "split-by-size"},
+                                            {"split", "split-by-idx"},
+                                            {"batch", "global-batch"},
+                                            {"micro-batches", "micro-batch-size"},
+                                            {"accumulate", "micro-batch-size"}}};
 
 /// Of ours and of MindSpore's, which say the same thing; both may be given at once if they agree.
 constexpr std::array<OptionPair, 15> aliases{{{"stages", "pipeline-stages"},

@@ -76,7 +76,7 @@ std::string verdict_lines(const PlanSearchReport& report) {
   };
   add(memory, "need more HBM than an NPU has");
   add(bound,
-      "cannot be among the best: with links that take no time they would still be slower than one that needs no "
+      "cannot be among the best: were each rank alone on the links, they would still be slower than one that needs no "
       "more memory");
   add(refused, fmt::format("cannot be, the first because: {}", first_reason(result, refused)));
   add(failed, fmt::format("failed in the simulation, the first because: {}", first_reason(result, failed)));

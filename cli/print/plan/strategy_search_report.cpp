@@ -69,11 +69,18 @@ std::string strategy_table(const study::FoundStrategies& found) {
 
 std::string cost_text(const study::StrategySearchResult& result) {
   const study::FoundStrategies& found = result.found;
-  std::string text = fmt::format("Cost by the search's own model {:.6g}, by that of dynamic programming {:.6g}",
-                                 found.cost, found.dynamic_cost);
-  if (found.bound.has_value()) {
-    text += *found.bound >= found.cost ? ": proved to be the least"
-                                       : fmt::format("; nothing costs less than {:.6g}", *found.bound);
+  std::string text;
+  if (found.in_seconds) {
+    text = fmt::format(
+        "Operators and redistributions, one after the other, take {} ms{}; cost by the model of dynamic "
+        "programming {:.6g}",
+        milliseconds(found.cost),
+        *found.bound >= found.cost ? ", proved to be the least"
+                                   : fmt::format("; no strategies take less than {} ms", milliseconds(*found.bound)),
+        found.dynamic_cost);
+  } else {
+    text = fmt::format("Cost by the search's own model {:.6g}, by that of dynamic programming {:.6g}", found.cost,
+                       found.dynamic_cost);
   }
   text += ".\n";
   if (found.kept.has_value()) {

@@ -186,6 +186,9 @@ std::string checkpoint_text(const study::NumericsResult& report) {
     text += fmt::format("Checkpoint: {}{}\n", report.saved,
                         last ? "" : fmt::format(", of iteration {}", report.saved_iteration));
   }
+  if (!report.saved_gradients.empty()) {
+    text += fmt::format("Gradients of iteration {}: {}\n", report.iterations.back().iteration, report.saved_gradients);
+  }
   if (report.save_refused) text += "Checkpoint not written, for training has diverged; --save-diverged writes it.\n";
   return text;
 }
@@ -281,6 +284,7 @@ Json numerics_json(const study::NumericsResult& report) {
   if (!report.compression.empty()) {
     json["compression"] = {{"settings", report.compression}, {"log", report.compression_log}};
   }
+  if (!report.saved_gradients.empty()) json["saved_gradients"] = report.saved_gradients;
   json["iterations"] = Json::array();
   for (const study::NumericsIteration& iteration : report.iterations)
     json["iterations"].push_back(iteration_json(iteration));

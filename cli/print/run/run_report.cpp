@@ -88,7 +88,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"moe-top-k", number(model.chosen_experts)},
        {"moe-capacity", capacity},
        {"onnx-dim", fmt::format("{}", fmt::join(dims, ","))},
-       {"unsupported", model.onnx.unsupported.has_value() ? fmt::format("time={}s", *model.onnx.unsupported) : ""},
+       {"unsupported", model.onnx.unsupported.has_value() ? fmt::format("time={:.6g}s", *model.onnx.unsupported) : ""},
        {"fused-attention", fused.has_value() ? (*fused ? "on" : "off") : ""},
        {"compress", options.spec.compression.has_value() ? to_string(*options.spec.compression) : ""},
        {"pad-segments", options.spec.pad_segments ? "on" : ""},

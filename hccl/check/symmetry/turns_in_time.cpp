@@ -12,7 +12,7 @@
 namespace hcclsim::hccl {
 namespace {
 
-enum class Form : std::uint8_t { fixed, carried, other };
+enum class Form : std::uint8_t { fixed, carried, mixed, other };
 
 /// A turn, by what it makes of the groups of a schedule.
 class TurnInTime {
@@ -53,6 +53,7 @@ class TurnInTime {
 
   [[nodiscard]] bool carries(const Peer& peer, const Strand& strand) const {
     if (is_fixed(strand.group)) return is_fixed(peer.group) && peer.kind != Peer::Kind::none;
+    if (forms_[strand.group] == Form::mixed) return false;
     if (peer.group != strand.group || peer.value.position != 0) return false;
     return peer.kind == Peer::Kind::offset ||
            (flips_ && peer.kind == Peer::Kind::flip && std::has_single_bit(schedule_.groups[peer.group].size()));
@@ -114,6 +115,7 @@ bool turns_in_blocks_in_time(const Schedule& schedule, Rank block) {
   if (block < 2 || schedule.ranks % block != 0) return false;
   const auto form_of = [&](const Group& group) {
     if (group.stride() % block == 0) return Form::fixed;
+    if (group.stride() == 1 && group.span() == schedule.ranks && block < schedule.ranks) return Form::mixed;
     return group.stride() == 1 && group.span() == block && group.order().empty() ? Form::carried : Form::other;
   };
   return TurnInTime(schedule, forms_of(schedule, form_of), false).carries();

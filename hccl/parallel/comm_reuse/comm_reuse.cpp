@@ -229,9 +229,8 @@ CommReuseSwitch parse_comm_reuse(std::string_view text) {
   const auto number = parse_number<std::int64_t>(text);
   if (!number.has_value() || *number > std::int64_t{UINT32_MAX}) {
     bad_input("environment",
-              "MS_COMM_COMPILER_OPT, --comm-reuse: '{}' is no number; accepted: off, -1 for at most {} replaced "
-              "operators, or "
-              "their number up to {}",
+              "MS_COMM_COMPILER_OPT: '{}' is no number; accepted: off, -1 for at most {} replaced operators, or their "
+              "number up to {}",
               printable(text), CommReuse::default_limit, UINT32_MAX);
   }
   if (*number == -1) return {.limit = CommReuse::default_limit};
@@ -255,7 +254,9 @@ CommReuseReport comm_reuse_report(const Plan& plan, const CommReuse& reuse) {
     for (const ReuseClass& one : classes.all()) {
       account.candidates += one.calls[number];
       account.classes += one.calls[number] > 0 ? 1 : 0;
-      if (one.reused) account.replaced += one.calls[number];
+      if (!one.reused || one.calls[number] == 0) continue;
+      ++account.shared;
+      account.replaced += one.calls[number];
     }
     account.before = account_of(plan, number, classes, reuse.streams, false);
     account.after = account_of(plan, number, classes, reuse.streams, true);
@@ -267,6 +268,21 @@ CommReuseReport comm_reuse_report(const Plan& plan, const CommReuse& reuse) {
   return report;
 }
 
+namespace {
+
+/// What can be done about too many streams.
+std::string advice(std::uint32_t limit, const RoleAccount& role) {
+  if (limit == 0) {
+    return fmt::format("--comm-reuse {} shares operators that do the same",
+                       role.candidates <= CommReuse::default_limit ? "-1" : fmt::to_string(role.candidates));
+  }
+  return fmt::format("--comm-reuse {} has replaced {} of {} operators that could be shared{}", limit, role.replaced,
+                     role.candidates,
+                     role.candidates > limit ? fmt::format("; --comm-reuse {} allows all", role.candidates) : "");
+}
+
+}  // namespace
+
 void require_streams(const CommReuseReport& report) {
   for (const RoleAccount& role : report.roles) {
     const StreamAccount& account = role.after;
@@ -275,11 +291,7 @@ void require_streams(const CommReuseReport& report) {
                       "stage {}: total stream number {} exceeds the limit of {}: {} for computation, {} for {} "
                       "communication operators, {} beside these; {}",
                       role.stage, account.streams(), report.rules.streams, account.compute, account.communication,
-                      account.operators, account.secondary,
-                      report.limit == 0 ? fmt::format("--comm-reuse -1 shares operators that do the same")
-                                        : fmt::format("--comm-reuse {} has replaced {} of {} operators that could be "
-                                                      "shared",
-                                                      report.limit, role.replaced, role.candidates));
+                      account.operators, account.secondary, advice(report.limit, role));
   }
 }
 

@@ -95,6 +95,7 @@ struct RoleAccount {
   Rank ranks = 0;
   std::uint64_t candidates = 0;  ///< operators that have a class
   std::uint32_t classes = 0;
+  std::uint32_t shared = 0;    ///< classes that are reused, each with a communicator of its own
   std::uint64_t replaced = 0;  ///< operators that became calls
   StreamAccount before{};
   StreamAccount after{};

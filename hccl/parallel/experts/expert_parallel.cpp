@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/parallel/sharding/device_families.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -19,12 +20,12 @@ using models::Value;
 /// Writes the network anew, with all_to_alls around the experts.
 class ExpertCut {
  public:
-  ExpertCut(const ShardedGraph& network, const ExpertParallel& options, std::uint32_t family)
+  ExpertCut(const ShardedGraph& network, const ExpertParallel& options, models::Group group)
       : whole_(network.graph),
         first_value_(whole_.first_values()),
         values_before_(network.values),
         options_(options),
-        group_{.family = family, .ranks = options.ranks} {}
+        group_(group) {}
 
   [[nodiscard]] Graph run() {
     cut_ = whole_;
@@ -186,41 +187,28 @@ void check_options(const Graph& graph, const ExpertParallel& options) {
   }
 }
 
-/// Cuts the first axis of a weight over neighbours among the devices that have the same of it. Returns false if those
-/// devices are not one axis of the matrix.
-bool cut_layout(TensorLayout& layout, Rank ranks) {
-  std::vector<std::uint32_t>& sizes = layout.devices.sizes;
-  const auto axes = static_cast<std::uint32_t>(sizes.size());
-  std::uint32_t free = axes;  // from the right
-  for (std::uint32_t axis = 0; axis < axes; ++axis) {
-    const auto cuts = [&](const std::vector<std::uint32_t>& by) { return std::ranges::count(by, axis) > 0; };
-    if (layout.devices.size_from_right(axis) == 1 || std::ranges::any_of(layout.map, cuts)) continue;
-    if (free < axes) return false;
-    free = axis;
-  }
-  if (free == axes || layout.devices.size_from_right(free) % ranks != 0) return false;
-  for (std::vector<std::uint32_t>& by : layout.map) {
-    for (std::uint32_t& axis : by) axis += axis > free ? 1 : 0;
-  }
-  const std::uint32_t left = axes - 1 - free;
-  sizes[left] /= ranks;
-  sizes.insert(sizes.begin() + left + 1, ranks);
-  layout.map.front().push_back(free);
-  return true;
+/// The axis of the devices along which the samples of a weight's rows are cut, counted from the right; none if there is
+/// not one alone.
+std::optional<std::uint32_t> axis_of_samples(const ShardedGraph& network, std::uint32_t weight) {
+  const OperatorId owner = network.graph.parameters[weight].owner;
+  const std::optional<TensorLayout>& rows = network.values[network.graph.first_values()[owner]];
+  std::vector<std::uint32_t> axes = rows.has_value() ? rows->map.at(1) : std::vector<std::uint32_t>{};
+  std::erase_if(axes, [&](std::uint32_t axis) { return rows->devices.size_from_right(axis) == 1; });
+  return axes.size() == 1 ? std::optional(axes.front()) : std::nullopt;
 }
 
-/// Neighbours of each group, or those with the same place among neighbours.
-DeviceGroups parts_of(const DeviceGroups& groups, Rank ranks, bool neighbours) {
-  DeviceGroups parts;
-  for (const std::vector<Rank>& group : groups) {
-    const std::size_t count = neighbours ? group.size() / ranks : ranks;
-    const std::size_t first = parts.size();
-    parts.resize(first + count);
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      parts[first + (neighbours ? i / ranks : i % ranks)].push_back(group[i]);
-    }
+/// Cuts the first axis of a weight over `ranks` neighbours along an axis of the devices that does not cut it. Returns
+/// the axis of these neighbours.
+std::uint32_t cut_layout(TensorLayout& layout, std::uint32_t along, Rank ranks) {
+  for (std::vector<std::uint32_t>& by : layout.map) {
+    for (std::uint32_t& axis : by) axis += axis > along ? 1 : 0;
   }
-  return parts;
+  std::vector<std::uint32_t>& sizes = layout.devices.sizes;
+  const std::size_t left = sizes.size() - 1 - along;
+  sizes[left] /= ranks;
+  sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(left) + 1, ranks);
+  layout.map.front().push_back(along);
+  return along;
 }
 
 }  // namespace
@@ -229,27 +217,27 @@ ShardedGraph share_experts(ShardedGraph network, const ExpertParallel& options) 
   check_options(network.graph, options);
   if (options.ranks == 1) return network;
   if (network.mirrors.empty()) internal_error("the samples of {} have not been cut", network.graph.title);
-  const std::vector<std::uint32_t> weights = expert_weights(network.graph);
-  const std::uint32_t sharing = network.mirrors[weights.front()];
-  const bool alone = sharing == ShardedGraph::no_family;
-  const Rank replicas = alone ? 1 : static_cast<Rank>(network.families[sharing].front().size());
-  if (replicas % options.ranks != 0) {
-    bad_input("option", "{} ranks cannot share experts where {} have the same ones; give a divisor", options.ranks,
-              replicas);
-  }
-  const auto family = static_cast<std::uint32_t>(network.families.size());
-  const DeviceGroups groups = network.families[sharing];
-  network.families.push_back(parts_of(groups, options.ranks, true));
-  const bool has_mirrors = replicas > options.ranks;
-  if (has_mirrors) network.families.push_back(parts_of(groups, options.ranks, false));
-  for (const std::uint32_t weight : weights) {
-    if (network.mirrors[weight] != sharing || !cut_layout(network.parameters[weight], options.ranks)) {
-      bad_input("option", "{}: its devices do not share experts by samples alone",
-                network.graph.parameters[weight].name);
+  DeviceFamilies families(network.families);
+  models::Group neighbours;
+  for (const std::uint32_t weight : expert_weights(network.graph)) {
+    const std::string& name = network.graph.parameters[weight].name;
+    TensorLayout& layout = network.parameters[weight];
+    const std::optional<std::uint32_t> along = axis_of_samples(network, weight);
+    const std::uint32_t replicas = along.has_value() ? layout.devices.size_from_right(*along) : 1;
+    if (replicas % options.ranks != 0) {
+      bad_input("option", "{}: {} ranks cannot share experts where {} have samples of their own; give a divisor", name,
+                options.ranks, replicas);
     }
-    network.mirrors[weight] = has_mirrors ? family + 1 : ShardedGraph::no_family;
+    const std::uint32_t axis = cut_layout(layout, *along, options.ranks);
+    const models::Group group = families.group_along(layout.devices, {axis});
+    if (neighbours.ranks == 1) neighbours = group;
+    if (group.family != neighbours.family) {
+      bad_input("option", "{}: its experts would be shared by other devices than those of the layers before", name);
+    }
+    const models::Group mirror = families.copies_of(layout);
+    network.mirrors[weight] = mirror.ranks > 1 ? mirror.family : ShardedGraph::no_family;
   }
-  ExpertCut cut(network, options, family);
+  ExpertCut cut(network, options, neighbours);
   network.graph = cut.run();
   network.values = cut.values();
   return network;

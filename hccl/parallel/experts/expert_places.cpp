@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -16,7 +17,7 @@ bool exchanges_rows(const models::Operator& op) {
 
 bool goes_to_experts(const models::Operator& op) { return exchanges_rows(op) && op.joined_axis == 1; }
 
-/// Rows that come to each expert of a place, with the last one filled up.
+/// Rows that come to each expert of a place, with the last one filled up; there may be none.
 std::uint32_t rows_at(const models::Operator& op, Rank place) {
   std::uint64_t elements = 0;
   for (Rank from = 0; from < op.group.ranks; ++from) elements += op.counts[from * op.group.ranks + place];
@@ -30,7 +31,7 @@ std::uint32_t rows_at(const models::Operator& op, Rank place) {
 bool experts_differ(const models::Graph& stage) { return std::ranges::any_of(stage.operators, exchanges_rows); }
 
 models::Graph graph_of_place(models::Graph stage, Rank place) {
-  std::vector<std::uint32_t> rows(stage.operators.size(), 0);  // of operators that work on them
+  std::vector<std::optional<std::uint32_t>> rows(stage.operators.size());  // of operators that work on them
   for (models::OperatorId id = 0; id < stage.operators.size(); ++id) {
     models::Operator& op = stage.operators[id];
     if (goes_to_experts(op)) {
@@ -38,8 +39,8 @@ models::Graph graph_of_place(models::Graph stage, Rank place) {
     } else if (!op.inputs.empty() && !exchanges_rows(op)) {
       rows[id] = rows[op.inputs.front().op];
     }
-    if (rows[id] == 0) continue;
-    for (models::Tensor& output : op.outputs) output.shape.resize(1, rows[id]);
+    if (!rows[id].has_value()) continue;
+    for (models::Tensor& output : op.outputs) output.shape.resize(1, *rows[id]);
   }
   return stage;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 #include "base/suggest.hpp"
 
 namespace hcclsim::hccl {
@@ -16,8 +17,8 @@ namespace hcclsim::hccl {
 NamedDeviceMatrix::NamedDeviceMatrix(std::vector<std::uint32_t> sizes, std::vector<std::string> names)
     : devices_{std::move(sizes)}, names_(std::move(names)) {
   if (devices_.sizes.size() != names_.size()) {
-    bad_input("value-error", "Layout: device_matrix ({}) has {} axes, alias_name has {} names",
-              fmt::join(devices_.sizes, ","), devices_.sizes.size(), names_.size());
+    bad_input("value-error", "Layout: device_matrix ({}) has {}, alias_name has {}", fmt::join(devices_.sizes, ","),
+              counted(devices_.sizes.size(), "axis", "axes"), counted(names_.size(), "name"));
   }
   std::uint64_t product = 1;
   for (const std::uint32_t size : devices_.sizes) product = std::min<std::uint64_t>(product * size, UINT32_MAX + 1ULL);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim::hccl {
@@ -104,8 +105,8 @@ void check_layout(const TensorLayout& layout, const std::string& what) {
     bad_input("runtime-error", "{}: the device matrix ({}) has an axis of size 0", what, fmt::join(sizes, ","));
   }
   if (layout.map.size() != layout.shape.rank()) {
-    bad_input("runtime-error", "{}: the tensor {} has {} axes, its map {}", what, models::to_string(layout.shape),
-              layout.shape.rank(), layout.map.size());
+    bad_input("runtime-error", "{}: the tensor {} has {}, its map {}", what, models::to_string(layout.shape),
+              counted(layout.shape.rank(), "axis", "axes"), layout.map.size());
   }
   std::vector<bool> used(sizes.size());
   for (std::size_t axis = 0; axis < layout.map.size(); ++axis) {
@@ -142,7 +143,7 @@ TensorMap parse_tensor_map(std::string_view text) {
       continue;
     }
     const bool closes = c == ')' && inside && !entry_begins;
-    if (!entry_begins && !closes) refuse("a comma is missing");
+    if (!entry_begins && !closes) refuse(fmt::format("a comma is missing before '{}'", printable(text.substr(at))));
     if (closes) {
       inside = false;
       ++at;

@@ -37,7 +37,9 @@ std::vector<Fact> facts_of(PlanWords& words, std::size_t number, const PlanTask&
     facts.push_back({"time", fmt::format("{} s", duration_of(plan.roles[number], *block))});
   } else if (const auto* call = std::get_if<CollectiveTask>(&task.work)) {
     const PlannedCollective& collective = plan.collectives[call->collective];
-    facts.push_back({"elements", fmt::format("{}", collective.operation.elements)});
+    const BlockCounts& counts = collective.operation.counts;
+    facts.push_back({"elements", counts.empty() ? fmt::to_string(collective.operation.elements)
+                                                : fmt::format("{}", fmt::join(counts.counts(), " "))});
     facts.push_back({"algorithm", collective.schedules.empty() ? "unknown" : collective.algorithm()});
     facts.push_back({"groups", words.groups(number, collective.family)});
   }

@@ -154,9 +154,26 @@ class PlanReader {
     return ranks;
   }
 
+  /// Elements of each block, or from each rank to each other.
+  [[nodiscard]] static BlockCounts counts(const Operation& operation, const Json& json) {
+    std::vector<std::uint64_t> counts;
+    for (const Json& count : json) {
+      if (!count.is_number_unsigned()) bad_input("plan", "counts: {} is no number of elements", count.dump());
+      counts.push_back(count.get<std::uint64_t>());
+    }
+    const bool pairs = counts_pairs(operation.collective);
+    const std::size_t wanted = pairs ? std::size_t{operation.ranks} * operation.ranks : operation.ranks;
+    if (counts.size() != wanted) {
+      bad_input("plan", "counts: {} for {} of {} ranks, which needs {}", counts.size(), name_of(operation.collective),
+                operation.ranks, wanted);
+    }
+    return pairs ? BlockCounts::of_pairs(operation.ranks, std::move(counts))
+                 : BlockCounts::of_blocks(std::move(counts));
+  }
+
   [[nodiscard]] PlannedCollective collective(const Plan& plan, const Json& json) const {
     PlannedCollective one;
-    only(json, {"name", "family", "kind", "ranks", "elements", "dtype", "root", "algorithm"}, "a collective");
+    only(json, {"name", "family", "kind", "ranks", "elements", "counts", "dtype", "root", "algorithm"}, "a collective");
     one.name = text(json, "name", "a collective");
     one.family = small(json, "family", one.name, plan.families.size());
     one.operation.ranks = small(json, "ranks", one.name);
@@ -164,6 +181,7 @@ class PlanReader {
     try {
       one.operation.type = parse_data_type(text(json, "dtype", one.name));
       one.operation.collective = parse_collective(text(json, "kind", one.name));
+      if (json.contains("counts")) one.operation.counts = counts(one.operation, list(json, "counts", one.name));
     } catch (const Error& error) {
       fail(fmt::format("{}: {}", one.name, error.what()));
     }
@@ -311,6 +329,7 @@ Json plan_json(const Plan& plan) {
               {"ranks", one.operation.ranks},
               {"elements", one.operation.elements},
               {"dtype", name_of(one.operation.type)}};
+    if (!one.operation.counts.empty()) json["counts"] = one.operation.counts.counts();
     if (is_rooted(one.operation.collective)) json["root"] = one.operation.root;
     if (!one.schedules.empty()) json["algorithm"] = one.algorithm();
     collectives.push_back(std::move(json));

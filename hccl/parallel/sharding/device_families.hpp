@@ -23,6 +23,8 @@ class DeviceFamilies {
   /// The groups of devices that differ in axes of a matrix, counted from the right; none if there is only one device in
   /// each.
   models::Group group_along(const DeviceMatrix& matrix, std::vector<std::uint32_t> axes);
+  /// The groups of devices that have the same part of a tensor.
+  models::Group copies_of(const TensorLayout& layout) { return group_of(layout.replicas()); }
   /// Groups of `size` neighbours in the groups of a family; 0: these themselves.
   models::Group divided(const models::Group& group, std::uint32_t size);
   /// The group of an operator that needs to know which part a device has: its ranks are in the order of the parts.

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "hccl/parallel/sharding/device_families.hpp"
+
 namespace hcclsim::hccl {
 namespace {
 
@@ -19,7 +21,8 @@ using models::Value;
 /// Writes the operators of a stage anew, with those that keep slices between them.
 class KeptSlices {
  public:
-  explicit KeptSlices(ShardedGraph& stage) : stage_(stage), first_value_(stage.graph.first_values()) {
+  explicit KeptSlices(ShardedGraph& stage)
+      : stage_(stage), families_(stage.families), first_value_(stage.graph.first_values()) {
     for (const Operator& op : stage.graph.operators) {
       if (op.recompute && op.layer != models::no_layer) layers_.insert(op.layer);
     }
@@ -52,8 +55,7 @@ class KeptSlices {
     if (!starts || maker.kind == OperatorKind::input || !layout.has_value()) return std::nullopt;
     const auto key = std::pair(reader.layer, first_value_[value.op] + value.output);
     if (const auto made = gathered_.find(key); made != gathered_.end()) return made->second;
-    DeviceGroups copies = layout->replicas();
-    const auto ranks = static_cast<std::uint32_t>(copies.front().size());
+    const std::uint32_t ranks = layout->copies();
     const models::Tensor& whole = maker.outputs[value.output];
     if (ranks == 1 || whole.shape.size(0) % ranks != 0) return std::nullopt;
     Operator slice;
@@ -62,7 +64,7 @@ class KeptSlices {
     slice.inputs = {Value(new_place_.at(value.op), value.output)};
     slice.outputs = {whole};
     slice.outputs.front().shape.resize(0, whole.shape.size(0) / ranks);
-    slice.group = {.family = family_of(std::move(copies)), .ranks = ranks};
+    slice.group = families_.copies_of(*layout);
     slice.layer = reader.layer;
     slice.chunk = reader.chunk;
     Operator gather = slice;
@@ -76,13 +78,6 @@ class KeptSlices {
     return all;
   }
 
-  std::uint32_t family_of(DeviceGroups groups) {
-    const auto found = std::ranges::find(stage_.families, groups);
-    const auto family = static_cast<std::uint32_t>(found - stage_.families.begin());
-    if (found == stage_.families.end()) stage_.families.push_back(std::move(groups));
-    return family;
-  }
-
   [[nodiscard]] Layouts values_of(OperatorId id) const {
     return {stage_.values.begin() + first_value_[id], stage_.values.begin() + first_value_[id + 1]};
   }
@@ -94,6 +89,7 @@ class KeptSlices {
   }
 
   ShardedGraph& stage_;
+  DeviceFamilies families_;
   std::vector<std::uint32_t> first_value_;
   std::set<std::uint32_t> layers_;
   std::map<OperatorId, OperatorId> new_place_;

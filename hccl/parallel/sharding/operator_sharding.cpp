@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -162,7 +163,8 @@ class StrategyReader {
     if (given >= needed && given <= tensors_.size() + signature().further.size()) return;
     std::vector<std::string> names;
     for (const NamedTensor& tensor : tensors_) names.push_back(tensor.name);
-    refuse("{} tensors are cut, it has {}: {}", given, tensors_.size(), fmt::join(names, ", "));
+    refuse("a strategy has numbers of parts for each tensor, got them for {} of {}: {}", given, tensors_.size(),
+           fmt::join(names, ", "));
   }
 
   void check_value(const std::string& tensor, std::uint32_t cut) const {
@@ -224,7 +226,7 @@ class StrategyReader {
       without_blocks = {std::move(sequences), std::move(positions), told.back()};
     }
     if (without_blocks.size() != visible) {
-      refuse("{}: {} axes are cut, it has {}", tensor.name, told.size(), visible);
+      refuse("{}: numbers of parts for {}, it has {}", tensor.name, counted(told.size(), "axis", "axes"), visible);
     }
     if (blocks < axes.size()) {
       without_blocks.insert(without_blocks.begin() + static_cast<std::ptrdiff_t>(blocks), uncut<Cut>());

@@ -23,9 +23,10 @@ using models::OperatorId;
 using FixedParts = std::function<std::optional<DimensionParts>(OperatorId)>;
 
 SearchCost redistribution_cost(const TensorLayout& from, const TensorLayout& to, DataType type, bool kept,
-                               const SearchOptions& options) {
-  const RedistributionCost cost =
-      cost_of(redistribute(from, to, {.all_to_all = options.enable_alltoall}), {.element = size_of(type)});
+                               const SearchOptions& options, const RedistributionCostOf& another) {
+  const std::vector<RedistributionStep> steps = redistribute(from, to, {.all_to_all = options.enable_alltoall});
+  const RedistributionCost cost = cost_of(steps, {.element = size_of(type)});
+  if (another) return another(steps, type, kept, kept ? cost.computation : 0);
   const double forward = practical_bytes(cost.forward, options);
   const double all = forward + practical_bytes(cost.backward, options);
   return {.computation = cost.computation,
@@ -44,8 +45,12 @@ bool is_free(const SearchCost& cost) { return cost.communication == 0 && cost.co
 
 class CostGraphBuilder {
  public:
-  CostGraphBuilder(const Graph& graph, const SearchOptions& options)
-      : graph_(graph), options_(options), trained_(graph.needs_gradient()), operators_(searched_operators(graph)) {}
+  CostGraphBuilder(const Graph& graph, const SearchOptions& options, const RedistributionCostOf& redistribution)
+      : graph_(graph),
+        options_(options),
+        redistribution_(redistribution),
+        trained_(graph.needs_gradient()),
+        operators_(searched_operators(graph)) {}
 
   void add_operators(const FixedParts& fixed) {
     for (const SearchedOperator& op : operators_) {
@@ -128,7 +133,7 @@ class CostGraphBuilder {
       const TensorLayout given = layout_of(made.axes, parts, options_.devices);
       for (const DimensionParts& wanted : to) {
         known->second.emplace_back(redistribution_cost(given, layout_of(read.axes, wanted, options_.devices), made.type,
-                                                       trained_[maker], options_));
+                                                       trained_[maker], options_, redistribution_));
       }
     }
     return known->second;
@@ -180,6 +185,7 @@ class CostGraphBuilder {
 
   const Graph& graph_;
   const SearchOptions& options_;
+  const RedistributionCostOf& redistribution_;  // empty: MindSpore's
   std::vector<bool> trained_;
   std::vector<SearchedOperator> operators_;
   std::map<EdgeKey, std::vector<std::optional<SearchCost>>> known_costs_;
@@ -202,9 +208,10 @@ SearchCost cost_of(const CostGraph& graph, const Choice& choice) {
   return sum;
 }
 
-CostGraph make_cost_graph(const Graph& graph, const SearchOptions& options, const FixedParts& fixed) {
+CostGraph make_cost_graph(const Graph& graph, const SearchOptions& options, const FixedParts& fixed,
+                          const RedistributionCostOf& redistribution) {
   check(options);
-  CostGraphBuilder builder(graph, options);
+  CostGraphBuilder builder(graph, options, redistribution);
   builder.add_operators(fixed);
   builder.add_edges();
   builder.add_shared_parameters();

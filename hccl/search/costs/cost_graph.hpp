@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "hccl/parallel/layout/redistribution.hpp"
 #include "hccl/search/costs/search_cost.hpp"
 #include "hccl/search/searched_operator.hpp"
 
@@ -46,10 +47,16 @@ using Choice = std::vector<std::uint32_t>;
 /// Throws Error(bad_input, "search") where candidates must not meet.
 [[nodiscard]] SearchCost cost_of(const CostGraph& graph, const Choice& choice);
 
+/// Another cost of a redistribution than MindSpore's: of its steps, of a tensor of a type; whether gradients come back;
+/// `memory` is what it keeps by MindSpore's model.
+using RedistributionCostOf =
+    std::function<SearchCost(const std::vector<RedistributionStep>& steps, DataType type, bool trained, double memory)>;
+
 /// The input of the network is cut by samples over as many devices as divide them. `fixed`: the only candidate of an
 /// operator, by its number, where there is one. Throws Error(bad_input, "search") if it cannot be its strategy.
 [[nodiscard]] CostGraph make_cost_graph(
     const models::Graph& graph, const SearchOptions& options,
-    const std::function<std::optional<DimensionParts>(models::OperatorId)>& fixed = {});
+    const std::function<std::optional<DimensionParts>(models::OperatorId)>& fixed = {},
+    const RedistributionCostOf& redistribution = {});
 
 }  // namespace hcclsim::hccl

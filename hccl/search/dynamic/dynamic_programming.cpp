@@ -49,8 +49,9 @@ DynamicProgrammingResult dynamic_programming(const CostGraph& graph, const Searc
     if (best == nullptr || objective(entry.cost, options) < objective(best->cost, options)) best = &entry;
   }
   if (best == nullptr) {
-    bad_input("search", "no strategy fits into a memory of {} bytes; the least that one of those left needs is {:.0f}",
-              options.device_memory, least_memory);
+    bad_input("search",
+              "no strategy fits into a memory of {} bytes; the least that one of those left needs is {:.0f}, {}",
+              options.device_memory, least_memory, memory_advice);
   }
   DynamicProgrammingResult result{Choice(graph.nodes.size(), 0), best->cost, folded.counts()};
   folded.tree().unfold(best->choice, result.choice);

@@ -85,6 +85,8 @@ class ParameterStore {
   /// To be followed by prepare().
   virtual void write(std::size_t kind, std::size_t slot, std::span<const Rank> holders,
                      std::span<const float> stored) = 0;
+  /// The reduced gradient of a parameter, likewise.
+  virtual void read_gradient(std::size_t slot, std::span<const Rank> holders, std::span<float> stored) const = 0;
   [[nodiscard]] virtual std::uint64_t optimizer_steps() const = 0;
   virtual void restore_steps(std::uint64_t steps) = 0;
 };

@@ -307,16 +307,28 @@ void TrainedStage::run(const NumericTask& task, PassPart part, Rank replica, Sea
   outputs_[replica].overflow = outputs_[replica].overflow || output.overflow;
 }
 
-std::vector<float> TrainedStage::read(std::size_t kind, std::size_t slot) {
-  std::vector<float> whole(parts_.whole_elements(slot));
+std::vector<float> TrainedStage::whole(
+    std::size_t slot, const std::function<void(std::span<const Rank> holders, std::span<float> stored)>& read) const {
+  std::vector<float> values(parts_.whole_elements(slot));
   std::vector<float> stored(computation_.parameters()[slot].elements);
   std::vector<float> plain(stored.size());
   for (const std::vector<Rank>& holders : parts_.holders(slot)) {
-    store_->read(kind, slot, holders, stored);
+    read(holders, stored);
     computation_.to_plain(slot, stored, plain);
-    parts_.put(slot, holders.front(), plain, whole);
+    parts_.put(slot, holders.front(), plain, values);
   }
-  return whole;
+  return values;
+}
+
+std::vector<float> TrainedStage::read(std::size_t kind, std::size_t slot) {
+  return whole(
+      slot, [&](std::span<const Rank> holders, std::span<float> stored) { store_->read(kind, slot, holders, stored); });
+}
+
+std::vector<float> TrainedStage::read_gradient(std::size_t slot) const {
+  return whole(slot, [&](std::span<const Rank> holders, std::span<float> stored) {
+    store_->read_gradient(slot, holders, stored);
+  });
 }
 
 void TrainedStage::write(std::size_t kind, std::size_t slot, std::span<const float> whole) {

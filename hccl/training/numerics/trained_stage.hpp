@@ -73,6 +73,8 @@ class TrainedStage {
   [[nodiscard]] std::uint32_t micro_batches() const { return micro_batches_; }
   /// The state of a whole parameter, row-major; kinds as the store has them.
   [[nodiscard]] std::vector<float> read(std::size_t kind, std::size_t slot);
+  /// The reduced gradient of a whole parameter, row-major, with the loss scale.
+  [[nodiscard]] std::vector<float> read_gradient(std::size_t slot) const;
   /// To be followed by the store's prepare().
   void write(std::size_t kind, std::size_t slot, std::span<const float> whole);
   /// Place of a parameter of the stage's graph.
@@ -106,6 +108,9 @@ class TrainedStage {
     device::ParameterSlot place;
   };
 
+  /// A whole parameter of what `read` gives of those that have the same part of it.
+  [[nodiscard]] std::vector<float> whole(
+      std::size_t slot, const std::function<void(std::span<const Rank> holders, std::span<float> stored)>& read) const;
   void each_replica(const std::function<void(Rank replica, std::size_t place)>& work);
   Seats& seats_of(std::uint32_t micro_batch, const Source& source);
   [[nodiscard]] std::span<float> scratch_of(std::size_t place);

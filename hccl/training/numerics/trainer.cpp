@@ -172,6 +172,7 @@ IterationFigures Trainer::step(bool checked) {
       .checked = checked};
   if (checked) reduction_check_ = {};
   step_whole_ = false;
+  divisor_of_step_ = progress.divisor;
   for (const auto& stage : stages_) stage->begin_step();
   for (const NumericTask& task : tasks_) carry_out(task, progress);
   ++iteration_;
@@ -248,7 +249,7 @@ void Trainer::measure(Progress& progress) {
   }
 }
 
-CompressionHook<float>* Trainer::compression() {
+CompressionHook<float>* Trainer::compression() const {
   CompressedReduction* const compressed = stages_.front()->store().compression();
   return compressed == nullptr ? nullptr : &compressed->hook();
 }

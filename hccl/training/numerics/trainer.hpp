@@ -110,6 +110,11 @@ class Trainer {
   /// Throws Error(bad_input, "output") if the file cannot be written, and Error(check_failed, "replicas") if the
   /// replicas differ: a checkpoint holds one copy.
   void save(const std::string& path, std::span<const Seconds> ends = {});
+  /// Whether the last step has reduced all gradients: there was one, and it did not fail.
+  [[nodiscard]] bool has_gradients() const { return divisor_of_step_ > 0 && step_whole_; }
+  /// Writes the reduced gradients of the last step, of whole parameters, before clipping and without loss scale: a file
+  /// like a checkpoint with tensors of kind "gradients". Throws as save().
+  void save_gradients(const std::string& path) const;
   /// Goes on from a checkpoint. Throws Error(bad_input, "checkpoint") if it is damaged, or of a run that went on
   /// otherwise: another network, seed, optimizer, number of NPUs, batch, data or type. Settings that a user may mean to
   /// change on the way are free: learning rate, decay, clipping, segments and algorithms. Returns those of the
@@ -124,7 +129,7 @@ class Trainer {
   [[nodiscard]] bool shuffles() const { return options_.shuffle; }
   [[nodiscard]] unsigned workers() const { return pool_.workers(); }
   /// Of the gradients; null: they are summed.
-  [[nodiscard]] CompressionHook<float>* compression();
+  [[nodiscard]] CompressionHook<float>* compression() const;
   /// The values of a parameter of the whole network, row-major; its replicas must be equal.
   [[nodiscard]] std::vector<float> weights(std::uint32_t parameter);
 
@@ -157,7 +162,7 @@ class Trainer {
   [[nodiscard]] TrainedStage::Source source(float loss_scale);
   void read_samples(Rank sampler, std::uint32_t micro_batch, models::Batch& batch) const;
   [[nodiscard]] double divisor() const;
-  [[nodiscard]] Checkpoint checkpoint();
+  [[nodiscard]] Checkpoint checkpoint() const;
   /// Goes through the tensors of a checkpoint: kind by kind, and in each parameter by parameter.
   void for_each_tensor(const std::function<void(std::size_t kind, TrainedStage& stage, std::size_t slot)>& use);
 
@@ -174,7 +179,8 @@ class Trainer {
   std::optional<BatchParts> parts_;                    // of a network whose operators are cut
   std::vector<models::Sampler> samplers_;              // of each replica, or one of all
   std::uint64_t iteration_ = 0;
-  bool step_whole_ = true;  // the last one did not fail, so that all its gradients are reduced
+  bool step_whole_ = true;      // the last one did not fail, so that all its gradients are reduced
+  double divisor_of_step_ = 0;  // of its gradients, with the loss scale; 0: there was none
   ReductionCheck reduction_check_;
 };
 

@@ -95,7 +95,7 @@ HookState<float> read_hook(CheckpointReader& reader, const std::string& path, co
 
 }  // namespace
 
-Checkpoint Trainer::checkpoint() {
+Checkpoint Trainer::checkpoint() const {
   ParameterStore& store = stages_.front()->store();
   const device::LossScaler::State scale = options_.loss_scale.state();
   Checkpoint result{.model = graph_.title,
@@ -165,6 +165,26 @@ void Trainer::save(const std::string& path, std::span<const Seconds> ends) {
   if (header.hook.has_value()) {
     const HookState<float>& state = compression()->state();
     for (const CheckpointHookTensor& tensor : header.hook->tensors) writer.write(values_of(state, tensor));
+  }
+  writer.commit();
+}
+
+void Trainer::save_gradients(const std::string& path) const {
+  if (const ReplicaCheck replicas = replica_check(); replicas.differing_bits > 0) {
+    throw Error(ErrorCode::check_failed, "replicas",
+                fmt::format("{}: not written, for the gradients of the replicas differ in {} bits and a file holds one "
+                            "of each",
+                            path, replicas.differing_bits));
+  }
+  Checkpoint header = checkpoint();
+  header.tensors = {"gradients"};
+  header.hook.reset();
+  CheckpointWriter writer(path, header);
+  const auto unscale = static_cast<float>(1 / divisor_of_step_);
+  for (const Owner& owner : owners_) {
+    std::vector<float> gradient = stages_[owner.stage]->read_gradient(owner.slot);
+    for (float& value : gradient) value *= unscale;
+    writer.write(gradient);
   }
   writer.commit();
 }

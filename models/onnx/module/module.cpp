@@ -7,10 +7,14 @@
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/stubs/logging.h>
 
+#include <algorithm>
+#include <bit>
 #include <climits>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <set>
 #include <unordered_map>
 
 #include "base/error.hpp"
@@ -40,6 +44,28 @@ std::vector<double> from_field(const Field& field, std::size_t count) {
   return {field.begin(), field.end()};
 }
 
+/// IEEE 754: one bit of sign, five of exponent.
+double of_half(std::uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const int fraction = bits & 1023;
+  const double sign = (bits & 0x8000) != 0 ? -1 : 1;
+  if (exponent == 31) return fraction != 0 ? std::nan("") : sign * HUGE_VAL;
+  return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
+}
+
+/// The upper half of a float.
+double of_brain_half(std::uint16_t bits) {
+  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U));
+}
+
+/// Numbers of 16 bits, of which `widened` makes what they stand for.
+std::vector<double> from_halves(const lib::TensorProto& tensor, std::size_t count, double (*widened)(std::uint16_t)) {
+  std::vector<double> values = tensor.has_raw_data() ? from_raw<std::uint16_t>(tensor.raw_data(), count)
+                                                     : from_field(tensor.int32_data(), count);
+  for (double& value : values) value = widened(static_cast<std::uint16_t>(value));
+  return values;
+}
+
 std::vector<double> values_of(const lib::TensorProto& tensor, std::size_t count) {
   const bool raw = tensor.has_raw_data();
   switch (tensor.data_type()) {
@@ -51,6 +77,12 @@ std::vector<double> values_of(const lib::TensorProto& tensor, std::size_t count)
       return raw ? from_raw<std::int64_t>(tensor.raw_data(), count) : from_field(tensor.int64_data(), count);
     case lib::TensorProto::INT32:
       return raw ? from_raw<std::int32_t>(tensor.raw_data(), count) : from_field(tensor.int32_data(), count);
+    case lib::TensorProto::FLOAT16:
+      return from_halves(tensor, count, of_half);
+    case lib::TensorProto::BFLOAT16:
+      return from_halves(tensor, count, of_brain_half);
+    case lib::TensorProto::INT8:
+      return raw ? from_raw<std::int8_t>(tensor.raw_data(), count) : from_field(tensor.int32_data(), count);
     case lib::TensorProto::BOOL:
     case lib::TensorProto::UINT8:
       return raw ? from_raw<std::uint8_t>(tensor.raw_data(), count) : from_field(tensor.int32_data(), count);
@@ -94,6 +126,13 @@ lib::TypeProto proto_of(const TensorType& type) {
     if (size >= 0) dim->set_dim_value(size);
   }
   return proto;
+}
+
+/// Types that proto_of() writes; inference asks for no values of others.
+bool is_written(int element_type) {
+  return element_type == lib::TensorProto::FLOAT || element_type == lib::TensorProto::DOUBLE ||
+         element_type == lib::TensorProto::INT64 || element_type == lib::TensorProto::INT32 ||
+         element_type == lib::TensorProto::BOOL;
 }
 
 lib::TensorProto proto_of(const Constant& constant) {
@@ -145,6 +184,24 @@ Attribute attribute_of(const lib::AttributeProto& from) {
   return attribute;
 }
 
+/// Adds the tensors that a graph inside a graph reads and does not make.
+void add_outside(const lib::GraphProto& graph, std::set<std::string> made, std::vector<std::string>& outside) {
+  for (const auto& value : graph.input()) made.insert(value.name());
+  for (const auto& tensor : graph.initializer()) made.insert(tensor.name());
+  const auto read = [&](const std::string& name) {
+    if (!name.empty() && !made.contains(name) && std::ranges::find(outside, name) == outside.end())
+      outside.push_back(name);
+  };
+  for (const auto& node : graph.node()) {
+    std::ranges::for_each(node.input(), read);
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) add_outside(attribute.g(), made, outside);
+    }
+    made.insert(node.output().begin(), node.output().end());
+  }
+  for (const auto& value : graph.output()) read(value.name());
+}
+
 ModelFile file_of(const lib::ModelProto& model) {
   ModelFile file;
   for (const auto& set : model.opset_import()) {
@@ -169,10 +226,20 @@ ModelFile file_of(const lib::ModelProto& model) {
     node.domain = from.domain() == "ai.onnx" ? "" : from.domain();
     node.inputs.assign(from.input().begin(), from.input().end());
     node.outputs.assign(from.output().begin(), from.output().end());
-    for (const auto& attribute : from.attribute()) node.attributes[attribute.name()] = attribute_of(attribute);
+    for (const auto& attribute : from.attribute()) {
+      node.attributes[attribute.name()] = attribute_of(attribute);
+      node.holds_graph = node.holds_graph || attribute.has_g() || attribute.graphs_size() > 0;
+      if (attribute.has_g()) add_outside(attribute.g(), {}, node.inputs);
+    }
   }
   return file;
 }
+
+/// The newest set of ONNX's own operators that the library knows.
+std::int64_t newest_set() { return lib::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second; }
+
+/// The newest set that is read: what it has and the library's newest does not are operators that are refused by name.
+constexpr std::int64_t newest_read = 21;
 
 class LibraryModel final : public OpenModel {
  public:
@@ -180,43 +247,123 @@ class LibraryModel final : public OpenModel {
 
   [[nodiscard]] const ModelFile& file() const override { return file_; }
 
-  [[nodiscard]] Inference infer(std::size_t number, std::span<const KnownInput> inputs) override {
-    lib::NodeProto& node = *model_.mutable_graph()->mutable_node(static_cast<int>(number));
-    Inference inference;
-    const auto set = file_.operator_sets.find(file_.nodes[number].domain);
-    if (set == file_.operator_sets.end()) return inference;
-    const std::string domain = file_.nodes[number].domain;
-    const lib::OpSchema* const schema =
-        lib::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(set->second), domain);
-    if (schema == nullptr || schema->Deprecated()) return inference;
+  [[nodiscard]] std::string trouble(std::size_t number) const override {
+    const lib::OpSchema* const schema = schema_of(number);
+    if (schema == nullptr) return {};
+    const std::vector<KnownInput> unknown(file_.nodes[number].inputs.size());
+    const lib::NodeProto node = as_in_library(*schema, number, unknown);
+    for (int i = 0; i < std::min(schema->min_input(), node.input_size()); ++i) {
+      if (node.input(i).empty()) return "its input " + std::to_string(i) + " is left out";
+    }
     try {
       schema->Verify(node);
-      if (!schema->has_type_and_shape_inference_function()) return inference;
-      inference.known = true;
-      infer_with(*schema, node, inputs, inference);
     } catch (const std::exception& error) {
-      inference.known = true;
+      return error.what();
+    }
+    return {};
+  }
+
+  [[nodiscard]] Inference infer(std::size_t number, std::span<const KnownInput> inputs) override {
+    Inference inference;
+    if (file_.nodes[number].holds_graph) return inference;
+    if (is_new_curve(file_.nodes[number]) && inputs[0].type != nullptr) {
+      return {.known = true, .outputs = {*inputs[0].type}};
+    }
+    const lib::OpSchema* const schema = schema_of(number);
+    if (schema == nullptr) return inference;
+    const bool by_body = !schema->has_type_and_shape_inference_function() && schema->HasFunction();
+    if (!by_body && !schema->has_type_and_shape_inference_function()) return inference;
+    inference.known = true;
+    // The library reads the second size of such a weight unasked.
+    if (file_.nodes[number].type == "ConvTranspose" && inputs.size() > 1 && inputs[0].type != nullptr &&
+        inputs[1].type != nullptr && inputs[0].type->dims.size() != inputs[1].type->dims.size()) {
+      inference.trouble = "its input and its weight have different numbers of axes";
+      return inference;
+    }
+    try {
+      infer_with(*schema, as_in_library(*schema, number, inputs), inputs, inference);
+    } catch (const std::exception& error) {
       inference.trouble = error.what();
     }
     return inference;
   }
 
  private:
-  static void infer_with(const lib::OpSchema& schema, lib::NodeProto& node, std::span<const KnownInput> inputs,
+  [[nodiscard]] std::int64_t set_of(const std::string& domain) const {
+    const auto set = file_.operator_sets.find(domain);
+    return set == file_.operator_sets.end() ? 0 : set->second;
+  }
+  [[nodiscard]] bool is_newer(std::size_t number) const {
+    return file_.nodes[number].domain.empty() && set_of("") > newest_set();
+  }
+  /// nullptr: the library does not know the operator.
+  [[nodiscard]] const lib::OpSchema* schema_of(std::size_t number) const {
+    const Node& node = file_.nodes[number];
+    const std::int64_t set = is_newer(number) ? newest_set() : set_of(node.domain);
+    if (set == 0) return nullptr;
+    const lib::OpSchema* const schema = lib::OpSchemaRegistry::Schema(node.type, static_cast<int>(set), node.domain);
+    return schema == nullptr || schema->Deprecated() ? nullptr : schema;
+  }
+  /// The node, as the newest set that the library knows has it.
+  [[nodiscard]] lib::NodeProto as_in_library(const lib::OpSchema& schema, std::size_t number,
+                                             std::span<const KnownInput> inputs) const {
+    const lib::NodeProto& written = model_.graph().node(static_cast<int>(number));
+    return is_newer(number) ? as_in_newest(schema, written, inputs) : written;
+  }
+  /// Curves of sets that are newer than the library.
+  [[nodiscard]] bool is_new_curve(const Node& node) const {
+    return node.domain.empty() && node.inputs.size() == 1 && node.outputs.size() == 1 &&
+           ((node.type == "Gelu" && set_of("") >= 20) || (node.type == "Mish" && set_of("") >= 18));
+  }
+
+  /// Whether an attribute that newer sets have leaves a node's shapes what they were without it.
+  static bool is_left_out(const lib::AttributeProto& attribute) {
+    return attribute.name() == "saturate" || attribute.name() == "num_outputs" || attribute.name() == "antialias" ||
+           (attribute.name() == "keep_aspect_ratio_policy" && attribute.s() == "stretch");
+  }
+
+  /// A node of a set that is newer than the library, as the newest set that it knows has it: axes of reductions are an
+  /// attribute.
+  static lib::NodeProto as_in_newest(const lib::OpSchema& schema, const lib::NodeProto& written,
+                                     std::span<const KnownInput> inputs) {
+    lib::NodeProto node = written;
+    node.clear_attribute();
+    for (const auto& attribute : written.attribute()) {
+      if (schema.attributes().contains(attribute.name()) || !is_left_out(attribute)) *node.add_attribute() = attribute;
+    }
+    if (schema.max_input() == 1 && node.input_size() == 2 && schema.attributes().contains("axes")) {
+      if (inputs[1].constant != nullptr) {
+        auto* const axes = node.add_attribute();
+        axes->set_name("axes");
+        axes->set_type(lib::AttributeProto::INTS);
+        for (const double axis : inputs[1].constant->values) axes->add_ints(static_cast<std::int64_t>(axis));
+      }
+      node.mutable_input()->RemoveLast();
+    }
+    return node;
+  }
+
+  static void infer_with(const lib::OpSchema& schema, lib::NodeProto node, std::span<const KnownInput> inputs,
                          Inference& inference) {
     std::unordered_map<std::string, lib::TypeProto> types;
     std::unordered_map<std::string, lib::TypeProto*> types_by_name;
     std::unordered_map<std::string, lib::TensorProto> tensors;
     std::unordered_map<std::string, const lib::TensorProto*> tensors_by_name;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(node.input_size()); ++i) {
       const std::string& name = node.input(static_cast<int>(i));
       if (inputs[i].type != nullptr) types[name] = proto_of(*inputs[i].type);
-      if (inputs[i].constant != nullptr) tensors[name] = proto_of(*inputs[i].constant);
+      if (inputs[i].constant != nullptr && is_written(inputs[i].constant->element_type))
+        tensors[name] = proto_of(*inputs[i].constant);
     }
     for (auto& [name, type] : types) types_by_name[name] = &type;
     for (const auto& [name, tensor] : tensors) tensors_by_name[name] = &tensor;
     lib::shape_inference::InferenceContextImpl context(node, types_by_name, tensors_by_name, {});
-    schema.GetTypeAndShapeInferenceFunction()(context);
+    if (schema.has_type_and_shape_inference_function()) {
+      schema.GetTypeAndShapeInferenceFunction()(context);
+    } else {
+      lib::shape_inference::InferShapeForFunctionNode(*schema.GetFunction(), lib::OpSchemaRegistry::Instance(),
+                                                      context);
+    }
     for (int i = 0; i < node.output_size(); ++i) {
       inference.outputs.push_back(type_of(*context.getOutputType(static_cast<std::size_t>(i))));
     }
@@ -225,9 +372,6 @@ class LibraryModel final : public OpenModel {
   lib::ModelProto model_;
   ModelFile file_;
 };
-
-/// Operators of ONNX itself that the library knows.
-std::int64_t newest_set() { return lib::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second; }
 
 class Module final : public OnnxModule {
  public:
@@ -250,9 +394,13 @@ class Module final : public OnnxModule {
     auto open = std::make_unique<LibraryModel>(std::move(model));
     const auto& sets = open->file().operator_sets;
     const auto set = sets.find("");
-    if (set != sets.end() && (set->second < 1 || set->second > newest_set())) {
+    const auto is_own = [](const Node& node) { return node.domain.empty(); };
+    if (set == sets.end() && std::ranges::any_of(open->file().nodes, is_own)) {
+      bad_input("onnx", "{}: does not say which operator set of ONNX its nodes are of", path);
+    }
+    if (set != sets.end() && (set->second < 1 || set->second > newest_read)) {
       bad_input("onnx", "{}: operator set {} of ONNX; accepted: 1 to {}. Export with opset_version={}", path,
-                set->second, newest_set(), newest_set());
+                set->second, newest_read, newest_set());
     }
     return open;
   }

@@ -6,7 +6,7 @@ this rank is that of `hcclsim.init()` or of RANK_ID.
 
 from __future__ import annotations
 
-from typing import List
+from typing import Dict, List, Set
 
 from hcclsim import settings, world
 
@@ -136,7 +136,7 @@ def _check_places(group: str, rank_ids: List[int]) -> None:
     here = world.current()
     if not here.is_910a:
         return
-    places = {}
+    places: Dict[int, Set[int]] = {}
     for rank in rank_ids:
         places.setdefault(here.server_of(rank), set()).add(here.place_of(rank))
     first = next(iter(places.values()))

@@ -168,7 +168,7 @@ TEST(Timeline, AnArrowLeadsFromAPostToItsWait) {
   const auto ends = [](const Json& events, const char* phase) {
     std::vector<double> dates;
     for (const Json& event : events) {
-      if (event["ph"] == phase && event["id"] == 7) dates.push_back(event["ts"].get<double>());
+      if (event["ph"] == phase && event["id"] == 1) dates.push_back(event["ts"].get<double>());
     }
     return dates;
   };
@@ -178,6 +178,25 @@ TEST(Timeline, AnArrowLeadsFromAPostToItsWait) {
   EXPECT_EQ(std::count_if(both.begin(), both.end(), [](const Json& e) { return e["ph"] == "s"; }), 1);
   const Json alone = timeline(trace, {0});
   EXPECT_THAT(ends(alone, "s"), testing::IsEmpty());
+}
+
+/// The runtime numbers them within a communicator.
+TEST(Timeline, ArrowsOfSeveralCommunicatorsHaveNumbersOfTheirOwn) {
+  sim::Trace trace;
+  trace.select({0, 1, 2, 3}, 4, true);
+  for (const Rank rank : {0U, 2U}) {
+    trace.add({.rank = rank, .kind = sim::SpanKind::notify_post, .end = 1e-6, .peer = rank + 1, .flow = 7});
+    trace.add({.rank = rank + 1, .kind = sim::SpanKind::notify_wait, .end = 3e-6, .peer = rank, .flow = 7});
+  }
+  trace.add({.kind = sim::SpanKind::notify_post, .end = 1e-6, .id = {.iteration = 1}, .peer = 1, .flow = 7});
+  trace.add({.rank = 1, .kind = sim::SpanKind::notify_wait, .end = 3e-6, .id = {.iteration = 1}, .peer = 0, .flow = 7});
+  trace.intern("allreduce1");
+  std::map<int, std::string> phases;  // by number
+  for (const Json& event : timeline(trace, {0, 1, 2, 3})) {
+    if (event["ph"] == "s" || event["ph"] == "f") phases[event["id"].get<int>()] += event["ph"].text();
+  }
+  ASSERT_EQ(phases.size(), 3);
+  for (const auto& [number, ends] : phases) EXPECT_THAT(ends, testing::AnyOf("sf", "fs")) << number;
 }
 
 TEST(Timeline, OverlapAnalysis) {

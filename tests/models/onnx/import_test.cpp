@@ -245,7 +245,7 @@ TEST(OnnxImport, BadFilesAreRefusedWithTheirNode) {
   for (const std::size_t bytes : {whole.size() - 1, whole.size() / 2, whole.size() - 7}) {
     EXPECT_THAT(message_of(saved(whole.substr(0, bytes))), HasSubstr("onnx"));
   }
-  EXPECT_THAT(message_of(saved(perceptron(25).finish())), HasSubstr("operator set 25 of ONNX; accepted: 1 to 17"));
+  EXPECT_THAT(message_of(saved(perceptron(25).finish())), HasSubstr("operator set 25 of ONNX; accepted: 1 to 21"));
   EXPECT_THAT(message_of(saved(perceptron(17, 5).finish())), HasSubstr("fixed batch of 5; give --batch 5"));
   EXPECT_THAT(message_of(saved(perceptron().finish()), {.batch = 2, .dims = {{"length", 3}}}),
               HasSubstr("no input has such a dimension; there are: batch"));
@@ -283,7 +283,7 @@ TEST(OnnxImport, BadFilesAreRefusedWithTheirNode) {
   symbol.node_to("y", "MatMul", "fc", {"x", symbol.weight("w", {8, 4})});
   symbol.output("y");
   EXPECT_THAT(message_of(saved(symbol.finish())),
-              HasSubstr("is 'length'; give its size, such as --onnx-dim length=128"));
+              HasSubstr("does not say how large length is; give --onnx-dim length=128"));
 }
 
 }  // namespace

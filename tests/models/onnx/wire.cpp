@@ -40,7 +40,7 @@ void ModelWriter::input(const std::string& name, int element_type, const std::ve
     Message one;
     if (dim.symbol.empty()) {
       one.number(1, dim.size);
-    } else {
+    } else if (dim.symbol != "?") {
       one.bytes(2, dim.symbol);
     }
     shape.message(1, one);
@@ -57,13 +57,27 @@ void ModelWriter::output(const std::string& name) {
   graph_.message(12, Message().bytes(1, name).message(2, Message().message(1, tensor)));
 }
 
-std::string ModelWriter::weight(const std::string& name, const std::vector<std::int64_t>& dims) {
-  if (std::ranges::find(initializers_, name) != initializers_.end()) return name;
-  initializers_.push_back(name);
+namespace {
+
+Message without_numbers(const std::string& name, const std::vector<std::int64_t>& dims) {
   Message tensor;
   for (const std::int64_t size : dims) tensor.number(1, size);
   tensor.number(2, 1).bytes(8, name).message(13, Message().bytes(1, "location").bytes(2, "weights.bin")).number(14, 1);
-  graph_.message(5, tensor);
+  return tensor;
+}
+
+}  // namespace
+
+std::string ModelWriter::weight(const std::string& name, const std::vector<std::int64_t>& dims) {
+  if (std::ranges::find(initializers_, name) != initializers_.end()) return name;
+  initializers_.push_back(name);
+  graph_.message(5, without_numbers(name, dims));
+  return name;
+}
+
+std::string ModelWriter::weight_node(const std::string& name, const std::vector<std::int64_t>& dims) {
+  const Message value = Message().bytes(1, "value").message(5, without_numbers(name, dims)).number(20, 4);
+  graph_.message(1, Message().bytes(2, name).bytes(4, "Constant").message(5, value));
   return name;
 }
 
@@ -95,7 +109,9 @@ void ModelWriter::append(const std::string& type, const std::string& name, const
   for (const Attr& attribute : attributes) {
     Message one;
     one.bytes(1, attribute.name);
-    if (!attribute.text.empty()) {
+    if (attribute.graph) {
+      one.message(6, Message().bytes(2, "inside")).number(20, 5);
+    } else if (!attribute.text.empty()) {
       one.bytes(4, attribute.text).number(20, 3);
     } else if (attribute.list) {
       for (const std::int64_t value : attribute.ints) one.number(8, value);
@@ -127,8 +143,8 @@ std::vector<std::string> ModelWriter::nodes(const std::string& type, const std::
 }
 
 void ModelWriter::node_to(const std::string& output, const std::string& type, const std::string& name,
-                          const std::vector<std::string>& inputs) {
-  append(type, name, inputs, {output}, {}, "");
+                          const std::vector<std::string>& inputs, const std::vector<Attr>& attributes) {
+  append(type, name, inputs, {output}, attributes, "");
 }
 
 std::string ModelWriter::finish() const {

@@ -23,7 +23,7 @@ class Message {
   std::string bytes_;
 };
 
-/// A dimension with a size, or a symbol.
+/// A dimension with a size, or a symbol, or neither: "?".
 struct Dim {
   Dim(std::int64_t the_size) : size(the_size) {}       // NOLINT(google-explicit-constructor)
   Dim(const char* the_symbol) : symbol(the_symbol) {}  // NOLINT(google-explicit-constructor)
@@ -37,6 +37,7 @@ struct Attr {
   bool list = false;
   std::vector<float> floats{};
   std::string text{};
+  bool graph = false;  ///< it holds a graph without nodes
 };
 [[nodiscard]] inline Attr attr(std::string name, std::int64_t value) {
   return {.name = std::move(name), .ints = {value}};
@@ -54,6 +55,8 @@ class ModelWriter {
   void output(const std::string& name);
   /// A weight whose values are in another file, which need not exist.
   std::string weight(const std::string& name, const std::vector<std::int64_t>& dims);
+  /// The same in a node Constant.
+  std::string weight_node(const std::string& name, const std::vector<std::int64_t>& dims);
   std::string integers(const std::string& name, const std::vector<std::int64_t>& values, bool scalar = false);
   std::string real(const std::string& name, float value);
   /// Returns the name of its output.
@@ -64,7 +67,7 @@ class ModelWriter {
                                  const std::vector<Attr>& attributes);
   /// A node that makes a tensor of this name.
   void node_to(const std::string& output, const std::string& type, const std::string& name,
-               const std::vector<std::string>& inputs);
+               const std::vector<std::string>& inputs, const std::vector<Attr>& attributes = {});
   [[nodiscard]] std::string finish() const;
   /// Writes the file; returns its path.
   std::string save(const std::string& path) const;

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "study/foreign/megatron.hpp"
@@ -15,6 +17,7 @@
 namespace hcclsim::study {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string data(const std::string& file) { return std::string(HCCLSIM_TEST_DATA "/foreign/") + file; }
@@ -23,6 +26,12 @@ std::string data(const std::string& file) { return std::string(HCCLSIM_TEST_DATA
 std::string value_of(const ForeignMapping& mapping, std::string_view option) {
   const auto found = std::ranges::find(mapping.options, option, &MappedOption::option);
   return found == mapping.options.end() ? "" : found->value;
+}
+
+/// Each option with its value; "": it is not there.
+void expect_options(const ForeignMapping& mapping,
+                    const std::vector<std::pair<std::string_view, std::string_view>>& options) {
+  for (const auto& [option, value] : options) EXPECT_EQ(value_of(mapping, option), value) << option;
 }
 
 template <typename Map>
@@ -39,20 +48,21 @@ std::string message_of(Map map) {
 
 TEST(Mindformers, ModelAndRanksBecomeOptions) {
   const ForeignMapping mapping = map_mindformers(data("llama2_70b.yaml"), {});
-  EXPECT_EQ(value_of(mapping, "model"), "llama");
-  EXPECT_EQ(value_of(mapping, "layers"), "80");
-  EXPECT_EQ(value_of(mapping, "kv-heads"), "8");
-  // (1.3 + 0.01) · 4 · 8192 = 42926, two thirds are 28617, up to a multiple of 256 28672: as published.
-  EXPECT_EQ(value_of(mapping, "feed-forward"), "28672");
-  EXPECT_EQ(value_of(mapping, "npus"), "64");
-  EXPECT_EQ(value_of(mapping, "model-parallel"), "4");
-  EXPECT_EQ(value_of(mapping, "stages"), "8");
-  EXPECT_EQ(value_of(mapping, "stage-layers"), "9,10,10,10,10,10,10,11");
-  EXPECT_EQ(value_of(mapping, "batch"), "16");
-  EXPECT_EQ(value_of(mapping, "micro-batches"), "16");
-  EXPECT_EQ(value_of(mapping, "recompute"), "layers:4,3,2,2,1,1,0,0");
-  EXPECT_EQ(value_of(mapping, "enable-parallel-optimizer"), "True");
-  EXPECT_EQ(value_of(mapping, "compute-dtype"), "bf16");
+  expect_options(mapping,
+                 {{"model", "llama"},
+                  {"layers", "80"},
+                  {"kv-heads", "8"},
+                  // (1.3 + 0.01) · 4 · 8192 = 42926, two thirds are 28617, up to a multiple of 256 28672: as published.
+                  {"feed-forward", "28672"},
+                  {"npus", "64"},
+                  {"model-parallel", "4"},
+                  {"stages", "8"},
+                  {"stage-layers", "9,10,10,10,10,10,10,11"},
+                  {"batch", "16"},
+                  {"micro-batches", "16"},
+                  {"recompute", "layers:4,3,2,2,1,1,0,0"},
+                  {"enable-parallel-optimizer", "True"},
+                  {"compute-dtype", "bf16"}});
   EXPECT_THAT(mapping.options.front().place, HasSubstr("llama2_70b.yaml:22"));
 }
 
@@ -62,9 +72,7 @@ TEST(Mindformers, FeedForwardOfLlamaIsRoundedAsItsLayersRoundIt) {
 
 TEST(Mindformers, AccumulatesWithoutAPipeline) {
   const ForeignMapping mapping = map_mindformers(data("llama2_7b.yaml"), {});
-  EXPECT_EQ(value_of(mapping, "batch"), "4");
-  EXPECT_EQ(value_of(mapping, "accumulate"), "4");
-  EXPECT_EQ(value_of(mapping, "micro-batches"), "");
+  expect_options(mapping, {{"batch", "4"}, {"accumulate", "4"}, {"micro-batches", ""}});
   const auto has = [](const std::vector<UnmappedKey>& keys, std::string_view source) {
     return std::ranges::any_of(keys, [&](const UnmappedKey& key) { return key.source.starts_with(source); });
   };
@@ -74,11 +82,9 @@ TEST(Mindformers, AccumulatesWithoutAPipeline) {
 
 TEST(Mindformers, ExpertsMakeMixtralOfLlama) {
   const ForeignMapping mapping = map_mindformers(data("mixtral.yaml"), {});
-  EXPECT_EQ(value_of(mapping, "model"), "mixtral");
-  EXPECT_EQ(value_of(mapping, "experts"), "8");
-  EXPECT_EQ(value_of(mapping, "moe-top-k"), "2");
-  EXPECT_EQ(value_of(mapping, "moe-capacity"), "1.25");
-  EXPECT_EQ(value_of(mapping, "expert-parallel"), "4");
+  expect_options(
+      mapping,
+      {{"model", "mixtral"}, {"experts", "8"}, {"moe-top-k", "2"}, {"moe-capacity", "1.25"}, {"expert-parallel", "4"}});
 }
 
 const std::string small_yaml =
@@ -105,6 +111,11 @@ TEST(Mindformers, WhatHasNoCounterpartIsRefusedByName) {
   EXPECT_THAT(refusal_of(with("") + "optimizer: {type: Muon}\n"), HasSubstr("optimizer.type Muon"));
   EXPECT_THAT(refusal_of(with("") + "recompute_config: {select_recompute: True}\n"),
               HasSubstr("select_recompute True"));
+  EXPECT_EQ(refusal_of(with(", some_new_key: False")), "no error");
+  EXPECT_THAT(refusal_of(with(", some_new_key: 1, other_new_key: 2")),
+              HasSubstr("2 keys have no counterpart; --ignore-keys some_new_key,other_new_key leaves them out"));
+  EXPECT_THAT(refusal_of("model: {model_config: {offset: 0}}\nparallel_config: {data_parallel: 8}\n"),
+              HasSubstr("give --model and its sizes; --ignore-keys model leaves it out"));
   EXPECT_THAT(refusal_of(with(""), {"nothing"}), HasSubstr("--ignore-keys nothing"));
   EXPECT_THAT(refusal_of("model: {model_config: {type: ChatGLM2Config}}\n"), HasSubstr("model type ChatGLM2Config"));
 }
@@ -121,36 +132,36 @@ TEST(Mindformers, WrongValuesAndOtherFilesAreRefused) {
 
 TEST(Megatron, ArgumentsOfTheScriptBecomeOptions) {
   const ForeignMapping mapping = map_megatron(data("gpt3_175b.sh"), {});
-  EXPECT_EQ(value_of(mapping, "model"), "gpt");
-  EXPECT_EQ(value_of(mapping, "layers"), "96");
-  EXPECT_EQ(value_of(mapping, "feed-forward"), "49152");
-  EXPECT_EQ(value_of(mapping, "npus"), "128");
-  // 50257 tokens up to a multiple of 128 · 8.
-  EXPECT_EQ(value_of(mapping, "vocabulary"), "51200");
-  // $((96 / (16 * 2))) = 3 layers in each of 96 / 16 / 3 = 2 parts of a stage.
-  EXPECT_EQ(value_of(mapping, "chunks"), "2");
-  EXPECT_EQ(value_of(mapping, "schedule"), "1f1b-interleave");
-  // 64 samples on 128 / (8 · 16) = 1 replica.
-  EXPECT_EQ(value_of(mapping, "batch"), "64");
-  EXPECT_EQ(value_of(mapping, "micro-batches"), "64");
-  EXPECT_EQ(value_of(mapping, "recompute"), "full");
-  EXPECT_EQ(value_of(mapping, "loss-scale"), "dynamic:4294967296");
+  expect_options(mapping, {{"model", "gpt"},
+                           {"layers", "96"},
+                           {"feed-forward", "49152"},
+                           {"npus", "128"},
+                           // 50257 tokens up to a multiple of 128 · 8.
+                           {"vocabulary", "51200"},
+                           // $((96 / (16 * 2))) = 3 layers in each of 96 / 16 / 3 = 2 parts of a stage.
+                           {"chunks", "2"},
+                           {"schedule", "1f1b-interleave"},
+                           {"global-batch", "64"},
+                           {"micro-batch-size", "1"},
+                           {"recompute", "full"},
+                           {"loss-scale", "dynamic:4294967296"}});
 }
 
 TEST(Megatron, TextsOfArgumentsAndMixturesOfExperts) {
   const ForeignMapping llama = map_megatron(data("llama2_7b.sh"), {});
-  EXPECT_EQ(value_of(llama, "model"), "llama");
-  EXPECT_EQ(value_of(llama, "vocabulary"), "32000");
-  EXPECT_EQ(value_of(llama, "model-parallel"), "2");
-  EXPECT_EQ(value_of(llama, "accumulate"), "4");
-  EXPECT_EQ(value_of(llama, "optimizer-parallel"), "zero1");
+  expect_options(llama, {{"model", "llama"},
+                         {"vocabulary", "32000"},
+                         {"model-parallel", "2"},
+                         {"global-batch", "16"},
+                         {"grad-dtype", "fp32"},
+                         {"optimizer-parallel", "zero1"}});
   const ForeignMapping mixtral = map_megatron(data("mixtral_8x7b.sh"), {});
-  EXPECT_EQ(value_of(mixtral, "model"), "mixtral");
-  EXPECT_EQ(value_of(mixtral, "kv-heads"), "8");
-  EXPECT_EQ(value_of(mixtral, "expert-parallel"), "8");
-  EXPECT_EQ(value_of(mixtral, "moe-capacity"), "dropless");
-  EXPECT_EQ(value_of(mixtral, "npus"), "64");
-  EXPECT_EQ(value_of(mixtral, "micro-batches"), "8");
+  expect_options(mixtral, {{"model", "mixtral"},
+                           {"kv-heads", "8"},
+                           {"expert-parallel", "8"},
+                           {"moe-capacity", "dropless"},
+                           {"npus", "64"},
+                           {"micro-batch-size", "1"}});
 }
 
 std::string script_refusal(const std::string& text, const std::vector<std::string>& ignored = {}) {
@@ -168,8 +179,50 @@ TEST(Megatron, WhatHasNoCounterpartIsRefusedByName) {
   EXPECT_THAT(script_refusal(start + "--micro-batch-size $MBS"), HasSubstr("--micro-batch-size depends on $MBS"));
   EXPECT_THAT(script_refusal(start + "--micro-batch-size 0"), HasSubstr("must be 1 or more"));
   EXPECT_THAT(script_refusal("python pretrain_gpt.py --num-layers 2\n"), HasSubstr("--hidden-size is not given"));
+  EXPECT_THAT(script_refusal("torchrun pretrain_t5.py --encoder-num-layers 12\n"),
+              HasSubstr("train.sh:1: --encoder-num-layers: networks of an encoder and a decoder are not simulated"));
   EXPECT_THAT(script_refusal("echo --num-layers\n"), HasSubstr("no command of this script"));
   EXPECT_THAT(script_refusal(start + "\n" + start + "--fp16\n"), HasSubstr("a second command with --num-layers"));
+}
+
+TEST(Megatron, AllThatIsRefusedIsNamedAtOnce) {
+  const std::string script =
+      "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --tp-comm-overlap \\\n"
+      "  --brand-new 3 --other-new\n";
+  EXPECT_THAT(
+      script_refusal(script),
+      AllOf(HasSubstr("train.sh: 3 keys have no counterpart; --ignore-keys tp-comm-overlap,brand-new,other-new "
+                      "leaves them out:"),
+            HasSubstr("train.sh:1: --tp-comm-overlap: no option"), HasSubstr("train.sh:2: --other-new: no option")));
+  EXPECT_EQ(script_refusal(script, {"tp-comm-overlap", "brand-new", "other-new"}), "no error");
+}
+
+// Layers of MindSpeed that do nothing: the last one of 8 in 4 stages.
+TEST(Megatron, ArgumentsOfMindSpeed) {
+  const std::string script =
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 64 --num-attention-heads 4 "
+      "--pipeline-model-parallel-size 4 --context-parallel-size 1 --context-parallel-algo ulysses_cp_algo --swiglu "
+      "--normalization RMSNorm --use-rotary-position-embeddings --position-embedding-type rope --disable-bias-linear "
+      "--untie-embeddings-and-output-weights --hidden-dropout 0 --attention-dropout 0 --num-experts 8 "
+      "--moe-token-dispatcher-type alltoall_seq --expert-model-parallel-size 2 --moe-layer-freq -1 "
+      "--first-k-dense-replace -1 --vocab-size 1000 --padded-vocab-size 1024 ";
+  EXPECT_EQ(script_refusal(script), "no error");
+  const ForeignMapping mapping = map_megatron_text(script + "--noop-layers 7", "train.sh", {});
+  expect_options(mapping, {{"layers", "7"}, {"stage-layers", "2,2,2,1"}, {"vocabulary", "1024"}, {"model", "mixtral"}});
+  EXPECT_THAT(script_refusal(script + "--noop-layers 8"), HasSubstr("there are 8 layers"));
+  EXPECT_THAT(script_refusal(script + "--noop-layers x"), HasSubstr("must be numbers of layers"));
+  EXPECT_THAT(script_refusal(script + "--noop-layers 7 --num-layers-per-virtual-pipeline-stage 1"),
+              HasSubstr("--noop-layers 7: stages of several parts"));
+  EXPECT_THAT(script_refusal(script + "--first-k-dense-replace 3"), HasSubstr("all layers have experts"));
+}
+
+// As pretrain_gpt.py and pretrain_bert.py have it: 50257 and 30522 tokens, up to multiples of 128 · 2.
+TEST(Megatron, ProgramsHaveATokenizer) {
+  const std::string arguments =
+      " --num-layers 2 --hidden-size 64 --num-attention-heads 4 --tensor-model-parallel-size 2 --vocab-file v.json\n";
+  EXPECT_EQ(value_of(map_megatron_text("torchrun pretrain_gpt.py" + arguments, "train.sh", {}), "vocabulary"), "50432");
+  EXPECT_EQ(value_of(map_megatron_text("torchrun pretrain_bert.py" + arguments, "train.sh", {}), "vocabulary"),
+            "30720");
 }
 
 TEST(Megatron, RanksThatOnlyRunningTellsAreLeftToTheUser) {
@@ -177,9 +230,7 @@ TEST(Megatron, RanksThatOnlyRunningTellsAreLeftToTheUser) {
       "torchrun --nproc_per_node 8 --nnodes $NODES pretrain_gpt.py --num-layers 2 --hidden-size 64 "
       "--num-attention-heads 4 --micro-batch-size 2 --global-batch-size 64\n";
   const ForeignMapping mapping = map_megatron_text(text, "train.sh", {});
-  EXPECT_EQ(value_of(mapping, "npus"), "");
-  EXPECT_EQ(value_of(mapping, "global-batch"), "64");
-  EXPECT_EQ(value_of(mapping, "micro-batch-size"), "2");
+  expect_options(mapping, {{"npus", ""}, {"global-batch", "64"}, {"micro-batch-size", "2"}});
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "models/zoo/zoo.hpp"
 #include "study/profile/back_test.hpp"
 #include "study/profile/import.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
 
 namespace hcclsim::study {
@@ -165,6 +166,17 @@ TEST(ProfileRows, OddFilesAreSaidToBe) {
     }
   });
   EXPECT_THAT(seconds.notes, Contains(HasSubstr("are dates and durations both in microseconds?")));
+  EXPECT_THAT(test::refusal("profile",
+                            [&] {
+                              static_cast<void>(imported([](auto& rows) {
+                                for (std::size_t i = 1; i < rows.size(); ++i) {
+                                  std::string& row = rows[i];
+                                  const std::size_t duration = row.find("\t,") + 2;
+                                  row.insert(row.find(',', duration), "e3");
+                                }
+                              }));
+                            }),
+              HasSubstr("kernels begin before another one on their stream has ended"));
 }
 
 TEST(ProfileRows, WhatWasNotMeasuredIsNotCompared) {

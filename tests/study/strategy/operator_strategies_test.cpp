@@ -161,7 +161,7 @@ TEST_F(OperatorStrategyFiles, StagesOfOperators) {
     }
     return std::string();
   };
-  EXPECT_THAT(refused("[\"h.0.*\"]\nstage = 2\n"), HasSubstr("stage 2: there are 2 stages, 0 to 1"));
+  EXPECT_THAT(refused("[\"h.0.*\"]\nstage = 2\n"), HasSubstr("stage 2; the last of 2 stages (--stages) is 1"));
   EXPECT_THAT(refused("[\"h.0.*\"]\nstage = 1\n[\"h.1.*\"]\nstage = 0\n"), HasSubstr("stages follow each other"));
   EXPECT_THAT(refused("[\"h.1.*\"]\nstage = 1\n[\"h.1.mlp.c_fc\"]\nstage = 0\n"),
               HasSubstr("others of layer 1 are to be in stage"));

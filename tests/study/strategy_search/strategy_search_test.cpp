@@ -3,14 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
+#include "hccl/search/exact.hpp"
+#include "hccl/search/strategies.hpp"
 #include "models/zoo/zoo.hpp"
 #include "study/experiment/plans.hpp"
 #include "study/run/run.hpp"
 #include "study/strategy_search/find_strategies.hpp"
+#include "study/strategy_search/strategy_seconds.hpp"
+#include "tests/hccl/search/random_costs.hpp"
 #include "tests/support/refusal.hpp"
 
 /// Searches of strategies as a user asks for them: on a platform, with what they are compared with, and saved.
@@ -111,20 +118,102 @@ INSTANTIATE_TEST_SUITE_P(Zoo, SearchedNetworks, testing::ValuesIn(models::model_
   return name;
 });
 
+// By the costs of dynamic programming.
 TEST(StrategySearch, TheBestChoiceJudgesTheOthers) {
-  const auto cost = [](StrategySearchMode mode) {
-    return searched([&] {
-             StrategySearchSpec spec = search_of(mode, "mlp:256,512,512,64", 1);
-             spec.simulates = false;
-             return spec;
-           }())
-        .found;
+  const auto found = [](StrategySearchMode mode) {
+    models::ModelOptions sizes{.name = "mlp:256,512,512,64", .batch = 8};
+    StrategySearchSpec spec;
+    spec.mode = mode;
+    return find_strategies(models::make_model(sizes), spec, 8, 1).found;
   };
-  const FoundStrategies best = cost(StrategySearchMode::exact);
+  const FoundStrategies best = found(StrategySearchMode::exact);
   ASSERT_TRUE(best.bound.has_value());
+  EXPECT_FALSE(best.in_seconds);
   EXPECT_EQ(*best.bound, best.cost);  // proved
-  EXPECT_EQ(cost(StrategySearchMode::dynamic_programming).dynamic_cost, best.cost);
-  EXPECT_GE(cost(StrategySearchMode::recursive_programming).dynamic_cost, best.cost);
+  EXPECT_EQ(found(StrategySearchMode::dynamic_programming).dynamic_cost, best.cost);
+  EXPECT_GE(found(StrategySearchMode::recursive_programming).dynamic_cost, best.cost);
+}
+
+/// What is known of the seconds of a network's strategies.
+struct JudgedSeconds {
+  double best = 0;  ///< of the exact search
+  double bound = 0;
+  double least = 0;            ///< of all choices, by brute force; 0: not looked for
+  double most_memory = 0;      ///< of the choice of the exact search with half of the memory that it had
+  std::vector<double> others;  ///< of what the other searches find
+};
+
+JudgedSeconds judged(const StrategySearchSpec& spec, const models::ModelOptions& sizes, bool all) {
+  RunSpec run = spec.run;
+  run.hbm_check = device::HbmCheck::warn;
+  return on_experiment(run, [&](Experiment& experiment) {
+    const models::Graph network = models::make_model(sizes);
+    hccl::SearchOptions options = spec.options;
+    options.devices = experiment.npus;
+    const hccl::CostGraph costs = costs_in_seconds(network, options, {}, run, experiment);
+    const auto seconds = [](const hccl::SearchCost& cost) { return cost.computation; };
+    const hccl::ExactResult best = exact_search(costs, seconds, {});
+    JudgedSeconds result;
+    result.best = best.cost;
+    result.bound = best.bound;
+    hccl::SearchOptions as_they_are;  // an objective that is the computation
+    as_they_are.beta = 0;
+    if (all) result.least = *test::least_of_all(costs, as_they_are, std::numeric_limits<double>::infinity());
+    const double memory = best.memory / 2;
+    try {
+      result.most_memory = exact_search(costs, seconds, {.memory = memory}).memory / memory;
+    } catch (const Error&) {
+      result.most_memory = 0;  // there is none
+    }
+    for (const StrategySearchMode mode :
+         {StrategySearchMode::recursive_programming, StrategySearchMode::dynamic_programming}) {
+      StrategySearchSpec other = spec;
+      other.mode = mode;
+      const auto parts =
+          hccl::given_parts(network, find_strategies(network, other, experiment.npus, 1).strategies, experiment.npus);
+      hccl::Choice choice(costs.nodes.size(), 0);
+      bool known = true;
+      for (std::size_t id = 0; id < parts.size(); ++id) {
+        if (!parts[id].has_value()) continue;
+        const auto& candidates = costs.nodes[id].candidates;
+        const auto at = std::ranges::find(candidates, *parts[id]);
+        known = known && at != candidates.end();
+        choice[id] = known ? static_cast<std::uint32_t>(at - candidates.begin()) : 0;
+      }
+      if (known) result.others.push_back(cost_of(costs, choice).computation);
+    }
+    return result;
+  });
+}
+
+// By seconds on a platform: the exact search finds what brute force finds, and nobody finds less.
+TEST(StrategySearch, NobodyBeatsTheExactSearchInSeconds) {
+  StrategySearchSpec spec = search_of(StrategySearchMode::exact, "mlp:256,1024,64", 2);
+  spec.run.npus = 4;
+  const JudgedSeconds small = judged(spec, {.name = "mlp:256,1024,64", .batch = 8}, true);
+  EXPECT_GT(small.best, 0);
+  EXPECT_NEAR(small.best, small.least, 1e-15);
+  EXPECT_EQ(small.best, small.bound);
+  EXPECT_LE(small.most_memory, 1);
+  for (const char* const model : {"mlp:256,1024,64", "mlp:4096,8192,8192,4096", "lenet", "tinygpt"}) {
+    spec.run.model.name = model;
+    const JudgedSeconds judge = judged(spec, {.name = model, .batch = 8}, false);
+    EXPECT_EQ(judge.others.size(), 2U) << model;
+    for (const double other : judge.others) EXPECT_GE(other, judge.best * (1 - 1e-12)) << model;
+  }
+}
+
+// The parts of a chain, one after the other, are the step where nothing overlaps: what is left are launches.
+TEST(StrategySearch, SecondsAreThoseOfTheStep) {
+  StrategySearchSpec spec = search_of(StrategySearchMode::exact, "mlp:4096,8192,8192,4096", 2);
+  spec.run.npus = 4;
+  const StrategySearchResult result = searched(spec);
+  EXPECT_TRUE(result.found.in_seconds);
+  EXPECT_NEAR(result.found.cost, result.compared.front().step, 0.1 * result.found.cost);
+  for (const StrategyTrial& trial : result.compared) {
+    if (trial.name == "data parallel" || !trial.fits) continue;
+    EXPECT_GE(trial.step, result.compared.front().step) << trial.name;
+  }
 }
 
 TEST(StrategySearch, Refuses) {

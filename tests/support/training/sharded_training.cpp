@@ -4,6 +4,7 @@
 
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/staging.hpp"
+#include "hccl/parallel/comm_reuse/comm_reuse.hpp"
 #include "hccl/parallel/experts/expert_parallel.hpp"
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
@@ -48,7 +49,9 @@ std::vector<hccl::ShardedGraph> stages_of(const ShardedTraining& training, const
       training.devices == 1 && training.strategies.empty()
           ? hccl::replicated(network, 1)
           : hccl::shard_graph(network, training.strategies, training.devices, training.sharding);
-  if (training.experts > 1) sharded = hccl::share_experts(std::move(sharded), {.ranks = training.experts});
+  if (training.experts > 1)
+    sharded =
+        hccl::share_experts(std::move(sharded), {.ranks = training.experts, .load = {.skew = training.expert_skew}});
   const std::uint32_t count = training.shape.stages;
   std::vector<std::uint32_t> parts;
   if (count > 1) parts = hccl::even_parts(sharded.graph.layers, count, training.shape.chunks);
@@ -84,20 +87,27 @@ hccl::Plan plan_of(const ShardedTraining& training, const std::vector<hccl::Shar
     programs.push_back(hccl::fuse_communication(std::move(program), {}, false, stage.mirrors));
     programs.back().families = stage.families;
   }
-  return hccl::parallel_plan(programs,
-                             {.shape = training.shape,
-                              .ranks = training.shape.stages * training.devices,
-                              .shard_ranks = hccl::shard_ranks(sharing, training.devices)},
-                             ring_or_pairs);
+  hccl::Plan plan = hccl::parallel_plan(programs,
+                                        {.shape = training.shape,
+                                         .ranks = training.shape.stages * training.devices,
+                                         .shard_ranks = hccl::shard_ranks(sharing, training.devices)},
+                                        ring_or_pairs);
+  if (training.shares_communication) {
+    hccl::reuse_communication(plan, {.streams = {.tasks_per_stream = 300},  // one operator on each
+                                     .servers = std::vector<std::uint32_t>(plan.ranks(), 0)});
+  }
+  return plan;
 }
 
 std::unique_ptr<hccl::Trainer> make_trainer(const ShardedTraining& training, const models::Graph* computed) {
   const std::vector<hccl::ShardedGraph> stages = stages_of(training, training.network);
   const hccl::Plan plan = plan_of(training, stages);
   hccl::TrainerOptions options = training.options;
-  options.make_schedule = ring_or_pairs;
+  if (!options.make_schedule) options.make_schedule = ring_or_pairs;
   if (computed == nullptr) return std::make_unique<hccl::Trainer>(training.network, stages, plan, options);
-  return std::make_unique<hccl::Trainer>(*computed, stages_of(training, *computed), plan, options);
+  ShardedTraining even = training;
+  even.expert_skew = 0;  // real gates say what comes
+  return std::make_unique<hccl::Trainer>(*computed, stages_of(even, *computed), plan, options);
 }
 
 }  // namespace hcclsim::test

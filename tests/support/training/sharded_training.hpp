@@ -19,7 +19,9 @@ struct ShardedTraining {
   Rank devices = 1;         ///< of each stage
   hccl::StrategyMap strategies{};
   hccl::ShardOptions sharding{};
-  Rank experts = 1;  ///< devices that share experts
+  Rank experts = 1;                   ///< devices that share experts
+  double expert_skew = 0;             ///< of the timed load of dropless ones
+  bool shares_communication = false;  ///< operators that do the same share one, with a communicator of its own
   hccl::PipelineShape shape{};
   std::string optimizer_parallel = "off";
   std::string recompute = "none";

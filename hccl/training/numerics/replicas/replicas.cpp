@@ -217,6 +217,10 @@ void Replicas::write(std::size_t kind, std::size_t slot, std::span<const Rank> h
   changed_ = true;
 }
 
+void Replicas::read_gradient(std::size_t slot, std::span<const Rank> holders, std::span<float> stored) const {
+  std::ranges::copy(computation_.parameters()[slot].in(gradients_of(holders.front())), stored.begin());
+}
+
 void Replicas::split(device::WorkerPool& pool, std::span<const std::uint32_t> segments) {
   std::list<Variant> forks;
   for (Variant& variant : variants_) {

@@ -59,6 +59,7 @@ class Replicas : public ParameterStore {
   [[nodiscard]] std::size_t kinds() override { return 1 + variants_.front().optimizer.tensors().size(); }
   void read(std::size_t kind, std::size_t slot, std::span<const Rank> holders, std::span<float> stored) override;
   void write(std::size_t kind, std::size_t slot, std::span<const Rank> holders, std::span<const float> stored) override;
+  void read_gradient(std::size_t slot, std::span<const Rank> holders, std::span<float> stored) const override;
   [[nodiscard]] std::uint64_t optimizer_steps() const override { return variants_.front().optimizer.steps(); }
   void restore_steps(std::uint64_t steps) override {
     for (Variant& variant : variants_) variant.optimizer.restore_steps(steps);

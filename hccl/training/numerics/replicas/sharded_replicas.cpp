@@ -422,6 +422,13 @@ void ShardedReplicas::write(std::size_t kind, std::size_t slot, std::span<const 
   changed_ = changed_ || kind == 0;
 }
 
+void ShardedReplicas::read_gradient(std::size_t slot, std::span<const Rank> holders, std::span<float> stored) const {
+  for (const Rank replica : holders) {
+    const Part& part = kept_[replica].parts[slot];
+    std::ranges::copy(own_gradients(replica).subspan(part.offset, part.elements), stored.subspan(part.first).begin());
+  }
+}
+
 void ShardedReplicas::restore_steps(std::uint64_t steps) {
   for (Kept& kept : kept_) kept.optimizer.restore_steps(steps);
 }

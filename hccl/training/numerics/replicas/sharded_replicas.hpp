@@ -65,6 +65,7 @@ class ShardedReplicas : public ParameterStore {
   [[nodiscard]] std::size_t kinds() override { return 1 + kept_.front().optimizer.tensors().size(); }
   void read(std::size_t kind, std::size_t slot, std::span<const Rank> holders, std::span<float> stored) override;
   void write(std::size_t kind, std::size_t slot, std::span<const Rank> holders, std::span<const float> stored) override;
+  void read_gradient(std::size_t slot, std::span<const Rank> holders, std::span<float> stored) const override;
   [[nodiscard]] std::uint64_t optimizer_steps() const override { return kept_.front().optimizer.steps(); }
   void restore_steps(std::uint64_t steps) override;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,7 +24,8 @@
 /// schedule of 2 bytes per element moves the lower halves of all numbers and then the upper ones.
 ///
 /// A network that is computed in another shape than it is timed in has collectives of other sizes. Schedules for those
-/// are made as those of the Plan were.
+/// are made as those of the Plan were. Rows for experts that drop none have other sizes in every step: those that their
+/// gates give them (row_exchange.hpp).
 namespace hcclsim::hccl {
 
 class StageCollectives {
@@ -50,7 +52,9 @@ class StageCollectives {
 
   struct Planned {
     Operation operation{};
-    std::vector<std::vector<Rank>> groups{};               // of replicas
+    std::uint64_t features = 0;                 // of rows that go to experts which drop none; 0: other things
+    std::vector<Communicator> communicators{};  // of each group, for such rows
+    std::vector<std::vector<Rank>> groups{};    // of replicas
     std::vector<std::shared_ptr<const DataFlow>> flows{};  // of each group
   };
   /// Of a group, a part of its flow.
@@ -60,19 +64,28 @@ class StageCollectives {
   };
   using Buffers = std::vector<std::byte*>;  // of replicas
 
-  bool move(device::WorkerPool& pool, const Planned& collective, const Buffers& from, const Buffers& to,
-            device::Overflow overflow);
-  void move_halves(device::WorkerPool& pool, const Planned& collective, const device::Exchange& exchange,
-                   std::span<device::Workspace* const> replicas);
+  bool move(device::WorkerPool& pool, const Planned& collective, std::span<const std::byte* const> from,
+            const Buffers& to, device::Overflow overflow);
+  /// `sent`, `received`: the numbers of each replica.
+  void move_numbers(device::WorkerPool& pool, const Planned& collective, std::span<const std::span<const float>> sent,
+                    std::span<const std::span<float>> received);
+  void move_halves(device::WorkerPool& pool, const Planned& collective, std::span<const std::span<const float>> sent,
+                   std::span<const std::span<float>> received);
+  void move_rows(device::WorkerPool& pool, const Planned& collective, std::span<const std::span<const float>> sent,
+                 std::span<const std::span<float>> received);
   bool reduce_narrowed(device::WorkerPool& pool, const Planned& collective, const device::Exchange& exchange,
                        std::span<device::Workspace* const> replicas, device::Overflow overflow);
 
+  ScheduleMaker make_schedule_;
   std::map<Key, Planned> collectives_;
   Rank replicas_ = 1;
+  std::uint64_t rows_ = 0;  // most elements of rows that a replica sends, and gets
   std::uint64_t sent_ = 0;  // most elements of one that is narrowed
   std::uint64_t received_ = 0;
   std::vector<device::MemoryBlock> sent_wires_;  // of each replica
   std::vector<device::MemoryBlock> received_wires_;
+  std::vector<std::vector<float>> packed_sent_;  // rows of each replica
+  std::vector<std::vector<float>> packed_received_;
   std::vector<DataFlow::Scratch> scratch_;  // of each worker
 };
 

@@ -189,6 +189,14 @@ TEST(NumericsReport, WhatIsNotANumberHasNoSign) {
   EXPECT_THAT(numerics_csv(report), HasSubstr("\n3,nan,0.5,nan,0.02,"));
 }
 
+TEST(NumericsReport, GradientsThatWereWritten) {
+  study::NumericsResult report = sample();
+  EXPECT_FALSE(numerics_json(report).contains("saved_gradients"));
+  report.saved_gradients = "g.bin";
+  EXPECT_EQ(numerics_json(report)["saved_gradients"], "g.bin");
+  EXPECT_THAT(numerics_text(report), HasSubstr("\nGradients of iteration 3: g.bin\n"));
+}
+
 TEST(NumericsJson, Sample) {
   EXPECT_EQ(numerics_json(sample()), Json::parse(R"({
     "timed_shape": "32 x 3x224x224", "timed_type": "amp O2", "computed_shape": "2 x 3x64x64",

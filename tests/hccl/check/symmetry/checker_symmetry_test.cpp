@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "hccl/check/check.hpp"
-#include "hccl/check/symmetry/turns_in_time.hpp"
 #include "hccl/check/symmetry/symmetry.hpp"
+#include "hccl/check/symmetry/turns_in_time.hpp"
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/levels/hierarchical.hpp"
 #include "hccl/collective/algorithm/ring.hpp"

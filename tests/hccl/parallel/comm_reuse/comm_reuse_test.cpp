@@ -184,15 +184,22 @@ TEST(CommReuse, TooManyStreamsFail) {
   CommReuse reuse = two_servers(0);
   reuse.streams.streams = 40;
   const Plan plan = plan_of({{100, 30}});
-  try {
-    require_streams(comm_reuse_report(plan, reuse));
-    ADD_FAILURE() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::simulated_failure);
-    EXPECT_EQ(error.kind(), "streams");
-    EXPECT_THAT(error.what(), HasSubstr("total stream number 41 exceeds the limit of 40: 1 for computation, 10 for 30 "
-                                        "communication operators, 30 beside these; --comm-reuse -1"));
-  }
+  const auto failure = [&]() -> std::string {
+    try {
+      require_streams(comm_reuse_report(plan, reuse));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::simulated_failure);
+      EXPECT_EQ(error.kind(), "streams");
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(failure(), HasSubstr("total stream number 41 exceeds the limit of 40: 1 for computation, 10 for 30 "
+                                   "communication operators, 30 beside these; --comm-reuse -1 shares operators"));
+  reuse.limit = 5;
+  EXPECT_THAT(failure(),
+              HasSubstr("--comm-reuse 5 has replaced 0 of 30 operators that could be shared; --comm-reuse 30 "
+                        "allows all"));
   reuse.limit = CommReuse::default_limit;
   require_streams(comm_reuse_report(plan, reuse));
 }

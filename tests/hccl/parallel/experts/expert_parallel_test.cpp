@@ -100,14 +100,34 @@ TEST(ExpertParallel, BesideModelParallel) {
     EXPECT_EQ(layout.offsets(2).front(), 4U);  // part 0 of replica 1 has the other experts
     EXPECT_EQ(layout.offsets(4).front(), 0U);
     EXPECT_THAT(network.families[network.mirrors[i]],
-                ElementsAre(ElementsAre(0, 4), ElementsAre(2, 6), ElementsAre(1, 5), ElementsAre(3, 7)));
-    EXPECT_THAT(layout.replicas(), testing::UnorderedElementsAreArray(network.families[network.mirrors[i]]));
+                ElementsAre(ElementsAre(0, 4), ElementsAre(1, 5), ElementsAre(2, 6), ElementsAre(3, 7)));
+    EXPECT_EQ(layout.replicas(), network.families[network.mirrors[i]]);
   }
   EXPECT_EQ(weights, 3U);
   const auto way = std::ranges::find(network.graph.operators, OperatorKind::all_to_all, &models::Operator::kind);
   EXPECT_THAT(network.families[way->group.family],
-              ElementsAre(ElementsAre(0, 2), ElementsAre(4, 6), ElementsAre(1, 3), ElementsAre(5, 7)));
+              ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3), ElementsAre(4, 6), ElementsAre(5, 7)));
   EXPECT_EQ(network.values.size(), network.graph.first_values().back());
+}
+
+// Four replicas of two devices each, which share positions: both have all rows of their replica for the experts, and
+// devices with the same place in their replicas share these. Devices 2 · replica + place.
+TEST(ExpertParallel, BesideContextParallel) {
+  const models::Graph whole = models::make_model({.name = "tinymoe", .batch = 4});
+  const StrategyMap strategies = transformer_strategies(whole, {.data = 4, .context = 2});
+  const ShardedGraph network =
+      share_experts(shard_graph(whole, strategies, 8, {.enable_alltoall = true}), {.ranks = 2});
+  for (std::size_t i = 0; i < network.parameters.size(); ++i) {
+    const TensorLayout& layout = network.parameters[i];
+    if (layout.shape.rank() != 3) continue;
+    EXPECT_EQ(layout.slice_shape().elements(), layout.shape.elements() / 2) << to_string(layout);
+    EXPECT_THAT(network.families[network.mirrors[i]], ElementsAre(ElementsAre(0, 1, 4, 5), ElementsAre(2, 3, 6, 7)));
+  }
+  const auto dispatch = std::ranges::find(
+      network.graph.operators, "model.layers.0.block_sparse_moe.dispatch.all_to_all", &models::Operator::name);
+  ASSERT_NE(dispatch, network.graph.operators.end());
+  EXPECT_THAT(network.families[dispatch->group.family],
+              ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3), ElementsAre(4, 6), ElementsAre(5, 7)));
 }
 
 TEST(ExpertParallel, LatentAttentionBesideModelParallel) {
@@ -200,6 +220,25 @@ TEST(ExpertPlaces, RowsOfEachPlace) {
   EXPECT_EQ(rows.size(), 4U * 3);
 }
 
+// Of so uneven a load nothing comes to most experts; their devices do not wait for kernels on the rows of others.
+TEST(ExpertPlaces, WithoutRows) {
+  const models::Graph whole = models::make_model({.name = "tinymoe", .batch = 8, .dropless = true});
+  const ExpertParallel options{.ranks = 8, .load = {.skew = 1000, .seed = 5}};
+  const ShardedGraph network = share_experts(shard_graph(whole, {}, 8), options);
+  const std::vector<std::uint64_t> load = expert_load(options.load, 0, 8, 16 * 2);
+  EXPECT_EQ(std::ranges::count(load, 0U), 7);
+  for (Rank place = 0; place < 8; ++place) {
+    const models::Graph at = graph_of_place(network.graph, place);
+    const auto product = std::ranges::find(at.operators, OperatorKind::expert_linear, &models::Operator::kind);
+    EXPECT_EQ(product->shape().size(1), 8 * load[place]);
+    const models::Program program = models::lower(at, {});
+    const auto kernel = std::ranges::find_if(program.kernels, [&](const models::Kernel& one) {
+      return one.op == product - at.operators.begin() && one.kind == models::KernelClass::matmul;
+    });
+    EXPECT_EQ(kernel->flops > 0, load[place] > 0);
+  }
+}
+
 TEST(ExpertParallel, Refuses) {
   const auto share = [](std::string_view model, Rank devices, const ExpertParallel& options) {
     return [=] {
@@ -210,7 +249,7 @@ TEST(ExpertParallel, Refuses) {
   EXPECT_THAT(refusal("option", share("tinygpt", 4, {.ranks = 2})), HasSubstr("Tiny GPT has no experts"));
   EXPECT_THAT(refusal("option", share("tinymoe", 6, {.ranks = 3})), HasSubstr("3 ranks cannot share the 8 experts"));
   EXPECT_THAT(refusal("option", share("tinymoe", 6, {.ranks = 4})),
-              HasSubstr("4 ranks cannot share experts where 6 have the same"));
+              HasSubstr("4 ranks cannot share experts where 6 have samples of their own"));
   EXPECT_THAT(refusal("option", share("tinymoe", 4, {.ranks = 0})), HasSubstr("0 ranks cannot share"));
   EXPECT_THAT(refusal("option", share("tinymoe", 4, {.ranks = 2, .load = {.skew = 1}})), HasSubstr("have a capacity"));
   EXPECT_THAT(refusal("option", [] { static_cast<void>(expert_load({.skew = -1}, 0, 2, 2)); }),

@@ -26,7 +26,7 @@ TEST(NamedDeviceMatrix, WrongNamesAreValueErrors) {
   const auto made = [](std::vector<std::uint32_t> sizes, std::vector<std::string> names) {
     return test::refusal("value-error", [&] { (void)NamedDeviceMatrix(std::move(sizes), std::move(names)); });
   };
-  EXPECT_THAT(made({2, 2}, {"dp"}), HasSubstr("(2,2) has 2 axes, alias_name has 1 names"));
+  EXPECT_THAT(made({2, 2}, {"dp"}), HasSubstr("(2,2) has 2 axes, alias_name has 1 name"));
   EXPECT_THAT(made({2}, {""}), HasSubstr("the name ''"));
   EXPECT_THAT(made({2}, {"None"}), HasSubstr("the name 'None'"));
   EXPECT_THAT(made({2, 2}, {"dp", "dp"}), HasSubstr("two axes have the name 'dp'"));

@@ -130,8 +130,9 @@ TEST(OperatorSharding, TablesOfTokens) {
 
 TEST(OperatorSharding, RefusedStrategies) {
   const Graph graph = product(true);
-  refused(graph, "fc", {.inputs = {{2, 1}}}, 8, "fc: 1 tensors are cut, it has 3: input input, parameter fc.weight");
-  refused(graph, "fc", {.inputs = {{2}, {1, 1}}}, 8, "fc: input input: 1 axes are cut, it has 2");
+  refused(graph, "fc", {.inputs = {{2, 1}}}, 8,
+          "fc: a strategy has numbers of parts for each tensor, got them for 1 of 3: input input, parameter fc.weight");
+  refused(graph, "fc", {.inputs = {{2}, {1, 1}}}, 8, "fc: input input: numbers of parts for 1 axis, it has 2");
   refused(graph, "fc", {.inputs = {{2, 0}, {1, 1}}}, 8, "a cut into 0 parts");
   refused(graph, "fc", {.inputs = {{3, 1}, {1, 1}}}, 8,
           "a cut into 3 parts; over 8 devices each must be a power of two");
@@ -142,7 +143,8 @@ TEST(OperatorSharding, RefusedStrategies) {
           "is cut into 4 parts along outputs, another tensor into 2");
   refused(graph, "fc", {.inputs = {{4, 4}, {1, 4}}}, 8, "16 parts (batch 4, inputs 4) for 8 devices");
   refused(graph, "fc", {.inputs = {{2, 1}, {1, 1}}, .output = Cuts{4, 1}}, 8, "the output cannot be cut (4,1)");
-  refused(graph, "fc", {.inputs = {{2, 2}, {1, 2}}, .output = Cuts{2, 2, 2}}, 8, "output: 3 axes are cut, it has 2");
+  refused(graph, "fc", {.inputs = {{2, 2}, {1, 2}}, .output = Cuts{2, 2, 2}}, 8,
+          "output: numbers of parts for 3 axes, it has 2");
   refused(graph, "loss", {.inputs = {{2, 1}, {4}}}, 8, "with the cuts of the others it must be (2)");
   const Graph heads = attention(2);
   refused(heads, "core", {.inputs = {{1, 4}, {1, 4}, {1, 4}}}, 8, "2 heads cannot be shared by 4 devices");

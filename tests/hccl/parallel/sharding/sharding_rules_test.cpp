@@ -35,8 +35,8 @@ std::string refusal(const OperatorStrategy& strategy, Rank devices) {
 }
 
 TEST(ShardingRules, OneStrategyForEachTensorThatFitsItsAxes) {
-  EXPECT_THAT(refusal({.inputs = {{2, 1}}}, 8), HasSubstr("1 tensors are cut, it has 2"));
-  EXPECT_THAT(refusal({.inputs = {{2, 1, 1}, {1, 1}}}, 8), HasSubstr("3 axes are cut, it has 2"));
+  EXPECT_THAT(refusal({.inputs = {{2, 1}}}, 8), HasSubstr("numbers of parts for each tensor, got them for 1 of 2"));
+  EXPECT_THAT(refusal({.inputs = {{2, 1, 1}, {1, 1}}}, 8), HasSubstr("numbers of parts for 3 axes, it has 2"));
   EXPECT_THAT(refusal({.inputs = {{0, 1}, {1, 1}}}, 8), HasSubstr("a cut into 0 parts; each must be 1 or more"));
   EXPECT_THAT(refusal({.inputs = {{16, 1}, {1, 1}}}, 16), HasSubstr("batch of 8 cannot be cut into 16 equal parts"));
   EXPECT_THAT(refusal({.inputs = {{6, 1}, {1, 1}}}, 8), HasSubstr("over 8 devices each must be a power of two"));

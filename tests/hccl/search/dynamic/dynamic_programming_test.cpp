@@ -1,5 +1,6 @@
 #include "hccl/search/dynamic/dynamic_programming.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,7 +128,8 @@ TEST(DynamicProgramming, RefusesWhatDoesNotFitIntoMemory) {
   EXPECT_EQ(dynamic_programming(graph, options).choice, Choice{1});  // 400 · 7 + 1 is more than 9
   options.device_memory = 39;
   EXPECT_EQ(test::refusal("search", [&] { (void)dynamic_programming(graph, options); }),
-            "no strategy fits into a memory of 39 bytes; the least that one of those left needs is 40");
+            fmt::format("no strategy fits into a memory of 39 bytes; the least that one of those left needs is 40, {}",
+                        memory_advice));
   // The dearer one in both figures is gone from the lists before memory is looked at.
   graph.nodes[0].costs[0].partial_communication = 0;
   graph.nodes[0].costs[1].partial_communication = 1;

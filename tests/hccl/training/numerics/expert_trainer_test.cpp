@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "hccl/parallel/sharding/presets.hpp"
 #include "models/dropless.hpp"
@@ -24,7 +27,7 @@ using test::Trained;
 ShardedTraining expert_training(const TransformerSharding& sharding, Rank experts, std::optional<double> capacity) {
   ShardedTraining training{.network = models::make_model({.name = "tinymoe", .batch = 8, .capacity = capacity}),
                            .devices = sharding.devices()};
-  if (sharding.model > 1) training.strategies = transformer_strategies(training.network, sharding);
+  if (sharding.devices() > sharding.data) training.strategies = transformer_strategies(training.network, sharding);
   training.experts = experts;
   training.options.data = "synthetic:96";
   training.options.learning_rate = device::LearningRate(0.05);
@@ -75,6 +78,50 @@ TEST(ExpertTrainer, DroplessExpertsHavePlaceForAll) {
   EXPECT_TRUE(test::steps_of(*test::make_trainer(training, &computed)) == with_capacity);
   training.network = computed;
   expect_as_alone(training);
+}
+
+// The timed load is uneven, the rows are those that the gates give: each way carries 2 rows of 32 features for each of
+// 8 · 16 tokens, in parts that differ, and in other ones in the next layer's or step's exchange.
+TEST(ExpertTrainer, RowsOfDroplessExpertsGoInUnevenParts) {
+  ShardedTraining training = expert_training({.data = 4}, 4, {});
+  training.network = models::make_model({.name = "tinymoe", .batch = 8, .dropless = true});
+  training.expert_skew = 1;
+  const models::Graph computed = models::with_places_for_all(training.network);
+  for (const DataType type : {DataType::fp32, DataType::fp16}) {
+    if (type == DataType::fp16) training.precision = models::precision_of(models::Amp::o2);
+    std::vector<std::vector<std::uint64_t>> parts;
+    training.options.make_schedule = [&parts](const Communicator& group, const Operation& operation) {
+      if (!operation.counts.empty()) parts.push_back(operation.counts.counts());
+      return test::ring_or_pairs(group, operation);
+    };
+    const Trained trained = test::steps_of(*test::make_trainer(training, &computed));
+    ASSERT_EQ(parts.size(), 3U * 4);  // steps; ways there and back in either pass
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      EXPECT_EQ(std::accumulate(parts[i].begin(), parts[i].end(), std::uint64_t{0}), 8U * 16 * 2 * 32);
+      EXPECT_GT(std::ranges::max(parts[i]), 16U * 32);  // 2 · 16 · 2 rows of a rank for 4 ranks
+    }
+    EXPECT_NE(parts.front(), parts.back());
+    ShardedTraining one = training;
+    one.network = computed;
+    if (type == DataType::fp32) test::expect_near(trained, test::train(test::alone(one)), 2e-5);
+  }
+}
+
+TEST(ExpertTrainer, BesideContextParallel) {
+  ShardedTraining training = expert_training({.data = 2, .context = 2}, 2, 1.0);
+  for (const bool alltoall : {false, true}) {
+    training.sharding.enable_alltoall = alltoall;
+    expect_as_alone(training);
+  }
+}
+
+// Calls of shared operators follow each other in the order of the graph, with the same numbers.
+TEST(ExpertTrainer, SharedCommunicationChangesNoBit) {
+  ShardedTraining training = expert_training({.data = 2, .model = 2}, 2, {});
+  training.shape.micro_batches = 2;
+  const Trained apart = test::train(training);
+  training.shares_communication = true;
+  EXPECT_TRUE(test::train(training) == apart);
 }
 
 TEST(ExpertTrainer, RefusesDroplessExpertsWithoutPlaces) {

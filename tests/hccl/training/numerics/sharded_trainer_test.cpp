@@ -163,6 +163,28 @@ TEST(ShardedTrainer, StagesMicroBatchesAndRecomputationGoTogether) {
   }
 }
 
+// Four devices in `rows` parts of the rows: each part of the loss is computed by 4 / rows devices, whose gradients are
+// divided by that. Without the division they are that many times as large, and so is their norm, whatever else is done.
+TEST(ShardedTrainer, RepeatedLossesAreDivided) {
+  for (const std::uint32_t rows : {1U, 2U, 4U}) {
+    for (const auto& [stages, micro_batches] : {std::pair(1U, 1U), std::pair(1U, 2U), std::pair(2U, 2U)}) {
+      for (const char* const sharing : {"off", "zero2"}) {
+        SCOPED_TRACE(fmt::format("{} parts, {} stages, {} micro-batches, {}", rows, stages, micro_batches, sharing));
+        ShardedTraining training = language_training("llama2-7b", {.data = 4});
+        training.strategies["loss"] = {.inputs = {{rows, 1, 1}}};
+        training.shape = {.stages = stages, .micro_batches = micro_batches};
+        training.optimizer_parallel = sharing;
+        const double alone = test::steps_of(*test::make_trainer(test::alone(training)), 1).norms.front();
+        EXPECT_NEAR(test::steps_of(*test::make_trainer(training), 1).norms.front(), alone, 2e-5 * alone);
+        training.sharding.loss_repeated_mean = false;
+        const double times = 4.0 / rows;
+        EXPECT_NEAR(test::steps_of(*test::make_trainer(training), 1).norms.front(), times * alone,
+                    2e-5 * times * alone);
+      }
+    }
+  }
+}
+
 TEST(ShardedTrainer, RecomputationAndWorkersChangeNoBit) {
   ShardedTraining training = language_training("llama2-7b", {.data = 2, .model = 2, .sequence_parallel = true});
   training.shape.micro_batches = 2;

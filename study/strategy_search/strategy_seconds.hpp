@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "hccl/search/costs/cost_graph.hpp"
+#include "models/graph.hpp"
+#include "study/experiment/experiment.hpp"
+
+/// What strategies cost in seconds on a platform, where MindSpore's cost models count bytes: of an operator the time of
+/// its kernels in all passes, of its updates, of the collective that sums up its result and of those that sum up the
+/// gradients of its parameters; of an edge the time of the redistribution forward, and of its dual backward. Kernels
+/// take the time of the NPU's cost model, collectives what a simulation of all groups at the same time gives, with
+/// nothing else on the links. What a device does by itself for a redistribution, it does at the bandwidth of its HBM.
+///
+/// The sum of all is the step of a device that does one thing after the other, with one micro-batch. It leaves out what
+/// overlaps, and counts a tensor that two operators need in the same way twice.
+namespace hcclsim::study {
+
+/// A cost graph as make_cost_graph() makes it, whose `computation` is seconds; of its other figures only the memory is
+/// left. `run` is the one that `on` was made of, without strategies. A strategy that an operator cannot have behind
+/// others costs infinitely much.
+[[nodiscard]] hccl::CostGraph costs_in_seconds(
+    const models::Graph& network, const hccl::SearchOptions& options,
+    const std::function<std::optional<hccl::DimensionParts>(models::OperatorId)>& fixed, const RunSpec& run,
+    Experiment& on);
+
+}  // namespace hcclsim::study
