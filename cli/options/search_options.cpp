@@ -73,8 +73,8 @@ void add_search_options(Command& command, SearchOptions& options) {
            one_of({"plan", "recursive_programming", "sharding_propagation", "dynamic_programming", "exact"},
                   [&options](const std::string& word) { options.mode = word; }),
            "plan: data, model and pipeline parallelism, micro-batches, recomputing and shared parameters, by "
-           "simulation; the others: how every operator is cut, by MindSpore's searches and an exact one with their "
-           "costs")
+           "simulation; the others: how every operator is cut, by MindSpore's searches with their costs and an exact "
+           "one that counts simulated seconds")
       .with_default("plan");
   command.add("--database", read_file(options.database),
               "SQLite file that keeps what was found; the same command goes on there, 'hcclsim sweep' shows it");

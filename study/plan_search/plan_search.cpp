@@ -16,6 +16,7 @@ namespace {
 /// many.
 constexpr std::size_t least_chunk = 64;
 constexpr std::size_t chunks_of_search = 20;
+constexpr std::string_view estimates = "estimates";
 
 PlanVerdict verdict_of(const StoredPoint& estimate) {
   return estimate.error_kind == "hbm" ? PlanVerdict::memory : PlanVerdict::refused;
@@ -49,22 +50,29 @@ class Search {
   }
 
  private:
-  void run(const std::vector<Point>& points, std::string_view stage, std::uint64_t before, std::uint64_t all) {
+  /// Computes the points of a command for some plans: their rows.
+  std::vector<std::pair<std::size_t, StoredPoint>> run(const char* command, const std::vector<std::size_t>& numbers,
+                                                       std::string_view stage, std::uint64_t before) {
+    if (numbers.empty()) return {};
+    std::vector<Point> points;
+    for (const std::size_t number : numbers) points.push_back(as_point_of(command, result_.plans[number].point));
     store_.add(points);
     RunnerOptions runner = options_.runner;
+    const std::uint64_t all = stage == estimates ? numbers.size() : promising_.size();
     runner.progress = [&](const Tally& tally) {
       if (options_.progress) options_.progress(stage, before + tally.finished(), all);
     };
     result_.computed += run_points(store_, points, load_, runner).computed;
+    std::unordered_map<std::string, StoredPoint> stored = rows_of(store_);
+    std::vector<std::pair<std::size_t, StoredPoint>> rows;
+    for (std::size_t i = 0; i < numbers.size(); ++i) rows.emplace_back(numbers[i], std::move(stored.at(points[i].id)));
+    return rows;
   }
 
   void estimate() {
-    std::vector<Point> estimates;
-    for (const JudgedPlan& plan : result_.plans) estimates.push_back(as_point_of(estimate_command, plan.point));
-    run(estimates, "estimates", 0, estimates.size());
-    const std::unordered_map<std::string, StoredPoint> rows = rows_of(store_);
-    for (std::size_t number = 0; number < estimates.size(); ++number) {
-      const StoredPoint& row = rows.at(estimates[number].id);
+    std::vector<std::size_t> all(result_.plans.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    for (const auto& [number, row] : run(estimate_command, all, estimates, 0)) {
       JudgedPlan& plan = result_.plans[number];
       if (row.status == PointStatus::failed) {
         plan.verdict = verdict_of(row);
@@ -91,44 +99,40 @@ class Search {
     std::size_t next = 0;
     while (next < promising_.size() && !options_.runner.stop()) {
       std::vector<std::size_t> numbers;
-      std::vector<Point> points;
       for (; next < promising_.size() && numbers.size() < chunk; ++next) {
-        JudgedPlan& plan = result_.plans[promising_[next]];
-        const JudgedPlan* const better = options_.by_bound ? better_than(plan) : nullptr;
-        if (better != nullptr) {
-          plan.verdict = PlanVerdict::bound;
-          plan.reason = fmt::format(
-              "not below {:.6g} s, were each rank alone on the links; another plan takes {:.6g} s with no more "
-              "memory",
-              plan.estimate.bound, better->step);
-          continue;
-        }
-        numbers.push_back(promising_[next]);
+        if (is_worth_it(promising_[next])) numbers.push_back(promising_[next]);
       }
-      if (numbers.empty()) break;
       std::ranges::sort(numbers);  // neighbours have more in common, which is computed once
-      for (const std::size_t number : numbers) {
-        points.push_back(as_point_of(step_command, result_.plans[number].point));
+      const std::uint64_t before = next - numbers.size();
+      for (const auto& [number, row] : run(bound_command, numbers, "bounds", before)) {
+        if (row.status == PointStatus::done) result_.plans[number].estimate.bound = *row.figure("time_s");
       }
-      run(points, "plans", next - points.size(), promising_.size());
-      take(numbers, points);
+      std::erase_if(numbers, [this](std::size_t number) { return !is_worth_it(number); });
+      for (const auto& [number, row] : run(step_command, numbers, "plans", before)) take(number, row);
     }
   }
 
-  void take(const std::vector<std::size_t>& numbers, const std::vector<Point>& points) {
-    const std::unordered_map<std::string, StoredPoint> rows = rows_of(store_);
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      const std::size_t number = numbers[i];
-      JudgedPlan& plan = result_.plans[number];
-      const StoredPoint& row = rows.at(points[i].id);
-      if (row.status == PointStatus::failed) {
-        plan.verdict = PlanVerdict::failed;
-        plan.reason = row.error;
-      } else if (row.status == PointStatus::done) {
-        plan.verdict = PlanVerdict::simulated;
-        plan.step = *row.figure("step_time_s");
-        add_simulated(number);
-      }
+  /// Else it is rejected.
+  bool is_worth_it(std::size_t number) {
+    JudgedPlan& plan = result_.plans[number];
+    const JudgedPlan* const better = options_.by_bound ? better_than(plan) : nullptr;
+    if (better == nullptr) return true;
+    plan.verdict = PlanVerdict::bound;
+    plan.reason = fmt::format(
+        "not below {:.6g} s, were each rank alone on the links; another plan takes {:.6g} s with no more memory",
+        plan.estimate.bound, better->step);
+    return false;
+  }
+
+  void take(std::size_t number, const StoredPoint& row) {
+    JudgedPlan& plan = result_.plans[number];
+    if (row.status == PointStatus::failed) {
+      plan.verdict = PlanVerdict::failed;
+      plan.reason = row.error;
+    } else if (row.status == PointStatus::done) {
+      plan.verdict = PlanVerdict::simulated;
+      plan.step = *row.figure("step_time_s");
+      add_simulated(number);
     }
   }
 
@@ -162,6 +166,22 @@ class Search {
 };
 
 }  // namespace
+
+Seconds computing_time(const Experiment& experiment) {
+  const auto of = [&](const models::Program& program) {
+    Seconds time = 0;
+    for (const models::Kernel& kernel : program.micro_batch()) {
+      const bool computes =
+          kernel.kind != models::KernelClass::communication && kernel.kind != models::KernelClass::host;
+      if (computes && kernel.launched == models::Launched::always) time += kernel.duration;
+    }
+    return time * experiment.batch.micro_batches;
+  };
+  if (!experiment.stages.has_value()) return of(*experiment.program);
+  Seconds most = 0;
+  for (const hccl::StageProgram& stage : experiment.stages->programs) most = std::max(most, of(*stage.program));
+  return most;
+}
 
 Seconds step_bound(Experiment& experiment) {
   const hccl::Plan plan = experiment.plan();
