@@ -13,11 +13,11 @@
 
 /// A search among plans of a training step for those that no other beats both in time and in memory, by simulation.
 ///
-/// Every plan is first looked at without a clock: does it go with the network, does it fit into HBM, and how long does an
-/// NPU compute? Those that are left are looked at again, the most promising first: how short could the step be if each
-/// rank had all links for itself? What is left then is simulated. A plan either of whose
-/// bounds is not below the simulated step of another that needs no more memory cannot be among the best, and is not
-/// simulated. So the plans on the front are those of all plans, not of a sample.
+/// Every plan is first looked at without a clock: does it go with the network, does it fit into HBM, and how long does
+/// an NPU compute? Those that are left are looked at again, the most promising first: how short could the step be if
+/// each rank had all links for itself? What is left then is simulated. A plan either of whose bounds is not below the
+/// simulated step of another that needs no more memory cannot be among the best, and is not simulated. So the plans on
+/// the front are those of all plans, not of a sample.
 ///
 /// What was found is kept in the database of a sweep, whose points are commands: a search that was interrupted goes on
 /// where it ended, and `hcclsim sweep` shows what it holds.
