@@ -31,8 +31,8 @@ Pages::Pages(Bytes bytes) : bytes_(bytes) {
 
 Pages::~Pages() { ::munmap(data_, bytes_); }
 
-DeviceMemory::DeviceMemory(Rank npus, Bytes bytes_of_npu_memory) : total_(bytes_of_npu_memory), used_(npus, 0) {
-  room_ = first_address / std::bit_ceil(std::uint64_t{npus});
+DeviceMemory::DeviceMemory(Rank npus, Bytes bytes_of_npu_memory)
+    : total_(bytes_of_npu_memory), used_(npus, 0), room_(first_address / std::bit_ceil(std::uint64_t{npus})) {
   for (Rank npu = 0; npu < npus; ++npu) next_.push_back(first_address + npu * room_);
 }
 

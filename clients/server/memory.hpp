@@ -107,7 +107,7 @@ class DeviceMemory {
 
   Bytes total_;
   std::vector<Bytes> used_;
-  std::uint64_t room_ = 0;           // addresses of each NPU
+  std::uint64_t room_;               // addresses of each NPU
   std::vector<std::uint64_t> next_;  // address of each NPU
   std::map<std::uint64_t, Block> blocks_;
   std::map<std::uint64_t, Bytes> freed_;

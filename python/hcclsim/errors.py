@@ -80,6 +80,10 @@ class ContextRuntimeError(BadInput, RuntimeError):
     """Settings do not go together (kind "runtime-error")."""
 
 
+class ContextAssertionError(BadInput, AssertionError):
+    """What was called needs another mode (kind "assertion-error")."""
+
+
 _by_status: Dict[int, Type[Error]] = {1: CheckFailed, 2: BadInput, 3: SimulatedFailure}
 # Those that are exceptions of Python's too, because MindSpore raises them.
 _by_kind: Dict[str, Type[Error]] = {
@@ -87,6 +91,7 @@ _by_kind: Dict[str, Type[Error]] = {
     "type-error": ContextTypeError,
     "key-error": ContextKeyError,
     "runtime-error": ContextRuntimeError,
+    "assertion-error": ContextAssertionError,
 }
 _raised: Dict[object, Type[Error]] = {}
 

@@ -58,7 +58,7 @@ class Cell:
 
     def __call__(self, *inputs: Tensor) -> Any:
         graph = tracing.current()
-        graph.enter(self.__dict__.get("_path", ""), self._settings)
+        graph.enter(self.__dict__.get("_path", ""), {**self.__dict__.get("_of_lists", {}), **self._settings})
         try:
             found = self.construct(*inputs)
         finally:
@@ -219,7 +219,15 @@ class SequentialCell(Cell):
 
 
 class CellList(SequentialCell):
-    """Cells in a list, to be called one by one."""
+    """Cells in a list, to be called one by one. What is set for the list is set for each of them."""
+
+    def recompute(self, **options: bool) -> None:
+        """As recompute() of each cell of the list."""
+        super().recompute(**options)
+        del self._settings["recompute"]
+        for cell in self.cells():
+            cell._within_recomputed = False
+            cell.recompute(**options)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.parts)
@@ -361,13 +369,16 @@ class GradAccumulationCell(_Wrapper):
     _keyword = "accumulate"
 
 
-def name_parts(cell: Cell, path: str = "") -> None:
-    """Gives every part the path that it has in the whole, "layers.0.attention"; wrappers have none."""
+def name_parts(cell: Cell, path: str = "", of_lists: Optional[Dict[str, Any]] = None) -> None:
+    """Gives every part the path that it has in the whole, "layers.0.attention"; wrappers have none. Cells of lists, which
+    are not called themselves, get what was set for these."""
     cell.__dict__["_path"] = path
+    cell.__dict__["_of_lists"] = of_lists or {}
+    inherited = {**(of_lists or {}), **cell._settings} if isinstance(cell, CellList) else {}
     for name, part in cell.__dict__["_parts"].items():
         below = path if isinstance(cell, _Wrapper) else f"{path}.{name}" if path else name
         if isinstance(part, Cell):
-            name_parts(part, below)
+            name_parts(part, below, inherited)
         elif isinstance(part, Parameter):
             part.name = below
 

@@ -409,11 +409,9 @@ class Reader(ast.NodeVisitor):
     def read(self) -> None:
         """Reads all of the script. Raises ScriptError."""
         try:
-            tree = ast.parse(self._text, self.path)
+            self.visit(ast.parse(self._text, self.path))
         except (SyntaxError, ValueError) as error:
             raise ScriptError(f"{self.path}:{getattr(error, 'lineno', 0) or 1}: this is no Python: {error.args[0]}") from None
-        try:
-            self.visit(tree)
         except (RecursionError, MemoryError):
             raise ScriptError(f"{self.path}: is nested too deeply to be read") from None
         if not self.settings:

@@ -80,7 +80,7 @@ class Scripts(unittest.TestCase):
             ("if False:\n    a = [80, 20]\nelse:\n    a = [60, 40]\nset_split_strategy_by_size(a)\n", "60,40"),
         ):
             with self.subTest(text=text):
-                self.assertIn(f"hcclsim run --split-by-size={cut} --npus=1\n", script(self.written(text), "--npus=1"))
+                self.assertIn(f"hcclsim run --split-by-size={cut} --npus=1 --model=lenet\n", script(self.written(text), "--npus=1", "--model=lenet"))
         # What changes on the way is not known.
         for text in (
             "a = [80]\na += [20]\n",
@@ -99,14 +99,14 @@ class Scripts(unittest.TestCase):
 
     def test_conditions(self):
         path = self.written("if x:\n    set_split_strategy_by_size([80, 20])\n")
-        self.assertIn("--split-by-size=80,20, if line 1 holds\n", script(path, "--npus=1"))
+        self.assertIn("--split-by-size=80,20, if line 1 holds\n", script(path, "--npus=1", "--model=lenet"))
         path = self.written(
             "if x:\n    set_split_strategy_by_size([80, 20])\nelif y:\n    pass\nelse:\n    set_split_strategy_by_size([60, 40])\n"
         )
         self.assertIn("train.py:6: by-size is set otherwise in another branch: [80, 20]", script(path, status=2))
         # One behind the other: the first stays.
         path = self.written("if x:\n    set_split_strategy_by_size([80, 20])\nset_split_strategy_by_size([60, 40])\n")
-        self.assertIn("no effect: the first setting stays", script(path, "--npus=1"))
+        self.assertIn("no effect: the first setting stays", script(path, "--npus=1", "--model=lenet"))
 
     def test_a_run_config(self):
         output = self.folder / "output"
@@ -115,7 +115,7 @@ class Scripts(unittest.TestCase):
             f"p = ProfilingConfig(enable_profiling=True, profiling_options={options!r})\n"
             "c = NPURunConfig(hcom_parallel=True, profiling_config=p, precision_mode='x', model_dir='y')\n"
         )
-        told = script(path, "--npus=1")
+        told = script(path, "--npus=1", "--model=lenet")
         self.assertIn(f"hcclsim run --hcom-parallel=on --step-trace={output}/step_trace_0.csv", told)
         self.assertIn("NPURunConfig(precision_mode=…)", told)
         self.assertTrue((output / "step_trace_0.csv").exists())
@@ -124,7 +124,7 @@ class Scripts(unittest.TestCase):
         path = self.written("set_ps_context(enable_ps=True, server_num=2)\nset_ps_context(scheduler_port=8081)\n")
         result = json.loads(script(path, "--model=lenet", "--npus=4", "--format=json"))
         self.assertEqual((result["servers"], result["workers"]), (2, 4))
-        self.assertIn("no effect: enable_ps is False", script(self.written("set_ps_context(enable_ps=False)\n"), "--npus=1"))
+        self.assertIn("no effect: enable_ps is False", script(self.written("set_ps_context(enable_ps=False)\n"), "--npus=1", "--model=lenet"))
 
     def test_nothing_is_executed(self):
         made = self.folder / "made"
