@@ -61,6 +61,7 @@ TEST(StrategySearch, SavedStrategiesFixThePlan) {
     });
     EXPECT_EQ(step, result.compared.front().step);
 
+    if (mode == StrategySearchMode::exact) continue;  // which needs the platform to find the same again
     RunSpec found = spec.run;
     models::ModelOptions sizes = found.model;
     sizes.batch *= 8;
