@@ -62,7 +62,7 @@ TEST(CompileChecks, DatasetStrategies) {
       {{{4, 1, 1, 1}, {4}}, nullptr, ""},
       {{{1, 1, 1, 1}, {1}}, nullptr, ""},
       {{{4, 1, 1, 1}, {1}}, nullptr, ""},
-      {{{4, 1, 1, 1}}, "runtime-error", "has 1 tuples"},
+      {{{4, 1, 1, 1}}, "runtime-error", "has 1 tuple;"},
       {{{4, 1, 1}, {4}}, "runtime-error", "input 0 has 4 dimensions, its tuple 3"},
       {{{2, 1, 2, 1}, {1}}, "runtime-error", "in several dimensions"},
       {{{4, 1, 1, 1}, {2}}, "runtime-error", "into 4 and into 2 slices"},

@@ -45,7 +45,7 @@ TEST(NamedLayouts, ErrorsAreOfThePythonClassesThatMindSporeRaises) {
   EXPECT_THAT(message("value-error", R"({"device_matrix": [0], "alias_name": ["dp"])" + strategy),
               HasSubstr("sizes from 1 to"));
   EXPECT_THAT(message("value-error", R"({"device_matrix": [2, 2], "alias_name": ["dp"])" + strategy),
-              HasSubstr("has 2 axes, alias_name has 1 names"));
+              HasSubstr("has 2 axes, alias_name has 1 name"));
   EXPECT_THAT(message("value-error", R"({"device_matrix": [2], "alias_name": ["None"])" + strategy),
               HasSubstr("the name 'None'"));
   EXPECT_THAT(message("value-error", R"({"device_matrix": [2, 2], "alias_name": ["dp", "dp"])" + strategy),
