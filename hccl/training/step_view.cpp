@@ -34,6 +34,10 @@ SpanPurpose purpose_of(const Plan& plan, const sim::Span& span) {
 }
 
 StepView StepView::of(const Plan& plan, const sim::Trace& trace, Rank rank) {
+  return of(plan, trace, rank, MessageStarts(plan, trace));
+}
+
+StepView StepView::of(const Plan& plan, const sim::Trace& trace, Rank rank, const MessageStarts& messages) {
   StepView view;
   view.add_points(plan, trace, rank);
   if (view.iterations.empty()) internal_error("rank {} is not in the trace", rank);
@@ -45,7 +49,7 @@ StepView StepView::of(const Plan& plan, const sim::Trace& trace, Rank rank) {
   view.bp_end = last.bp_end - view.fp_start;
   view.iteration_end = last.iteration_end - view.fp_start;
   view.add_data_waits();
-  view.add_last_iteration(plan, trace, rank);
+  view.add_last_iteration(plan, trace, rank, messages);
   return view;
 }
 
@@ -116,7 +120,7 @@ void StepView::add_points(const Plan& plan, const sim::Trace& trace, Rank rank) 
   }
 }
 
-void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank) {
+void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank, const MessageStarts& messages) {
   const Role& role = plan.role(rank);
   const auto last = static_cast<std::int32_t>(iterations.size()) - 1;
   std::vector<sim::Interval> kernels;
@@ -126,7 +130,6 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
   std::vector<Seconds> kernel_ends(role.program->kernels.size(), fp_start);
   std::optional<std::uint32_t> flag;
   TensorMemory memory(role);
-  const MessageStarts messages(plan, trace);
   visit_spans(plan, trace, rank, [&](const sim::Span& span, const SpanPurpose& purpose) {
     if (span.id.iteration != last) return;
     const sim::Interval interval{span.start, span.end};

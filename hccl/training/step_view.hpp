@@ -68,10 +68,14 @@ struct GradientCheckTimes {
   sim::Interval flag{};
 };
 
+class MessageStarts;
+
 /// Figures of one rank. Dates but those of `iterations` are seconds since fp_start of the last iteration.
 struct StepView {
   /// The rank must be in the trace. A step needs a kernel of forward or backward.
   [[nodiscard]] static StepView of(const Plan& plan, const sim::Trace& trace, Rank rank);
+  /// With the starts of messages in this trace, for views of many ranks.
+  [[nodiscard]] static StepView of(const Plan& plan, const sim::Trace& trace, Rank rank, const MessageStarts& messages);
 
   std::vector<IterationPoints> iterations;
   Seconds fp_start = 0;  ///< of the last iteration, in the trace's clock
@@ -103,7 +107,7 @@ struct StepView {
   /// What the host does for an iteration besides issuing it.
   void add_host_work(const Plan& plan, const sim::Trace& trace, Rank rank);
   void add_data_waits();
-  void add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank);
+  void add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank, const MessageStarts& messages);
   void add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& busy);
 };
 

@@ -9,6 +9,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "hccl/training/message_starts.hpp"
 #include "study/fabric/routing_spread.hpp"
 #include "study/fault_notes.hpp"
 #include "study/platform/link_report.hpp"
@@ -186,10 +187,11 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   }
   RunResult result;
   result.step = experiment.simulate(training);
+  const hccl::MessageStarts messages(result.step.plan, result.step.trace);
   for (Rank rank = 0; by_rank && rank < training.npus; ++rank) {
-    result.phases.push_back(rank_phases(hccl::StepView::of(result.step.plan, result.step.trace, rank)));
+    result.phases.push_back(rank_phases(hccl::StepView::of(result.step.plan, result.step.trace, rank, messages)));
   }
-  result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank);
+  result.view = hccl::StepView::of(result.step.plan, result.step.trace, training.rank, messages);
   hccl::choose_trace_points(result.view.iterations, result.step.plan, result.step.trace, training.rank,
                             wishes.trace_points);
   if (training.faults != nullptr) {
