@@ -96,9 +96,9 @@ TEST(ExpertTrainer, RowsOfDroplessExpertsGoInUnevenParts) {
     };
     const Trained trained = test::steps_of(*test::make_trainer(training, &computed));
     ASSERT_EQ(parts.size(), 3U * 4);  // steps; ways there and back in either pass
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      EXPECT_EQ(std::accumulate(parts[i].begin(), parts[i].end(), std::uint64_t{0}), 8U * 16 * 2 * 32);
-      EXPECT_GT(std::ranges::max(parts[i]), 16U * 32);  // 2 · 16 · 2 rows of a rank for 4 ranks
+    for (const std::vector<std::uint64_t>& of_call : parts) {
+      EXPECT_EQ(std::accumulate(of_call.begin(), of_call.end(), std::uint64_t{0}), 8U * 16 * 2 * 32);
+      EXPECT_GT(std::ranges::max(of_call), 16U * 32);  // 2 · 16 · 2 rows of a rank for 4 ranks
     }
     EXPECT_NE(parts.front(), parts.back());
     ShardedTraining one = training;
