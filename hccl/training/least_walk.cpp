@@ -1,6 +1,7 @@
 #include "hccl/training/least_walk.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <variant>
@@ -14,7 +15,9 @@ namespace {
 /// Of the transfers of one rank.
 class OwnTransfers {
  public:
-  OwnTransfers(const Plan& plan, sim::Cluster& cluster) : plan_(plan), cluster_(cluster) {}
+  OwnTransfers(const Plan& plan, sim::Cluster& cluster) : plan_(plan), cluster_(cluster) {
+    for (const GroupFamily& family : plan.families) seats_.push_back(seats_of(family));
+  }
 
   Seconds of(const PlanTask& task, Rank rank) {
     if (const auto* send = std::get_if<SendTask>(&task.work)) {
@@ -24,19 +27,31 @@ class OwnTransfers {
     const auto* call = std::get_if<CollectiveTask>(&task.work);
     if (call == nullptr) return 0;
     const PlannedCollective& collective = plan_.collectives[call->collective];
-    const std::vector<Communicator>& groups = plan_.families[collective.family].groups;
-    for (std::size_t group = 0; group < groups.size(); ++group) {
-      const std::vector<Rank>& ranks = groups[group].ranks;
-      const auto member = std::ranges::find(ranks, rank);
-      if (member == ranks.end()) continue;
-      const auto does_the_same = [&](Rank other) { return plan_.role_of[other] == plan_.role_of[rank]; };
-      if (!std::ranges::all_of(ranks, does_the_same)) return 0;
-      return of(*collective.schedules[group], ranks, static_cast<Rank>(member - ranks.begin()));
-    }
-    return 0;
+    const Seat& seat = seats_[collective.family][rank];
+    if (!seat.among_alike) return 0;
+    const Communicator& group = plan_.families[collective.family].groups[seat.group];
+    return of(*collective.schedules[seat.group], group.ranks, seat.member);
   }
 
  private:
+  /// Of a rank in a family.
+  struct Seat {
+    std::uint32_t group = 0;
+    Rank member = 0;
+    bool among_alike = false;  ///< it is in a group whose ranks have one role
+  };
+
+  [[nodiscard]] std::vector<Seat> seats_of(const GroupFamily& family) const {
+    std::vector<Seat> seats(plan_.ranks());
+    for (std::uint32_t group = 0; group < family.groups.size(); ++group) {
+      const std::vector<Rank>& ranks = family.groups[group].ranks;
+      const bool alike =
+          std::ranges::all_of(ranks, [&](Rank rank) { return plan_.role_of[rank] == plan_.role_of[ranks.front()]; });
+      for (Rank member = 0; member < ranks.size(); ++member) seats[ranks[member]] = {group, member, alike};
+    }
+    return seats;
+  }
+
   Seconds of(const Schedule& schedule, const std::vector<Rank>& ranks, Rank member) {
     const auto [known, is_new] = known_.try_emplace({&schedule, ranks[member]}, 0);
     if (!is_new) return known->second;
@@ -68,6 +83,7 @@ class OwnTransfers {
 
   const Plan& plan_;
   sim::Cluster& cluster_;
+  std::vector<std::vector<Seat>> seats_;  // of families, of ranks
   std::map<std::pair<const Schedule*, Rank>, Seconds> known_;
 };
 
@@ -75,7 +91,7 @@ class OwnTransfers {
 
 PlanWalk least_walk(const Plan& plan, sim::Cluster& cluster) {
   OwnTransfers transfers(plan, cluster);
-  return walk(plan, [&](const PlanTask& task, Rank rank) { return transfers.of(task, rank); });
+  return first_step(plan, [&](const PlanTask& task, Rank rank) { return transfers.of(task, rank); });
 }
 
 }  // namespace hcclsim::hccl

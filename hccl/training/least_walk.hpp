@@ -6,7 +6,7 @@
 
 namespace hcclsim::hccl {
 
-/// A step that no simulation of one step of the Plan is shorter than: kernels take their time, and what ranks do
+/// A step that no simulation of the Plan's first step is shorter than: kernels take their time, and what ranks do
 /// together as long as a rank needs at least for the transfers that it carries out itself, one behind the other in each
 /// of its queues, each with the whole capacity of the links on its way. Nobody waits for links, posts and reductions.
 ///

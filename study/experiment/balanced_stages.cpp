@@ -126,19 +126,19 @@ class Balancer {
     const Rank devices = sharded_.devices;
     const Rank ranks = spec_.shape.stages * devices;
     const hccl::Plan plan = hccl::parallel_plan(programs, {.shape = spec_.shape, .ranks = ranks}, unscheduled);
-    return walk(plan,
-                [&](const hccl::PlanTask& task, Rank rank) {
-                  const std::uint32_t stage = rank / devices;
-                  if (const auto* send = std::get_if<hccl::SendTask>(&task.work)) {
-                    const auto peer = static_cast<Rank>(rank + send->offset);
-                    return links_.message(stage, peer / devices, plan.messages[send->message].bytes);
-                  }
-                  const auto& call = std::get<hccl::CollectiveTask>(task.work);
-                  const hccl::PlannedCollective& collective = plan.collectives[call.collective];
-                  const std::vector<hccl::Communicator>& groups = plan.families[collective.family].groups;
-                  const double passes = collective.operation.collective == hccl::Collective::allreduce ? 2 : 1;
-                  return passes * links_.ring(groups, collective.operation.payload());
-                })
+    return first_step(plan,
+                      [&](const hccl::PlanTask& task, Rank rank) {
+                        const std::uint32_t stage = rank / devices;
+                        if (const auto* send = std::get_if<hccl::SendTask>(&task.work)) {
+                          const auto peer = static_cast<Rank>(rank + send->offset);
+                          return links_.message(stage, peer / devices, plan.messages[send->message].bytes);
+                        }
+                        const auto& call = std::get<hccl::CollectiveTask>(task.work);
+                        const hccl::PlannedCollective& collective = plan.collectives[call.collective];
+                        const std::vector<hccl::Communicator>& groups = plan.families[collective.family].groups;
+                        const double passes = collective.operation.collective == hccl::Collective::allreduce ? 2 : 1;
+                        return passes * links_.ring(groups, collective.operation.payload());
+                      })
         .end;
   }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "hccl/parallel/plan/step_kinds.hpp"
 #include "hccl/training/least_walk.hpp"
 
 namespace hcclsim::study {
@@ -186,10 +187,14 @@ Seconds computing_time(const Experiment& experiment) {
 Seconds step_bound(Experiment& experiment) {
   const hccl::Plan plan = experiment.plan();
   const hccl::TrainingOptions& training = experiment.training;
+  if (training.iterations > 1) {
+    const bool alike = hccl::kinds_of_steps(plan).size() == 1;
+    return alike ? ideal_walk(plan, experiment.costs, training).step : computing_time(experiment);
+  }
   const bool hosts = training.launch == hccl::LaunchMode::op || training.host_launch.has_value() ||
                      training.input.has_value() || training.checkpoints.has_value();
-  const Seconds least = training.iterations == 1 ? least_walk(plan, experiment.cluster).step : 0;
-  return hosts || training.iterations > 1 ? std::max(least, ideal_walk(plan, experiment.costs, training).step) : least;
+  const Seconds least = least_walk(plan, experiment.cluster).step;
+  return hosts ? std::max(least, ideal_walk(plan, experiment.costs, training).step) : least;
 }
 
 Bytes hbm_peak(const Experiment& experiment) {

@@ -31,7 +31,8 @@ struct PlanEstimate {
 
 /// What the NPU computes that computes most, once per micro-batch.
 [[nodiscard]] Seconds computing_time(const Experiment& experiment);
-/// No simulation of the step is shorter: hccl::least_walk(), and with hosts or several iterations hccl::ideal_walk().
+/// No simulation of the step is shorter: hccl::least_walk(), with hosts or several iterations hccl::ideal_walk(). Where
+/// the several differ it is computing_time().
 [[nodiscard]] Seconds step_bound(Experiment& experiment);
 /// What the NPU needs that needs most.
 [[nodiscard]] Bytes hbm_peak(const Experiment& experiment);

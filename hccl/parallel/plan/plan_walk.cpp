@@ -492,8 +492,10 @@ PlanWalk walk(const Plan& plan, std::uint32_t steps, const HostPace& host) {
   return walk_kinds(timed, steps, no_time, host, writes);
 }
 
-PlanWalk walk(const Plan& plan, const MeetingTime& time) {
-  return walk_kinds(plan, 1, time, {}, Writes(plan.roles.size()));
+PlanWalk first_step(const Plan& plan, const MeetingTime& time) {
+  const Plan own = kinds_of_steps(plan).size() == 1 ? Plan() : plan_of_step(plan, 0);
+  const Plan& of_step = own.roles.empty() ? plan : own;
+  return walk_kinds(of_step, 1, time, {}, Writes(plan.roles.size()));
 }
 
 }  // namespace hcclsim::hccl

@@ -45,7 +45,7 @@ using MeetingTime = std::function<Seconds(const PlanTask& task, Rank rank)>;
 [[nodiscard]] PlanWalk walk(const Plan& plan, std::uint32_t steps = 1);
 /// The same beside hosts; copies of batches take no time, like links, and checkpoints are written behind their steps.
 [[nodiscard]] PlanWalk walk(const Plan& plan, std::uint32_t steps, const HostPace& host);
-/// One step where what ranks do together takes time, each as if it was alone on the links.
-[[nodiscard]] PlanWalk walk(const Plan& plan, const MeetingTime& time);
+/// The first step, where what ranks do together takes time, each as if it was alone on the links.
+[[nodiscard]] PlanWalk first_step(const Plan& plan, const MeetingTime& time);
 
 }  // namespace hcclsim::hccl
