@@ -110,8 +110,8 @@ class RunPoint : public PointOf<RunOptions> {
   }
 };
 
-/// Two figures of a run: its memory, and what it computes (study::estimate_command), the bound of its step
-/// (study::bound_command) or the step itself, simulated (study::step_command).
+/// Two figures of a run: its memory, and the bound of its step (study::estimate_command) or the step itself, simulated
+/// (study::step_command).
 class StepPoint : public PointOf<RunOptions> {
  public:
   explicit StepPoint(const std::string& name) : PointOf(name, add_run_options) {}
@@ -128,9 +128,7 @@ class StepPoint : public PointOf<RunOptions> {
     if (name() == study::step_command) {
       return {"{}", {{"step_time_s", study::simulated_step(experiment)}, {"hbm_peak_bytes", peak}}};
     }
-    const bool bounds = name() == study::bound_command;
-    const Seconds least = bounds ? study::step_bound(experiment) : study::computing_time(experiment);
-    return {"{}", {{"time_s", least}, {"hbm_peak_bytes", peak}}};
+    return {"{}", {{"time_s", study::step_bound(experiment)}, {"hbm_peak_bytes", peak}}};
   }
   [[nodiscard]] bool leaves_nothing() const override { return leaves_nothing_of(values()); }
 
@@ -192,7 +190,7 @@ std::unique_ptr<PointCommand> PointCommand::make(const std::string& name) {
   if (name == "run") return std::make_unique<RunPoint>();
   if (name == "collective") return std::make_unique<CollectivePoint>();
   if (name == "job") return std::make_unique<JobPoint>();
-  if (name == study::estimate_command || name == study::bound_command || name == study::step_command) {
+  if (name == study::estimate_command || name == study::step_command) {
     return std::make_unique<StepPoint>(name);
   }
   bad_input("option", "'{}' cannot be swept; commands that can: {}", name, fmt::join(swept_commands, ", "));

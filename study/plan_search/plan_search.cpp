@@ -7,8 +7,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
-#include "hccl/parallel/plan/step_kinds.hpp"
-#include "hccl/training/least_walk.hpp"
+#include "hccl/training/least_step.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -105,10 +104,6 @@ class Search {
       }
       std::ranges::sort(numbers);  // neighbours have more in common, which is computed once
       const std::uint64_t before = next - numbers.size();
-      for (const auto& [number, row] : run(bound_command, numbers, "bounds", before)) {
-        if (row.status == PointStatus::done) result_.plans[number].estimate.bound = *row.figure("time_s");
-      }
-      std::erase_if(numbers, [this](std::size_t number) { return !is_worth_it(number); });
       for (const auto& [number, row] : run(step_command, numbers, "plans", before)) take(number, row);
     }
   }
@@ -166,35 +161,45 @@ class Search {
   std::vector<std::size_t> simulated_;  // those that no other simulated one beats
 };
 
-}  // namespace
-
-Seconds computing_time(const Experiment& experiment) {
-  const auto of = [&](const models::Program& program) {
-    Seconds time = 0;
-    for (const models::Kernel& kernel : program.micro_batch()) {
-      const bool computes =
-          kernel.kind != models::KernelClass::communication && kernel.kind != models::KernelClass::host;
-      if (computes && kernel.launched == models::Launched::always) time += kernel.duration;
-    }
-    return time * experiment.batch.micro_batches;
-  };
-  if (!experiment.stages.has_value()) return of(*experiment.program);
-  Seconds most = 0;
-  for (const hccl::StageProgram& stage : experiment.stages->programs) most = std::max(most, of(*stage.program));
-  return most;
+/// Kernels of a micro-batch on an NPU.
+Seconds computing_time(const models::Program& program) {
+  Seconds time = 0;
+  for (const models::Kernel& kernel : program.micro_batch()) {
+    const bool computes = kernel.kind != models::KernelClass::communication && kernel.kind != models::KernelClass::host;
+    if (computes && kernel.launched == models::Launched::always) time += kernel.duration;
+  }
+  return time;
 }
 
-Seconds step_bound(Experiment& experiment) {
-  const hccl::Plan plan = experiment.plan();
-  const hccl::TrainingOptions& training = experiment.training;
-  if (training.iterations > 1) {
-    const bool alike = hccl::kinds_of_steps(plan).size() == 1;
-    return alike ? ideal_walk(plan, experiment.costs, training).step : computing_time(experiment);
+/// What the NPU computes in a step that computes least.
+Seconds least_computing(const Experiment& experiment) {
+  Seconds least = computing_time(*experiment.program);
+  if (experiment.stages.has_value()) {
+    for (const hccl::StageProgram& stage : experiment.stages->programs) {
+      least = std::min(least, computing_time(*stage.program));
+      for (const auto& own : stage.of_devices) least = std::min(least, computing_time(*own));
+    }
   }
-  const bool hosts = training.launch == hccl::LaunchMode::op || training.host_launch.has_value() ||
-                     training.input.has_value() || training.checkpoints.has_value();
-  const Seconds least = least_walk(plan, experiment.cluster).step;
-  return hosts ? std::max(least, ideal_walk(plan, experiment.costs, training).step) : least;
+  return least * experiment.batch.micro_batches;
+}
+
+/// So many of them that each kind of pass is there and the schedule is one: see hccl::least_step().
+std::uint32_t few_micro_batches(std::uint32_t stages, std::uint32_t micro_batches) {
+  const std::uint32_t rounds = stages < 3 ? 4 / stages : 1;  // with chunks whole rounds of stages
+  return std::min(micro_batches, rounds * stages);
+}
+
+}  // namespace
+
+Seconds step_bound(Experiment& experiment) {
+  hccl::TrainingOptions few = experiment.training;
+  if (few.iterations > 1) return least_computing(experiment);
+  const bool staged = experiment.stages.has_value();
+  const std::uint32_t micro_batches = staged ? few.shape.micro_batches : few.micro_batches;
+  const std::uint32_t count = few_micro_batches(few.shape.stages, micro_batches);
+  few.micro_batches = few.shape.micro_batches = count;
+  const hccl::Plan plan = plan_training(experiment.cluster, experiment.program, experiment.soc, few);
+  return least_step(plan, count, micro_batches, experiment.cluster);
 }
 
 Bytes hbm_peak(const Experiment& experiment) {

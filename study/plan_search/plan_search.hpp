@@ -13,11 +13,10 @@
 
 /// A search among plans of a training step for those that no other beats both in time and in memory, by simulation.
 ///
-/// Every plan is first looked at without a clock: does it go with the network, does it fit into HBM, and how long does
-/// an NPU compute? Those that are left are looked at again, the most promising first: how short could the step be if
-/// each rank had all links for itself? What is left then is simulated. A plan either of whose bounds is not below the
-/// simulated step of another that needs no more memory cannot be among the best, and is not simulated. So the plans on
-/// the front are those of all plans, not of a sample.
+/// Every plan is first looked at without a clock: does it go with the network, does it fit into HBM, and how short
+/// could its step be if each rank had all links for itself? Those that fit are simulated, the most promising first. A
+/// plan whose bound is not below the simulated step of another that needs no more memory cannot be among the best, and
+/// need not be simulated. So the plans on the front are those of all plans, not of a sample.
 ///
 /// What was found is kept in the database of a sweep, whose points are commands: a search that was interrupted goes on
 /// where it ended, and `hcclsim sweep` shows what it holds.
@@ -25,14 +24,12 @@ namespace hcclsim::study {
 
 /// What can be said of a plan without a simulation.
 struct PlanEstimate {
-  Seconds bound = 0;   ///< computing_time(), or step_bound() where it was worth that
+  Seconds bound = 0;   ///< step_bound()
   Bytes hbm_peak = 0;  ///< hbm_peak()
 };
 
-/// What the NPU computes that computes most, once per micro-batch.
-[[nodiscard]] Seconds computing_time(const Experiment& experiment);
-/// No simulation of the step is shorter: hccl::least_walk(), with hosts or several iterations hccl::ideal_walk(). Where
-/// the several differ it is computing_time().
+/// No simulation of the step is shorter: hccl::least_step(), and with several iterations, whose mean step it is, what
+/// the NPU computes that computes least.
 [[nodiscard]] Seconds step_bound(Experiment& experiment);
 /// What the NPU needs that needs most.
 [[nodiscard]] Bytes hbm_peak(const Experiment& experiment);
@@ -68,10 +65,9 @@ struct PlanSearchOptions {
   std::function<void(std::string_view stage, std::uint64_t done, std::uint64_t all)> progress{};
 };
 
-/// Names of the commands whose points are the estimate of a run (figures time_s, what it computes, and hbm_peak_bytes),
-/// the bound of its step (time_s), and its simulated step (step_time_s).
+/// Names of the commands whose points are the estimate of a run (figures time_s, the bound, and hbm_peak_bytes), and
+/// its simulated step (step_time_s).
 inline constexpr const char* estimate_command = "plan-estimate";
-inline constexpr const char* bound_command = "plan-bound";
 inline constexpr const char* step_command = "plan-step";
 
 /// `runs` are points of the command `run`. `load` loads what points share, and computes those of the commands above.

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "hccl/parallel/plan/plan.hpp"
+#include "sim/cluster.hpp"
+
+/// How short can a step be at least? A bound below every simulation of it, found without one and without the Plan of
+/// all its micro-batches, so that a search can tell quickly what is not worth a simulation.
+///
+/// What a stage computes of one micro-batch in one direction and chunk is a pass. The compute stream of a rank carries
+/// its passes out one behind the other, so the step takes at least the sum of their lengths. The length of a pass is
+/// the longest path from its first kernel to its last one: kernels take their time, and a collective or a message as
+/// long as the rank needs for the transfers that it carries out itself, one behind the other in each of its queues,
+/// each with the whole capacity of the links on its way. Nobody waits for other ranks, links, posts and reductions.
+///
+/// Of a pipeline, the first pass of a stage waits for the first ones of all stages before it, and its last pass comes
+/// before their last ones: the first micro-batch goes forward through all stages before the last stage begins, and
+/// behind the last pass of that one a micro-batch goes back through all of them. So a path leads through the first
+/// passes, then through all passes of one stage, then back through the last ones and what follows them: reductions of
+/// gradients and updates. This holds whatever the order of passes is, if the first one is forward and the last one
+/// backward in the first chunk, as with every schedule (hccl/parallel/pipeline/schedule.hpp).
+///
+/// A stream that communicates takes its tasks one behind the other, too, so their sum is a bound as well.
+namespace hcclsim::hccl {
+
+/// `few`: the Plan of the step with `few_micro_batches` of its micro-batches, at least 3 (the first one, the last one
+/// and one between) or all; those that are missing take as long as the shortest of these. Of steps that differ it is
+/// the first one. Device 0 of each stage is looked at.
+[[nodiscard]] Seconds least_step(const Plan& few, std::uint32_t few_micro_batches, std::uint32_t micro_batches,
+                                 sim::Cluster& cluster);
+
+}  // namespace hcclsim::hccl
