@@ -90,6 +90,7 @@ void search_plans(Command& command, SearchOptions& options) {
                                       .stop = [&] { return interruption.signal() != 0; },
                                       .progress = {}},
                            .by_bound = options.by_bound,
+                           .least = options.least,
                            .progress = [&](std::string_view stage, std::uint64_t done, std::uint64_t all) {
                              progress.update([&](double) { return fmt::format("{} {}/{}", stage, done, all); });
                            }});

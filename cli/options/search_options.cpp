@@ -86,6 +86,10 @@ void add_search_options(Command& command, SearchOptions& options) {
            one_of({"memory", "bound"}, [&options](const std::string& word) { options.by_bound = word == "bound"; }),
            "bound: what cannot be among the best is not simulated; memory: all plans that fit are")
       .with_default("bound");
+  command
+      .add("--simulate-at-least", whole_number(options.least, 0, 1U << 30U),
+           "At least so many plans, the most promising first, even if they cannot be among the best: for --format csv")
+      .with_default();
   command.add("--shown", whole_number(options.shown, 1, 100000), "Plans of the front that the text form shows")
       .with_default();
   add_strategy_search_options(command, options.strategies);

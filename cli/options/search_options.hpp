@@ -20,6 +20,7 @@ struct SearchOptions {
   std::string database{};                  ///< where a search is kept; empty: nowhere
   std::uint32_t jobs = 0;                  ///< at a time; 0: one per processor
   bool by_bound = true;                    ///< plans that cannot be among the best are not simulated
+  std::uint32_t least = 0;                 ///< plans that are simulated all the same
   std::uint32_t shown = 20;
 };
 

@@ -111,8 +111,11 @@ class Search {
   /// Else it is rejected.
   bool is_worth_it(std::size_t number) {
     JudgedPlan& plan = result_.plans[number];
-    const JudgedPlan* const better = options_.by_bound ? better_than(plan) : nullptr;
-    if (better == nullptr) return true;
+    const JudgedPlan* const better = options_.by_bound && chosen_ >= options_.least ? better_than(plan) : nullptr;
+    if (better == nullptr) {
+      ++chosen_;
+      return true;
+    }
     plan.verdict = PlanVerdict::bound;
     plan.reason = fmt::format(
         "not below {:.6g} s, were each rank alone on the links; another plan takes {:.6g} s with no more memory",
@@ -158,6 +161,7 @@ class Search {
   const PlanSearchOptions& options_;
   PlanSearchResult result_;
   std::vector<std::size_t> promising_;  // plans that fit, by their bounds
+  std::uint64_t chosen_ = 0;            // of them, to be simulated
   std::vector<std::size_t> simulated_;  // those that no other simulated one beats
 };
 

@@ -60,7 +60,8 @@ struct PlanSearchResult {
 
 struct PlanSearchOptions {
   RunnerOptions runner{};
-  bool by_bound = true;  ///< else all plans that fit are simulated
+  bool by_bound = true;     ///< else all plans that fit are simulated
+  std::uint32_t least = 0;  ///< plans that are simulated even if their bounds say that they are not worth it
   /// Called with what is done, and how many of them.
   std::function<void(std::string_view stage, std::uint64_t done, std::uint64_t all)> progress{};
 };
