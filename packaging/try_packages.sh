@@ -5,6 +5,7 @@ set -euo pipefail
 
 packages=$(realpath "$1")
 tree=$(mktemp -d /var/tmp/hcclsim-debian-XXXXXX)
+chmod 755 "$tree"  # daemons and man are users of their own
 trap 'umount "$tree/proc" 2>/dev/null || true; rm -rf --one-file-system "$tree"' EXIT
 mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
   sed -n "s/^URIs: *//p; s/^deb \\(\\[[^]]*\\] \\)\\?\\(http[^ ]*\\) .*/\\2/p" | head -1 || true)

@@ -45,6 +45,9 @@ constexpr std::array<std::string_view, 4> overlap_threads{"Computing", "Communic
 constexpr std::string_view forward_colour = "rail_response";
 constexpr std::string_view backward_colour = "rail_animation";
 
+/// What msprof writes in place of the number of a model or of a context where there is none.
+constexpr std::uint32_t no_number = ~0U;
+
 std::string json_string(std::string_view text) { return Json(text).dump(); }
 
 std::string timestamp(Seconds date) { return fmt::format("{:.3f}", date * microseconds_per_second); }
@@ -128,6 +131,11 @@ class Writer {
           phase, flow, process, thread, timestamp(date));
   }
 
+  /// Tasks of a thread are numbered as a device numbers those of a stream.
+  std::uint32_t next_task(std::uint32_t process, std::uint32_t thread) { return tasks_[{process, thread}]++; }
+  /// What the host launches for a rank, kernels and operators, is numbered.
+  std::uint32_t next_launch(Rank rank) { return ++launches_[npu(rank)]; }
+
   /// HCCL's name of the operator of a collective's span.
   std::string next_operator(const sim::Span& span) { return operators_->next(span); }
 
@@ -154,14 +162,16 @@ class Writer {
   Rank npus_;
   std::string text_;
   bool empty_ = true;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> tasks_;  // so far, of processes and threads
+  std::map<Rank, std::uint32_t> launches_;                                  // so far, of NPUs
   std::optional<ProfiledGroups> groups_{};
   std::optional<OperatorNames> operators_{};
 };
 
 /// A task inside a collective: who moved how much to whom, over what, how fast.
-std::string task_args(const sim::Span& span) {
-  std::string args = fmt::format(R"("task type":"{}","stream id":{},"iteration":{})", task_name(span), span.stream,
-                                 span.id.iteration + 1);
+std::string task_args(const sim::Span& span, std::uint32_t task) {
+  std::string args = fmt::format(R"("task type":"{}","stream id":{},"task id":{},"context id":{},"iteration":{})",
+                                 task_name(span), span.stream, task, no_number, span.id.iteration + 1);
   const auto out = std::back_inserter(args);
   if (span.kind == sim::SpanKind::notify_post || span.kind == sim::SpanKind::notify_wait) {
     fmt::format_to(out, R"(,"notify_id":{})", span.notify);
@@ -200,23 +210,29 @@ void write_flow(Writer& writer, const hccl::Plan& plan, const sim::Span& span, c
 
 void write_span(Writer& writer, const sim::Span& span) {
   if (is_task(span)) {
-    writer.span(json_string(task_name(span)), writer.pid(span.rank, Process::communication),
-                first_plane_thread + span.plane, span.start, span.end, task_args(span));
+    const std::uint32_t process = writer.pid(span.rank, Process::communication);
+    const std::uint32_t thread = first_plane_thread + span.plane;
+    writer.span(json_string(task_name(span)), process, thread, span.start, span.end,
+                task_args(span, writer.next_task(process, thread)));
     return;
   }
   if (span.kind == sim::SpanKind::collective) {
     writer.span(json_string(writer.next_operator(span)), writer.pid(span.rank, Process::communication), group_thread,
                 span.start, span.end,
                 fmt::format("\"trace point\":{},\"alg_type\":{},\"count\":{},\"data_type\":\"{}\",\"size(Byte)\":{},"
-                            "\"stream id\":{},\"iteration\":{}",
+                            "\"stream id\":{},\"connection_id\":{},\"model id\":{},\"iteration\":{}",
                             writer.name(span), writer.quoted_name(span.algorithm), span.bytes / size_of(span.type),
-                            name_of(span.type), span.bytes, span.stream, span.id.iteration + 1));
+                            name_of(span.type), span.bytes, span.stream, writer.next_launch(span.rank), no_number,
+                            span.id.iteration + 1));
     return;
   }
   if (span.kind == sim::SpanKind::host) return;  // write_host()
-  writer.span(
-      writer.name(span), writer.pid(span.rank, Process::hardware), span.stream, span.start, span.end,
-      fmt::format(R"("Task Type":"AI_CORE","Stream Id":{},"iteration":{})", span.stream, span.id.iteration + 1));
+  const std::uint32_t process = writer.pid(span.rank, Process::hardware);
+  writer.span(writer.name(span), process, span.stream, span.start, span.end,
+              fmt::format(R"("Task Type":"AI_CORE","Stream Id":{},"Task Id":{},"connection_id":{},"Model Id":{},)"
+                          R"("iteration":{})",
+                          span.stream, writer.next_task(process, span.stream), writer.next_launch(span.rank), no_number,
+                          span.id.iteration + 1));
 }
 
 /// Lanes of the host: kernels and communication that it issues, and each of its streams.

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "tests/cli/profiler/profiled_run.hpp"
 #include "tests/support/json_file.hpp"
@@ -205,6 +208,37 @@ TEST(ProfileFolder, TimelineHasTheOperatorsOfTheTables) {
   const std::string text = text_of(file);
   CsvFile csv(text, file, "test");
   while (csv.next()) EXPECT_GT(names[csv.field(csv.column("Name"))], 0) << csv.field(csv.column("Name"));
+}
+
+TEST(ProfileFolder, EventsOfTheTimelineHaveTheirFields) {
+  const Json schema = test::read_json("profiler/schemas.json")["trace_view.json"];
+  const Json events = Json::parse(text_of(output_of(pipeline_profile(), 1, "trace_view.json")));
+  std::map<std::string, int> seen;
+  std::set<std::pair<std::string, std::uint64_t>> tasks;  // of threads
+  std::set<std::uint64_t> connections;
+  for (const Json& event : events) {
+    if (event["ph"] != "X") continue;
+    const Json& args = event["args"];
+    const bool is_task = args.contains("task id");
+    const std::string kind = args.contains("Task Id")               ? "kernel"
+                             : args.contains("alg_type")            ? "operator"
+                             : args.contains("notify_id")           ? "notify"
+                             : is_task && args.contains("src rank") ? "transfer"
+                                                                    : "";
+    if (kind.empty()) continue;
+    ++seen[kind];
+    for (const std::string& field : schema[kind].get<std::vector<std::string>>()) {
+      EXPECT_TRUE(args.contains(field)) << kind << ": " << field << " in " << event.dump();
+    }
+    if (kind == "kernel" || kind == "operator") {
+      EXPECT_TRUE(connections.insert(args["connection_id"].get<std::uint64_t>()).second) << event.dump();
+    }
+    if (kind != "operator") {
+      const std::string thread = fmt::format("{} {}", event["pid"].dump(), event["tid"].dump());
+      EXPECT_TRUE(tasks.emplace(thread, args[is_task ? "task id" : "Task Id"].get<std::uint64_t>()).second);
+    }
+  }
+  for (const char* const kind : {"kernel", "operator", "notify", "transfer"}) EXPECT_GT(seen[kind], 0) << kind;
 }
 
 TEST(ProfileFolder, MemoryIsThatOfTheProgram) {
