@@ -45,6 +45,20 @@ def option_lines(option: Dict[str, Any]) -> List[str]:
     return lines
 
 
+def footer_lines(footer: str) -> List[str]:
+    """The paragraphs that help ends with: text, and examples as they are typed. Exit statuses have a section anyway."""
+    lines = []
+    for paragraph in re.split(r"\n(?=Examples?:)|\n\n", footer.strip()):
+        title, _, rest = paragraph.partition("\n")
+        if title.startswith("Exit status:"):
+            continue
+        if re.match("Examples?:", title):
+            lines += [".SH EXAMPLES", ".nf", escaped(re.sub(r"(?m)^  ", "", rest)), ".fi"]
+        elif paragraph:
+            lines += [".SH NOTES", escaped(paragraph)]
+    return lines
+
+
 def page(words: List[str], command: Dict[str, Any], version: str) -> str:
     """The manual of one command."""
     name = "-".join(words)
@@ -70,6 +84,7 @@ def page(words: List[str], command: Dict[str, Any], version: str) -> str:
         lines.append(".SH COMMANDS")
         for one in command["commands"]:
             lines += [".TP", f".B {escaped(one['name'])}", escaped(one["help"])]
+    lines += footer_lines(command["footer"])
     lines += [".SH EXIT STATUS", STATUSES.rstrip()]
     above = [f".BR {escaped('-'.join(words[:-1]))} (1)"] if len(words) > 1 else []
     below = [f".BR {escaped(name + '-' + one['name'])} (1)" for one in command["commands"]]

@@ -61,6 +61,7 @@ class Installed(unittest.TestCase):
         self.assertLessEqual({"hcclsim.1", "hcclsim-run.1", "hcclsim-schedule-check.1"}, pages)
         text = Path(self.prefix, "share/man/man1/hcclsim-run.1").read_text(encoding="utf-8")
         self.assertIn("\\fB\\-\\-hcom\\-parallel\\fR", text)
+        self.assertRegex(text, r"(?s)\.SH EXAMPLES\n\.nf\nhcclsim run .*\.fi\n\.SH EXIT STATUS")
 
     def completed(self, line):
         script = Path(self.prefix, "share/bash-completion/completions/hcclsim")

@@ -292,6 +292,7 @@ Option& Command::replace(const std::string& name, Value value, const std::string
 }
 
 void Command::footer(const std::string& text) { app_.footer(text); }
+std::string Command::footer() const { return app_.get_footer(); }
 void Command::version(const std::string& text) { app_.set_version_flag("--version", text); }
 void Command::require_command() { app_.require_subcommand(1); }
 void Command::keep_rest() { app_.prefix_command(); }

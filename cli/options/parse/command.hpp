@@ -106,6 +106,7 @@ class Command {
   void begin_group(const std::string& name = "Options") { group_ = name; }
   /// What help ends with, here and of sub-commands that are added later and have none.
   void footer(const std::string& text);
+  [[nodiscard]] std::string footer() const;
   void version(const std::string& text);
   /// One of its sub-commands must be given.
   void require_command();

@@ -53,8 +53,11 @@ Json option_table(const Command& command) {
   for (const auto& one : command.commands()) {
     if (!one->name().empty()) commands.push_back(option_table(*one));
   }
-  return Json::object(
-      {{"name", command.name()}, {"help", command.description()}, {"options", options}, {"commands", commands}});
+  return Json::object({{"name", command.name()},
+                       {"help", command.description()},
+                       {"footer", command.footer()},
+                       {"options", options},
+                       {"commands", commands}});
 }
 
 }  // namespace hcclsim::cli
