@@ -493,9 +493,8 @@ PlanWalk walk(const Plan& plan, std::uint32_t steps, const HostPace& host) {
 }
 
 PlanWalk first_step(const Plan& plan, const MeetingTime& time) {
-  const Plan own = kinds_of_steps(plan).size() == 1 ? Plan() : plan_of_step(plan, 0);
-  const Plan& of_step = own.roles.empty() ? plan : own;
-  return walk_kinds(of_step, 1, time, {}, Writes(plan.roles.size()));
+  if (kinds_of_steps(plan).size() > 1) return first_step(plan_of_step(plan, 0), time);
+  return walk_kinds(plan, 1, time, {}, Writes(plan.roles.size()));
 }
 
 }  // namespace hcclsim::hccl
