@@ -254,7 +254,7 @@ sim::LinkFold TurnSearch::links() const {
 bool TurnSearch::turn_apart(const std::vector<Ranks>& parts) {
   std::vector<std::vector<const Ranks*>> lists = alike(parts);
   // What cannot turn at all goes first, so that others keep off its links.
-  std::ranges::stable_partition(lists, [this](const auto& list) {
+  std::stable_partition(lists.begin(), lists.end(), [this](const auto& list) {
     return list.size() == 1 && split_by_kind(*list.front(), coupling_.kinds).empty();
   });
   const auto fits = [this](const Ranks* region) { return turn_region(*region) || keep_region(*region); };
