@@ -6,12 +6,12 @@
 
 namespace hcclsim::cli {
 
-/// Does what prints its result; with `json`, a simulation that stands still or times out is printed, too, as an object
-/// with an `error` (docs/formats.md), before the error is thrown on.
+/// Does what simulates or prints, and returns what that returns; with `json`, a simulation that stands still or times
+/// out is printed, too, as an object with an `error` (docs/formats.md), before the error is thrown on.
 template <typename Work>
-void with_failure(bool json, const Work& work) {
+auto with_failure(bool json, const Work& work) {
   try {
-    work();
+    return work();
   } catch (const Error& error) {
     const bool stands_still = error.kind() == "timeout" || error.kind() == "deadlock";
     if (json && stands_still) {

@@ -157,7 +157,9 @@ bool Runtime::start_copy(std::uint32_t index, const Task& task) {
   const bool changes = machine_.faults != nullptr && machine_.faults->changes(*way);
   const BytesPerSecond rate = changes || machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*way);
   if (rate > 0 && !machine_.moves_all) {
-    stream.date += setup + way->latency + static_cast<double>(bytes) * way->write_factor / rate;
+    const Seconds ready = start + setup;
+    const Seconds latency = machine_.faults == nullptr ? way->latency : machine_.faults->latency(*way, ready);
+    stream.date = ready + latency + static_cast<double>(bytes) * way->write_factor / rate;
     end_copy(stream, task, start);
     return true;
   }

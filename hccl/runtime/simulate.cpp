@@ -115,6 +115,7 @@ class Hosts final : private sim::EventHandler {
       longest_issues_.push_back(longest);
     }
     for (Rank rank = 0; rank < ranks_.size(); ++rank) {
+      if (machine.faults != nullptr) ranks_[rank].late_until = ranks_[rank].date = machine.faults->begins(rank);
       for (std::uint32_t s = 0; s < streams_ && !ranks_[rank].calls.empty(); ++s) {
         ranks_[rank].streams.push_back(runtime_.create_stream(rank));
       }
@@ -158,7 +159,8 @@ class Hosts final : private sim::EventHandler {
   struct RankState {
     std::vector<HostCall> calls;
     std::vector<StreamId> streams;
-    Seconds date = 0;  // of the host, which has issued all before
+    Seconds date = 0;        // of the host, which has issued all before
+    Seconds late_until = 0;  // 0: its NPU and it are not late
   };
 
   /// Calls among the same NPUs share a communicator.
@@ -191,11 +193,17 @@ class Hosts final : private sim::EventHandler {
         const Seconds begin = std::max(state.date, calls_[call].start) + issue.until_start();
         state.date = begin + issue.behind_the_call;
         const Pace pace{begin, issue.task};
-        at_date(rank, begin, [this, rank, call = call, iteration, pace] {
+        const auto enqueue = [this, rank, call = call, iteration, pace] {
           runtime_.collective(ranks_[rank].streams[stream_of_[call]], ids_[communicator_of_[call]],
                               calls_[call].schedule, names_[call],
                               {.task = call, .iteration = static_cast<std::int32_t>(iteration)}, pace);
-        });
+        };
+        if (state.late_until > 0) {  // a time-out tells when it comes
+          runtime_.wait_until(state.streams[stream_of_[call]], begin);
+          enqueue();
+        } else {
+          at_date(rank, begin, enqueue);
+        }
       }
     }
   }

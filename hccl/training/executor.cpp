@@ -106,6 +106,10 @@ void PlanExecutor::start() {
     const StreamId first = ranks_[rank].streams.front();
     if (start > 0) runtime_.delay(first, start);
     if (host_.kernel > 0) ranks_[rank].host = start;
+    // The host of an NPU that is late is late, too.
+    if (const sim::FaultPlan* faults = runtime_.machine().faults) {
+      ranks_[rank].host = std::max(ranks_[rank].host, faults->begins(rank));
+    }
     fill_ahead(rank);
     if (skew_.goes_on()) {
       // As behind an iteration: hosts issue collectives from this date on.

@@ -67,7 +67,8 @@ std::optional<std::vector<Rank>> ranks_in(const Fault& fault, std::span<const Ra
         all.push_back(rank);
         continue;
       }
-      bad_input("fault", "--fault: '{}': NPU {} does not take part; accepted: {}", fault.text, rank, accepted(ranks));
+      bad_input("fault", "--fault: '{}': NPU {} does not take part; accepted: {}, or a pattern of host names",
+                fault.text, rank, accepted(ranks));
     }
   }
   return all;

@@ -107,7 +107,7 @@ class Meter {
       for (; end != ends.end() && flows[*end].end == date; ++end) stop(*end);
       if (next_fault() <= date) {
         ++fault;
-        apply_faults(flows, date);
+        apply_faults(date);
       }
       if (recorded_.empty()) {
         for (const FlowId id : rates_.solve()) set_rate(id, rates_.rate(id));
@@ -182,18 +182,16 @@ class Meter {
     flows_[id].rate = rate;
   }
 
-  void apply_faults(std::span<const Flow> flows, Seconds date) {
+  void apply_faults(Seconds date) {
     for (const LinkId link : faults_->changing_links()) {
       carry(link);
       links_[link].factor = faults_->bandwidth_factor(link, date);
       rates_.set_capacity(link, cluster_.capacity(link) * links_[link].factor);
     }
-    for (std::size_t number = 0; number < flows.size(); ++number) {
-      const Flow& flow = flows[number];
-      if (flow.start <= date && date < flow.end) {
-        const Route& route = *flows_[flow_id_[number]].route;
-        rates_.renew(flow_id_[number], route.links, faults_->stops(route, date));
-      }
+    for (const FlowId id : flow_id_) {
+      if (id == nobody) continue;  // over, yet to come, or of no interval
+      const Route& route = *flows_[id].route;
+      rates_.renew(id, route.links, faults_->stops(route, date));
     }
   }
 

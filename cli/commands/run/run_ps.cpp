@@ -11,6 +11,7 @@
 #include "cli/draw/ps_timeline.hpp"
 #include "cli/draw/svg_chart.hpp"
 #include "cli/html/pages.hpp"
+#include "cli/print/failure.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/run/ps_report.hpp"
 #include "study/run/run.hpp"
@@ -54,7 +55,9 @@ void run_parameter_servers(const RunOptions& options) {
     if (!options.timeline.trace.empty()) timeline.emplace(options.timeline.trace);
     std::optional<OutputFile> page;
     if (!options.html.path.empty()) page.emplace(options.html.path);
-    const study::PsResult result = simulate_ps(experiment, options.ps.spec, options.format != OutputFormat::csv);
+    const study::PsResult result = with_failure(options.format == OutputFormat::json, [&] {
+      return simulate_ps(experiment, options.ps.spec, options.format != OutputFormat::csv);
+    });
     switch (options.format) {
       case OutputFormat::text:
         print(ps_text(result));

@@ -42,7 +42,9 @@
 /// schedules into themselves (check/symmetry/turns_in_time.hpp).
 ///
 /// Ranks that have nothing to do with each other may turn apart, some of them not at all: what one slow NPU keeps from
-/// turning are the ranks that depend on it. Such *regions* have no links in common, unless they turn together.
+/// turning are the ranks that depend on it. Such *regions* have no links in common, unless they turn together: of
+/// regions that are alike one turn takes each to the next one, and the last to the first one, turned by a step. So one
+/// rank stands for all of them where in each of them one does.
 namespace hcclsim::hccl {
 
 /// What makes ranks depend on each other.

@@ -166,24 +166,18 @@ bool TurnSearch::find() {
   if (routes > most_routes) return false;
   Ranks all(coupling_.kinds.size());
   std::iota(all.begin(), all.end(), Rank{0});
-  const bool found = find_first(all);
-  if (turns_.front().block > 0) find_others(all);
-  return found || turns_.size() > 1;
-}
-
-bool TurnSearch::find_first(const Ranks& all) {
-  const std::vector<Ranks> parts = regions();
   const bool together = turn_region(all);
-  if (parts.size() == 1) return together;
-  // Apart, regions may turn by shorter steps; together, one of them may stand for others.
-  const Rank left = together ? orbits() : static_cast<Rank>(all.size());
-  Turn turn = std::exchange(turns_.front(), nothing());
-  if (turn_apart(parts) && orbits() < left) {
-    turns_.front().block = 0;
-    return true;
-  }
-  turns_.front() = std::move(turn);
-  return together;
+  if (turns_.front().block > 0) find_others(all);
+  const bool found = together || turns_.size() > 1;
+  const std::vector<Ranks> parts = regions();
+  if (parts.size() == 1) return found;
+  // Apart, regions may turn by shorter steps, and what one of them depends on keeps no other from turning.
+  const Rank left = orbits();
+  std::vector<Turn> turns = std::exchange(turns_, {});
+  turns_.push_back(nothing());
+  if (turn_apart(parts) && orbits() < left) return true;
+  turns_ = std::move(turns);
+  return found;
 }
 
 void TurnSearch::find_others(const Ranks& all) {
@@ -223,6 +217,8 @@ Rank TurnSearch::orbits() const {
     ++orbits;
     for (Rank rank = first; !seen[rank]; rank = turn[rank]) seen[rank] = true;
   }
+  // The other turns move all ranks, and none to where those before them do.
+  for (std::size_t i = 1; i < turns_.size(); ++i) orbits /= turns_[i].radix;
   return orbits;
 }
 
@@ -256,16 +252,82 @@ sim::LinkFold TurnSearch::links() const {
 }
 
 bool TurnSearch::turn_apart(const std::vector<Ranks>& parts) {
+  std::vector<std::vector<const Ranks*>> lists = alike(parts);
   // What cannot turn at all goes first, so that others keep off its links.
-  std::vector<const Ranks*> order;
-  for (const Ranks& region : parts) {
-    if (split_by_kind(region, coupling_.kinds).empty()) order.push_back(&region);
-  }
-  for (const Ranks& region : parts) {
-    if (!split_by_kind(region, coupling_.kinds).empty()) order.push_back(&region);
-  }
+  std::stable_partition(lists.begin(), lists.end(), [this](const auto& list) {
+    return list.size() == 1 && split_by_kind(*list.front(), coupling_.kinds).empty();
+  });
   const auto fits = [this](const Ranks* region) { return turn_region(*region) || keep_region(*region); };
-  return std::ranges::all_of(order, fits) && orbits() < coupling_.kinds.size();
+  const auto turns = [&](const std::vector<const Ranks*>& list) {
+    return (list.size() > 1 && turn_in_circle(list)) || std::ranges::all_of(list, fits);
+  };
+  return std::ranges::all_of(lists, turns) && orbits() < coupling_.kinds.size();
+}
+
+std::vector<std::vector<const TurnSearch::Ranks*>> TurnSearch::alike(const std::vector<Ranks>& parts) const {
+  // Where more are different, each region costs as many comparisons.
+  constexpr std::size_t most_compared = 8;
+  std::vector<std::vector<const Ranks*>> lists;
+  std::map<std::vector<std::uint32_t>, std::vector<std::size_t>> lists_of;  // by the kinds of their ranks
+  Turn turn = nothing();
+  for (const Ranks& region : parts) {
+    std::vector<std::uint32_t> kinds;
+    for (const Rank rank : region) kinds.push_back(coupling_.kinds[rank]);
+    std::vector<std::size_t>& candidates = lists_of[std::move(kinds)];
+    const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(std::min(candidates.size(), most_compared));
+    const auto found = std::find_if(
+        candidates.begin(), end, [&](std::size_t list) { return change_places(*lists[list].front(), region, turn); });
+    if (found != end) {
+      lists[*found].push_back(&region);
+      continue;
+    }
+    candidates.push_back(lists.size());
+    lists.push_back({&region});
+  }
+  return lists;
+}
+
+bool TurnSearch::change_places(const Ranks& one, const Ranks& other, Turn& turn) const {
+  Ranks both = one;
+  both.insert(both.end(), other.begin(), other.end());
+  for (std::size_t place = 0; place < one.size(); ++place) {
+    turn.to[one[place]] = other[place];
+    turn.to[other[place]] = one[place];
+  }
+  turn.links.begin_region(2);
+  const bool carried = carries(both, turn);
+  turn.links.forget_region();
+  for (const Rank rank : both) turn.to[rank] = rank;
+  return carried;
+}
+
+bool TurnSearch::turn_in_circle(const std::vector<const Ranks*>& list) {
+  Turn& turn = turns_.front();
+  Ranks all;
+  for (const Ranks* region : list) all.insert(all.end(), region->begin(), region->end());
+  const Ranks& first = *list.front();
+  const Ranks& last = *list.back();
+  const std::vector<Ranks> by_kind = split_by_kind(first, coupling_.kinds);
+  turn.block = by_kind.empty() ? 1 : static_cast<Rank>(by_kind.front().size());
+  for (turn.step = 1; turn.step <= turn.block; ++turn.step) {
+    if (turn.block % turn.step != 0) continue;
+    turn.radix = turn.block / turn.step;
+    std::map<Rank, Rank> turned;  // of the first region
+    for (const Ranks& ranks : by_kind) {
+      for (Rank i = 0; i < ranks.size(); ++i) turned[ranks[i]] = ranks[turn.place(i)];
+    }
+    for (std::size_t i = 0; i + 1 < list.size(); ++i) {
+      for (std::size_t place = 0; place < first.size(); ++place) turn.to[(*list[i])[place]] = (*list[i + 1])[place];
+    }
+    for (std::size_t place = 0; place < first.size(); ++place) {
+      turn.to[last[place]] = by_kind.empty() ? first[place] : turned.at(first[place]);
+    }
+    turn.links.begin_region(static_cast<Rank>(list.size()) * turn.radix);
+    if (carries(all, turn)) return true;
+    turn.links.forget_region();
+  }
+  for (const Rank rank : all) turn.to[rank] = rank;
+  return false;
 }
 
 std::vector<TurnSearch::Ranks> TurnSearch::regions() const {
@@ -314,9 +376,13 @@ bool TurnSearch::try_step(const Ranks& region, const std::vector<Ranks>& by_kind
   }
   turn.radix = turn.block / turn.step;
   turn.links.begin_region(turn.radix);
-  if (carries_groups(region, turn) && carries_messages(region, turn) && carries_routes(region, turn)) return true;
+  if (carries(region, turn)) return true;
   turn.links.forget_region();
   return false;
+}
+
+bool TurnSearch::carries(const Ranks& region, Turn& turn) const {
+  return carries_groups(region, turn) && carries_messages(region, turn) && carries_routes(region, turn);
 }
 
 bool TurnSearch::carries_groups(const Ranks& region, const Turn& turn) const {

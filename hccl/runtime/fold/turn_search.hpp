@@ -50,8 +50,7 @@ struct Turn {
   LinkShift links;
   Rank block = 0;  ///< it turns within blocks of so many places
   Rank step = 0;   ///< … by so many
-  Rank radix =
-      1;  ///< after so many times every rank is back; of the first turn, where regions turn apart, the last one's
+  Rank radix = 1;  ///< after so many times every rank is back; where regions turn apart, those of the last one are
 
   /// Where it takes a place.
   [[nodiscard]] Rank place(Rank place) const { return place - place % block + (place % block + step) % block; }
@@ -89,15 +88,19 @@ class TurnSearch {
   std::uint32_t add_shape(const std::vector<const Schedule*>& schedules, Rank ranks);
   /// Ranks that depend on each other, directly or not.
   [[nodiscard]] std::vector<Ranks> regions() const;
-  /// Turns regions by themselves, as far as they do.
-  [[nodiscard]] bool turn_apart(const std::vector<Ranks>& regions);
-  /// The first turn: of all ranks, or of regions apart.
-  [[nodiscard]] bool find_first(const Ranks& all);
+  /// Turns regions by themselves, and those that are alike into each other, as far as they do.
+  [[nodiscard]] bool turn_apart(const std::vector<Ranks>& parts);
+  /// The regions, those that are alike together.
+  [[nodiscard]] std::vector<std::vector<const Ranks*>> alike(const std::vector<Ranks>& parts) const;
+  /// Whether one region takes the place of the other, and that one its place. `turn` is left as it was.
+  [[nodiscard]] bool change_places(const Ranks& one, const Ranks& other, Turn& turn) const;
+  /// Takes each of these regions to the next one, and the last to the first one turned by the shortest step there is.
+  [[nodiscard]] bool turn_in_circle(const std::vector<const Ranks*>& list);
   /// Adds the turns within blocks, the largest blocks first, of servers at most.
   void find_others(const Ranks& all);
   /// Adds the turn within such blocks by the shortest step there is; false if there is none.
   [[nodiscard]] bool add_turn(const Ranks& all, const std::vector<Ranks>& by_kind, Rank block);
-  /// Ranks that are left to simulate by the first turn.
+  /// Ranks that are left to simulate.
   [[nodiscard]] Rank orbits() const;
   /// Tries all steps of the first turn, the shortest first.
   [[nodiscard]] bool turn_region(const Ranks& region);
@@ -105,6 +108,7 @@ class TurnSearch {
   [[nodiscard]] bool keep_region(const Ranks& region);
   /// Whether a turn in blocks by `step` carries the region; `turn` is it if so.
   [[nodiscard]] bool try_step(const Ranks& region, const std::vector<Ranks>& by_kind, Turn& turn) const;
+  [[nodiscard]] bool carries(const Ranks& region, Turn& turn) const;
   [[nodiscard]] bool carries_groups(const Ranks& region, const Turn& turn) const;
   [[nodiscard]] bool carries_messages(const Ranks& region, const Turn& turn) const;
   [[nodiscard]] bool carries_routes(const Ranks& region, Turn& turn) const;

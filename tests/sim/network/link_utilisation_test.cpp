@@ -192,6 +192,29 @@ TEST(LinkUtilisation, IsThatOfWhatFaultsLeaveOfALink) {
   expect_near(with_fault("link[roce-1_DOWN].bandwidth=400%", 100'000), {0.5, 1, 1, 0, 1});
 }
 
+/// What is under way when a fault begins or ends, but over before the time that is looked at or begins behind it, is
+/// left alone. The transfer between them is slow up to 10 us, and then moves 25 kB/us.
+TEST(LinkUtilisation, FaultsOutsideOfTheTimeChangeNothing) {
+  expect_near(numbers_of_child([] {
+                Cluster cluster(platform("star8.xml"));
+                const FaultPlan plan(cluster,
+                                     {parse_fault("link[roce-0_UP].bandwidth=10% from 2us to 10us"),
+                                      parse_fault("link[roce-0_UP].bandwidth=50% from 25us to 27us")},
+                                     cluster.size());
+                const std::vector<Flow> flows{
+                    {.source = 0, .destination = 1, .bytes = 57'500, .start = 0, .end = 5 * us},
+                    {.source = 0, .destination = 1, .bytes = 260'000, .start = 6 * us, .end = 20 * us},
+                    {.source = 0, .destination = 1, .bytes = 50'000, .start = 24 * us, .end = 28 * us},
+                    {.source = 2, .destination = 1, .bytes = 100'000, .start = 18 * us, .end = 26 * us}};
+                const LinkUtilisation found = link_utilisation(cluster, flows, {8 * us, 16 * us, 4}, 1, {}, &plan);
+                const LinkUtilisation::OfLink& link = found.links.at(0);
+                std::vector<double> numbers = link.load;
+                numbers.insert(numbers.end(), {link.busy / us, link.utilisation});
+                return numbers;
+              }),
+              {1, 1, 1, 1, 8, 1});
+}
+
 /// Whatever meets on the way, the loads of each link add up to the bytes that it carried, if and only if the rates are
 /// those that the network had.
 TEST(LinkUtilisation, AddsUpToTheBytesOfASimulation) {

@@ -158,7 +158,7 @@ TEST(Faults, DissolveTheFoldsOfWhatTheyTouch) {
   EXPECT_EQ(ends_of(spec, {slow}).simulated, 0U);
   EXPECT_EQ(ends_of(spec, {"npu[2].speed=0.9 at 1ms"}).simulated, 0U);
   spec.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
-  EXPECT_EQ(ends_of(spec, {}).simulated, 2U);
+  EXPECT_EQ(ends_of(spec, {}).simulated, 1U);
   EXPECT_EQ(ends_of(spec, {slow}).simulated, 3U + 1U);
   EXPECT_EQ(ends_of(spec, {"npu[2].late=1ms"}).simulated, 3U + 1U);
   EXPECT_EQ(ends_of(spec, {slow, "npu[5].paused from 1ms to 2ms"}).simulated, 0U);
