@@ -99,7 +99,14 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
   const OperatorParallel& operators = spec.operators;
   if (!operators.cuts()) {
     hccl::ShardedGraph whole = hccl::replicated(std::move(network), devices);
-    return operators.common_statistics ? hccl::with_common_statistics(std::move(whole)) : whole;
+    if (!operators.common_statistics || spec.forward_only) return whole;
+    whole = hccl::with_common_statistics(std::move(whole));
+    if (!whole.families.empty()) {
+      notes.push_back(fmt::format("batch norms take the statistics of the samples of all {} devices: SyncBatchNorm, as "
+                                  "MindSpore's compiler has it",
+                                  devices));
+    }
+    return whole;
   }
   const OperatorStrategies of_file = strategies_of_file(network, operators, devices, notes);
   const hccl::StrategyMap strategies = strategies_of(network, operators, of_file, devices);
