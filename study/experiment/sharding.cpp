@@ -102,9 +102,10 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
     if (!operators.common_statistics || spec.forward_only) return whole;
     whole = hccl::with_common_statistics(std::move(whole));
     if (!whole.families.empty()) {
-      notes.push_back(fmt::format("batch norms take the statistics of the samples of all {} devices: SyncBatchNorm, as "
-                                  "MindSpore's compiler has it",
-                                  devices));
+      notes.push_back(
+          fmt::format("batch norms take the statistics of the samples of all {} devices: SyncBatchNorm, as "
+                      "MindSpore's compiler has it",
+                      devices));
     }
     return whole;
   }

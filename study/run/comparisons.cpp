@@ -12,8 +12,8 @@ ChildOf<Seconds> step_in_child(Experiment& experiment, hccl::TrainingOptions opt
       [&experiment, options = std::move(options)] { return experiment.simulate(options).step_times[options.rank]; });
 }
 
-/// The program of a replica that has none beside it: sums of all replicas are its own, and where mirrors divide by their
-/// number (R1.16 of MindSpore's semi_auto_parallel), it has no mirrors.
+/// The program of a replica that has none beside it: sums of all replicas are its own, and where mirrors divide by
+/// their number (R1.16 of MindSpore's semi_auto_parallel), it has no mirrors.
 std::shared_ptr<const models::Program> program_alone(const Experiment& experiment) {
   auto alone = std::make_shared<models::Program>(*experiment.program);
   for (models::Kernel& kernel : alone->kernels) kernel.communication.group.ranks = 1;

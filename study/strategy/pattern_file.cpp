@@ -21,9 +21,9 @@
 namespace hcclsim::study {
 namespace {
 
-constexpr std::array<std::string_view, 10> strategy_keys{
-    "strategy",     "out_strategy",     "device_matrix", "alias_name", "layout",
-    "manual_split", "primitive_target", "group_size",    "recompute",  "stage"};
+constexpr std::array<std::string_view, 10> strategy_keys{"strategy",  "out_strategy", "device_matrix",    "alias_name",
+                                                         "layout",    "manual_split", "primitive_target", "group_size",
+                                                         "recompute", "stage"};
 
 /// [[shard]], and no operator of that name.
 bool is_regions(const Json::Member& member) {
@@ -52,8 +52,8 @@ class PatternFile {
           hccl::StrategyMap of_region = strategies_of_region(where, region, network_, devices, notes);
           result.strategies.merge(of_region);
           for (const auto& [name, strategy] : of_region) {
-            notes.push_back(fmt::format("{}: {} keeps the strategy of a region before; that of this one is ignored",
-                                        where, name));
+            notes.push_back(
+                fmt::format("{}: {} keeps the strategy of a region before; that of this one is ignored", where, name));
           }
         }
         result.has_regions = true;

@@ -470,8 +470,7 @@ PlanWalk walk_kinds(const Plan& plan, std::uint32_t steps, const MeetingTime& ti
   PlanWalk last;
   for (const std::uint32_t step : changes) {
     const Plan own = whole ? Plan() : plan_of_step(plan, step);
-    const Plan& of_step = whole ? plan : own;
-    Walker walker(of_step, time, host);
+    Walker walker(whole ? plan : own, time, host);
     last = walker.first_step();
     if (step == *changes.rbegin()) last.step = walker.mean_step(steps, writes);
   }
