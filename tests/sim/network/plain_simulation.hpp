@@ -124,7 +124,7 @@ inline std::vector<Seconds> plain_simulation(const Plain& plain, const std::vect
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       if (!moves[i]) continue;
       left[i] -= rate[i] * (next - now);
-      if (left[i] > rate[i] * 1e-15) continue;
+      if (left[i] > rate[i] * 1e-15 * (1 + next)) continue;  // less moves no date
       flowing[i] = false;
       end[i] = next;
     }
