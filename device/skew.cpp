@@ -52,9 +52,10 @@ double exponential(std::uint64_t state) {
   }
 }
 
+constexpr double root_of_three = 1.7320508075688772;
+
 /// With mean 0 and variance 1.
 double standard(JitterShape shape, std::uint64_t state) {
-  constexpr double root_of_three = 1.7320508075688772;
   switch (shape) {
     case JitterShape::normal:
       break;
@@ -64,6 +65,11 @@ double standard(JitterShape shape, std::uint64_t state) {
       return exponential(state) - 1;
   }
   return near_normal(state);
+}
+
+/// No standard() is less.
+double least_standard(JitterShape shape) {
+  return shape == JitterShape::normal ? -6 : shape == JitterShape::uniform ? -root_of_three : -1;
 }
 
 /// Beyond it a factor might not be positive.
@@ -135,5 +141,7 @@ double Skew::jitter(Rank rank, std::uint32_t iteration, std::uint32_t kernel) co
   const std::uint64_t step = (std::uint64_t{first_iteration_ + iteration} << 32U) | kernel;
   return 1 + options_.jitter * standard(options_.shape, draw(options_.seed, Purpose::jitter, rank) ^ mix_bits(step));
 }
+
+double Skew::least_jitter() const { return 1 + options_.jitter * least_standard(options_.shape); }
 
 }  // namespace hcclsim::device

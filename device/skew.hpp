@@ -59,6 +59,8 @@ class Skew {
   /// is the sum of twelve uniform numbers, |z| < 6; of exponential jitter 1 + z is exponential, by von Neumann's
   /// comparisons of uniform numbers.
   [[nodiscard]] double jitter(Rank rank, std::uint32_t iteration, std::uint32_t kernel) const;
+  /// No factor is smaller.
+  [[nodiscard]] double least_jitter() const;
 
  private:
   SkewOptions options_;

@@ -23,9 +23,9 @@ constexpr std::array chosen{
     "model-parallel", "sequence-parallel", "vocabulary-parallel", "stages", "schedule",         "chunks",
     "recompute",      "mp-comm-recompute", "optimizer-parallel",  "npus",   "micro-batch-size", "global-batch"};
 /// Options of `run` that would say otherwise how samples or layers are spread.
-constexpr std::array<std::string_view, 11> contradictory{"batch",        "micro-batches", "accumulate", "forward-only",
-                                                         "stage-layers", "data-parallel", "strategy",   "gradients",
-                                                         "profile",      "group",         "context"};
+constexpr std::array<std::string_view, 8> contradictory{"forward-only", "stage-layers", "data-parallel", "strategy",
+                                                        "gradients",    "profile",      "group",         "context"};
+constexpr std::array<std::string_view, 3> of_samples{"batch", "micro-batches", "accumulate"};
 
 constexpr std::string_view searching = "Searching";
 
@@ -59,6 +59,9 @@ void add_search_options(Command& command, SearchOptions& options) {
       "mindformers",    "megatron",    "ignore-keys"};
   refuse_foreign_options(of_run, others, "search looks for a plan; give it to `hcclsim run` with that plan");
   refuse_foreign_options(of_run, contradictory, "search chooses how samples, layers and operators are spread");
+  refuse_foreign_options(of_run, of_samples,
+                         "search chooses how samples are spread: --global-batch gives those of a step, "
+                         "--micro-batch-size those of a micro-batch");
   for (const auto& option : of_run) {
     if (option->group() == numerics_group) option->refuse("search simulates times; give it to `hcclsim run`");
     if (option->group() == "MindSpore's set_auto_parallel_context") {

@@ -30,8 +30,8 @@ struct DataParallelOptions {
 /// The gradients of the first `ranks` NPUs are reduced over all of them.
 [[nodiscard]] std::vector<ReplicaGroups> all_replicas(Rank ranks, std::vector<Segment> segments);
 
-/// Forward, backward, one allreduce per segment, update. Communication operators of the program run in the
-/// communication stream: each waits for the kernel that makes its input, and who reads its output waits for it.
+/// Forward, backward, one allreduce per segment, update. Communication operators of the program run in a stream of
+/// their own: each waits for the kernel that makes its input, and who reads its output waits for it.
 ///
 /// With `hcom_parallel` a segment's allreduce starts when its last gradient is ready and the one before it has ended.
 /// Without it the allreduces follow the backward pass in series.

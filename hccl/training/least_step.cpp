@@ -15,10 +15,16 @@
 namespace hcclsim::hccl {
 namespace {
 
+bool changes(const sim::FaultPlan* faults, sim::FaultKind kind) {
+  return faults != nullptr &&
+         std::ranges::any_of(faults->faults(), [kind](const sim::Fault& fault) { return fault.kind == kind; });
+}
+
 /// Of the transfers of one rank.
 class OwnTransfers {
  public:
-  OwnTransfers(const Plan& plan, sim::Cluster& cluster) : plan_(plan), cluster_(cluster) {}
+  OwnTransfers(const Plan& plan, sim::Cluster& cluster, const sim::FaultPlan* faults)
+      : plan_(plan), cluster_(cluster), faults_(faults), has_latencies_(changes(faults, sim::FaultKind::latency)) {}
 
   Seconds of(const PlanTask& task, Rank rank) {
     if (const auto* send = std::get_if<SendTask>(&task.work)) {
@@ -77,12 +83,15 @@ class OwnTransfers {
     const sim::Route& route = gets ? cluster_.route(peer, own) : cluster_.route(own, peer);
     if (route.further != nullptr) return 0;  // several queue pairs share it
     const double factor = gets ? route.read_factor : route.write_factor;
-    return route.latency +
-           static_cast<double>(walk.bytes(schedule, member)) * factor / cluster_.capacity(route.slowest);
+    const double faster = faults_ != nullptr ? faults_->largest_factor(route.slowest) : 1;
+    return (has_latencies_ ? 0 : route.latency) +
+           static_cast<double>(walk.bytes(schedule, member)) * factor / (cluster_.capacity(route.slowest) * faster);
   }
 
   const Plan& plan_;
   sim::Cluster& cluster_;
+  const sim::FaultPlan* faults_;  // null: none
+  bool has_latencies_;            // of links, as faults have them
   std::map<std::pair<std::uint32_t, Rank>, Seat> seats_;
   std::map<std::pair<const Schedule*, Rank>, Seconds> times_;
 };
@@ -105,9 +114,11 @@ class RankPath {
  public:
   static constexpr Seconds never = -std::numeric_limits<Seconds>::infinity();
 
-  RankPath(const Role& role, Rank rank, OwnTransfers& transfers) : role_(role) {
+  RankPath(const Role& role, Rank rank, OwnTransfers& transfers, double kernel_factor) : role_(role) {
     std::vector<Seconds> before{0};  // what kernels take before each
-    for (const models::Kernel& kernel : role.program->kernels) before.push_back(before.back() + kernel.duration);
+    for (const models::Kernel& kernel : role.program->kernels) {
+      before.push_back(before.back() + kernel.duration * kernel_factor);
+    }
     for (const PlanTask& task : role.tasks) {
       const auto* block = std::get_if<KernelBlock>(&task.work);
       times_.push_back(block != nullptr ? before[block->first + block->count] - before[block->first]
@@ -235,13 +246,16 @@ class RankPath {
   std::vector<Seconds> in_stream_;  // the last one of each stream
 };
 
-Seconds bound_of(const Plan& few, std::uint32_t few_micro_batches, std::uint32_t micro_batches, sim::Cluster& cluster) {
-  OwnTransfers transfers(few, cluster);
+Seconds bound_of(const Plan& few, std::uint32_t few_micro_batches, const TrainingOptions& options,
+                 sim::Cluster& cluster) {
+  const std::uint32_t micro_batches = options.stages.empty() ? options.micro_batches : options.shape.micro_batches;
+  OwnTransfers transfers(few, cluster, options.faults.get());
   const std::uint32_t stages = few.roles.back().stage + 1;
   const Rank devices = few.ranks() / stages;
   std::vector<RankPath> ranks;
   for (std::uint32_t stage = 0; stage < stages; ++stage) {
-    ranks.emplace_back(few.role(stage * devices), stage * devices, transfers);
+    const Rank rank = stage * devices;
+    ranks.emplace_back(few.role(rank), rank, transfers, least_kernel_factor(options, rank));
   }
   Seconds bound = 0;
   Seconds date = 0;
@@ -263,10 +277,20 @@ Seconds bound_of(const Plan& few, std::uint32_t few_micro_batches, std::uint32_t
 
 }  // namespace
 
-Seconds least_step(const Plan& few, std::uint32_t few_micro_batches, std::uint32_t micro_batches,
+Seconds least_step(const Plan& few, std::uint32_t few_micro_batches, const TrainingOptions& options,
                    sim::Cluster& cluster) {
-  if (kinds_of_steps(few).size() == 1) return bound_of(few, few_micro_batches, micro_batches, cluster);
-  return bound_of(plan_of_step(few, 0), few_micro_batches, micro_batches, cluster);
+  if (all_in_every_step(few)) return bound_of(few, few_micro_batches, options, cluster);
+  return bound_of(plan_of_step(few, 0), few_micro_batches, options, cluster);
+}
+
+double least_kernel_factor(const TrainingOptions& options, Rank rank) {
+  double faster = 1;
+  if (options.faults != nullptr) {
+    for (const sim::Fault& fault : options.faults->faults()) {
+      if (fault.kind == sim::FaultKind::speed) faster = std::max(faster, fault.value);
+    }
+  }
+  return options.skew.least_jitter() / (options.skew.speed(rank) * faster);
 }
 
 }  // namespace hcclsim::hccl

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "hccl/parallel/plan/plan.hpp"
+#include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
 
 /// How short can a step be at least? A bound below every simulation of it, found without one and without the Plan of
@@ -13,6 +14,7 @@
 /// the longest path from its first kernel to its last one: kernels take their time, and a collective or a message as
 /// long as the rank needs for the transfers that it carries out itself, one behind the other in each of its queues,
 /// each with the whole capacity of the links on its way. Nobody waits for other ranks, links, posts and reductions.
+/// Where NPUs have speeds, jitter or faults, kernels and transfers are as short as these can make them.
 ///
 /// Of a pipeline, the first pass of a stage waits for the first ones of all stages before it, and its last pass comes
 /// before their last ones: the first micro-batch goes forward through all stages before the last stage begins, and
@@ -24,10 +26,13 @@
 /// A stream that communicates takes its tasks one behind the other, too, so their sum is a bound as well.
 namespace hcclsim::hccl {
 
-/// `few`: the Plan of the step with `few_micro_batches` of its micro-batches, at least 3 (the first one, the last one
-/// and one between) or all; those that are missing take as long as the shortest of these. Of steps that differ it is
-/// the first one. Device 0 of each stage is looked at.
-[[nodiscard]] Seconds least_step(const Plan& few, std::uint32_t few_micro_batches, std::uint32_t micro_batches,
+/// `few`: the Plan of the step that `options` ask for with `few_micro_batches` of its micro-batches, at least 3 (the
+/// first one, the last one and one between) or all; those that are missing take as long as the shortest of these. Of
+/// steps that differ it is the first one. Device 0 of each stage is looked at.
+[[nodiscard]] Seconds least_step(const Plan& few, std::uint32_t few_micro_batches, const TrainingOptions& options,
                                  sim::Cluster& cluster);
+
+/// No kernel of a rank takes a smaller part of its duration: its speed, jitter and faults make it as short.
+[[nodiscard]] double least_kernel_factor(const TrainingOptions& options, Rank rank);
 
 }  // namespace hcclsim::hccl

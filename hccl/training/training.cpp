@@ -81,6 +81,15 @@ class ScheduleShop {
   std::unordered_map<Bytes, std::vector<Made>> made_;  // by payload
 };
 
+/// Which communication operators of a program without stages name.
+std::vector<GroupFamily> families_of(const models::Program& program, Rank ranks) {
+  const auto communicates = [](const models::Kernel& kernel) {
+    return kernel.kind == models::KernelClass::communication;
+  };
+  if (std::ranges::none_of(program.kernels, communicates)) return {};
+  return {{{world_communicator(ranks)}}};
+}
+
 Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
                     const device::Soc& soc, const TrainingOptions& options) {
   const ScheduleMaker maker = schedule_maker(cluster, soc, options);
@@ -105,7 +114,8 @@ Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::P
                                   .replicas = replica_groups(cluster, options),
                                   .hcom_parallel = options.hcom_parallel,
                                   .update_stream = options.has_update_stream(),
-                                  .pad_segments = options.pad_segments},
+                                  .pad_segments = options.pad_segments,
+                                  .families = families_of(*program, options.npus)},
                                  maker);
   if (options.compression.has_value()) compress(plan, *options.compression, soc, maker);
   return plan;
@@ -242,8 +252,11 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
   }
   for (const models::Kernel& kernel : program.micro_batch()) {
     if (!options.stages.empty() || kernel.kind != models::KernelClass::communication) continue;
-    bad_input("unsupported", "{}: a training step of data parallelism has no groups for operators that communicate",
-              kernel.name);
+    const models::CommunicationWork& work = kernel.communication;
+    if (work.kind == models::OperatorKind::all_reduce && work.group.ranks == options.npus) continue;
+    bad_input("unsupported",
+              "{}: in a training step of data parallelism operators sum over all {} ranks, or do not communicate",
+              kernel.name, options.npus);
   }
   if (program.micro_batch_kernels == 0 || (program.gradients.empty() && !options.shape.forward_only)) {
     internal_error("a program needs kernels and gradients");

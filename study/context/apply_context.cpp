@@ -49,6 +49,7 @@ struct Applier {
     apply_pipeline();
     apply_operators();
     apply_optimizer();
+    check_comm_reuse();
     apply_fusion(context, given, spec);
     apply_communication();
     apply_gradient_types();
@@ -213,6 +214,7 @@ struct Applier {
     operators.all_to_all = context.flag("enable_alltoall");
     operators.loss_repeated_mean = !graph_parallel() || context.flag("loss_repeated_mean");
     operators.dataset_cuts = graph_parallel() && cuts_samples_otherwise();
+    operators.common_statistics = graph_parallel();
     check_regions();
     if (!operators.cuts() || graph_parallel()) return;
     bad_input("runtime-error", "{}: operators are cut in semi_auto_parallel and auto_parallel, parallel_mode is {}",
@@ -312,6 +314,16 @@ struct Applier {
       bad_input("runtime-error",
                 "gradient_accumulation_shard True does not go with pipeline_interleave, which needs lazy inline");
     }
+  }
+
+  /// Lazy inline, which interleaving needs, does not go with communication operators that are shared.
+  void check_comm_reuse() const {
+    const hccl::PipelineShape& shape = spec.parallel.shape;
+    if (!graph_parallel() || shape.stages == 1 || !interleaves(shape.schedule)) return;
+    if (spec.comm_reuse.value_or(0) == 0) return;
+    bad_input("runtime-error",
+              "MS_COMM_COMPILER_OPT (--comm-reuse) does not go with pipeline_interleave, which needs lazy inline; "
+              "leave out one of them");
   }
 
   void apply_communication() {

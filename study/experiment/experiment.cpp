@@ -392,8 +392,8 @@ models::Program Experiment::load_program(const RunSpec& spec) {
     return measured;
   }
   model = spec.model.name;
-  const models::Graph graph =
-      cut_into_stages(hccl::replicated(network_of_micro_batch(spec), npus), spec.parallel, {}).front().graph;
+  const hccl::ShardedGraph network = shard_network(network_of_micro_batch(spec), spec.parallel, npus, notes);
+  const models::Graph graph = cut_into_stages(network, spec.parallel, {}).front().graph;
   if (spec.profiles.empty()) {
     if (!spec.profile_model.empty())
       bad_input("option", "--profile-model chooses a model of a file of --profile: give one");

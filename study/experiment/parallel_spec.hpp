@@ -51,6 +51,9 @@ struct OperatorParallel {
   std::optional<DatasetParts> dataset{};
   bool loss_repeated_mean = true;  ///< the loss of devices with the same rows is divided by their number
   bool dataset_cuts = false;       ///< in another way than samples of its own for every device
+  /// Where no operator is cut, batch norms take the statistics of the samples of all devices, as where some are: what
+  /// MindSpore's compiler makes of them.
+  bool common_statistics = false;
 
   /// Devices with samples of their own that share the experts of a layer: a divisor of their number.
   std::uint32_t experts = 1;

@@ -97,7 +97,18 @@ void place_layers(const OperatorStrategies& of_file, const models::Graph& networ
 hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec, Rank devices,
                                  std::vector<std::string>& notes) {
   const OperatorParallel& operators = spec.operators;
-  if (!operators.cuts()) return hccl::replicated(std::move(network), devices);
+  if (!operators.cuts()) {
+    hccl::ShardedGraph whole = hccl::replicated(std::move(network), devices);
+    if (!operators.common_statistics || spec.forward_only) return whole;
+    whole = hccl::with_common_statistics(std::move(whole));
+    if (!whole.families.empty()) {
+      notes.push_back(
+          fmt::format("batch norms take the statistics of the samples of all {} devices: SyncBatchNorm, as "
+                      "MindSpore's compiler has it",
+                      devices));
+    }
+    return whole;
+  }
   const OperatorStrategies of_file = strategies_of_file(network, operators, devices, notes);
   const hccl::StrategyMap strategies = strategies_of(network, operators, of_file, devices);
   std::optional<DatasetParts> dataset = operators.dataset;

@@ -184,7 +184,11 @@ Seconds least_computing(const Experiment& experiment) {
       for (const auto& own : stage.of_devices) least = std::min(least, computing_time(*own));
     }
   }
-  return least * experiment.batch.micro_batches;
+  double factor = least_kernel_factor(experiment.training, 0);
+  for (Rank rank = 1; rank < experiment.npus; ++rank) {
+    factor = std::min(factor, least_kernel_factor(experiment.training, rank));
+  }
+  return least * factor * experiment.batch.micro_batches;
 }
 
 /// So many of them that each kind of pass is there and the schedule is one: see hccl::least_step().
@@ -203,7 +207,7 @@ Seconds step_bound(Experiment& experiment) {
   const std::uint32_t count = few_micro_batches(few.shape.stages, micro_batches);
   few.micro_batches = few.shape.micro_batches = count;
   const hccl::Plan plan = plan_training(experiment.cluster, experiment.program, experiment.soc, few);
-  return least_step(plan, count, micro_batches, experiment.cluster);
+  return least_step(plan, count, experiment.training, experiment.cluster);
 }
 
 Bytes hbm_peak(const Experiment& experiment) {

@@ -12,11 +12,12 @@ ChildOf<Seconds> step_in_child(Experiment& experiment, hccl::TrainingOptions opt
       [&experiment, options = std::move(options)] { return experiment.simulate(options).step_times[options.rank]; });
 }
 
-/// The program of a replica that has none beside it: where mirrors divide by their number (R1.16 of MindSpore's
-/// semi_auto_parallel), it has no mirrors.
+/// The program of a replica that has none beside it: sums of all replicas are its own, and where mirrors divide by
+/// their number (R1.16 of MindSpore's semi_auto_parallel), it has no mirrors.
 std::shared_ptr<const models::Program> program_alone(const Experiment& experiment) {
-  if (!experiment.mirrors_divide) return experiment.program;
   auto alone = std::make_shared<models::Program>(*experiment.program);
+  for (models::Kernel& kernel : alone->kernels) kernel.communication.group.ranks = 1;
+  if (!experiment.mirrors_divide) return alone;
   std::erase_if(alone->kernels, [](const models::Kernel& kernel) {
     return kernel.phase == models::Phase::update &&
            (kernel.name.ends_with(":mean") || kernel.name.ends_with(":mean_again"));

@@ -87,6 +87,7 @@ hccl::OperatorStrategy strategy_of(const NodeStrategy& node) {
   strategy.gathers_again = node.gathers_again;
   strategy.manual_split = node.manual_split;
   strategy.on_host = node.on_host;
+  strategy.group_size = node.group_size;
   if (!node.device_matrix.empty()) {
     strategy.layout = {.matrix = {node.device_matrix}, .inputs = node.maps, .output = node.output_map};
     return strategy;
@@ -216,6 +217,7 @@ std::vector<NodeStrategy> node_strategies(const models::Graph& network, const hc
     node.gathers_again = strategy.gathers_again;
     node.manual_split = strategy.manual_split;
     node.on_host = strategy.on_host;
+    node.group_size = strategy.group_size;
     node.recompute = op.recompute;
     if (strategy.layout.has_value()) {
       node.device_matrix = strategy.layout->matrix.sizes;

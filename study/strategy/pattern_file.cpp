@@ -21,9 +21,9 @@
 namespace hcclsim::study {
 namespace {
 
-constexpr std::array<std::string_view, 9> strategy_keys{"strategy",         "out_strategy", "device_matrix",
-                                                        "alias_name",       "layout",       "manual_split",
-                                                        "primitive_target", "recompute",    "stage"};
+constexpr std::array<std::string_view, 10> strategy_keys{"strategy",  "out_strategy", "device_matrix",    "alias_name",
+                                                         "layout",    "manual_split", "primitive_target", "group_size",
+                                                         "recompute", "stage"};
 
 /// [[shard]], and no operator of that name.
 bool is_regions(const Json::Member& member) {
@@ -49,7 +49,12 @@ class PatternFile {
         std::size_t number = 0;
         for (const Json& region : member.value) {
           const std::string where = fmt::format("{}: [[shard]] {}", path_, ++number);
-          result.strategies.merge(strategies_of_region(where, region, network_, devices, notes));
+          hccl::StrategyMap of_region = strategies_of_region(where, region, network_, devices, notes);
+          result.strategies.merge(of_region);
+          for (const auto& [name, strategy] : of_region) {
+            notes.push_back(
+                fmt::format("{}: {} keeps the strategy of a region before; that of this one is ignored", where, name));
+          }
         }
         result.has_regions = true;
         continue;
@@ -132,7 +137,9 @@ class PatternFile {
     }
     if (strategy == nullptr) {
       if (output != nullptr) bad_input("value-error", "{}: out_strategy needs a strategy", where_);
-      if (value.contains("manual_split")) fail("manual_split needs a strategy");
+      for (const char* const key : {"manual_split", "group_size"}) {
+        if (value.contains(key)) fail("{} needs a strategy", key);
+      }
       if (with_others({}, value).on_host) fail("primitive_target CPU needs a strategy");
       return std::nullopt;
     }
@@ -180,6 +187,7 @@ class PatternFile {
   /// What a table says beside the cuts.
   [[nodiscard]] hccl::OperatorStrategy with_others(hccl::OperatorStrategy strategy, const Json& table) const {
     if (const Json* rows = table.find("manual_split")) strategy.manual_split = split_of(*rows);
+    if (const Json* size = table.find("group_size")) strategy.group_size = whole_number(*size, "group_size", 1);
     if (const Json* target = table.find("primitive_target")) {
       if (!target->is_string()) type_error("primitive_target is a text");
       if (target->text() != "CPU" && target->text() != "Ascend") {

@@ -54,6 +54,7 @@ void fill_extensions(const NodeStrategy& node, format::Strategy& out) {
   if (!node.manual_split.empty()) fill(*out.mutable_manual_split(), node.manual_split);
   if (node.on_host) out.set_on_host(true);
   if (node.recompute) out.set_recompute(true);
+  if (node.group_size > 0) out.set_group_size(node.group_size);
 }
 
 void read_extensions(const format::Strategy& in, NodeStrategy& node) {
@@ -63,6 +64,7 @@ void read_extensions(const format::Strategy& in, NodeStrategy& node) {
   node.manual_split = values_of<std::uint32_t>(in.manual_split());
   node.on_host = in.on_host();
   node.recompute = in.recompute();
+  node.group_size = in.group_size();
 }
 
 std::string protobuf_text(const StrategyMap& strategies) {
@@ -146,6 +148,7 @@ Json json_of(const StrategyMap& strategies) {
     if (node.output_map.has_value()) one.append("out_tensor_map", *node.output_map);
     if (!node.manual_split.empty()) one.append("manual_split", node.manual_split);
     if (node.on_host) one.append("primitive_target", "CPU");
+    if (node.group_size > 0) one.append("group_size", node.group_size);
     if (node.recompute) one.append("recompute", true);
     nodes.append(node.name, std::move(one));
   }
@@ -231,6 +234,7 @@ class JsonReader {
     }
     if (const Json* output = node.find("out_tensor_map")) read.output_map = map_of(*output, read.name);
     if (const Json* rows = node.find("manual_split")) read.manual_split = numbers<std::uint32_t>(*rows, read.name);
+    if (node.contains("group_size")) read.group_size = number<std::uint32_t>(node, "group_size", read.name);
     if (const Json* target = node.find("primitive_target")) {
       if (!target->is_string() || target->text() != "CPU") {
         refuse(path_, fmt::format("{}: primitive_target is \"CPU\", got {}", read.name, target->dump()));

@@ -26,6 +26,7 @@ struct NodeStrategy {
   std::optional<hccl::TensorMap> output_map{};  ///< … and of the output
   std::vector<std::uint32_t> manual_split{};    ///< rows of the parts of a table
   bool on_host = false;                         ///< MindSpore's primitive_target "CPU"
+  std::uint32_t group_size = 0;                 ///< devices that share statistics of a batch norm; 0: all that can
   bool recompute = false;                       ///< its results are not kept for the backward pass
 
   bool operator==(const NodeStrategy&) const = default;

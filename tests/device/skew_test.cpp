@@ -34,6 +34,13 @@ TEST(Skew, SpeedsByRank) {
   EXPECT_EQ(skew.speed(2), 2);
 }
 
+TEST(Skew, LeastJitter) {
+  EXPECT_EQ(Skew().least_jitter(), 1);
+  EXPECT_DOUBLE_EQ(Skew({.jitter = 0.1}, 2).least_jitter(), 0.4);
+  EXPECT_NEAR(Skew({.jitter = 0.5, .shape = JitterShape::uniform}, 2).least_jitter(), 0.134, 0.0001);
+  EXPECT_DOUBLE_EQ(Skew({.jitter = 0.9, .shape = JitterShape::exponential}, 2).least_jitter(), 0.1);
+}
+
 TEST(Skew, StartsFromADateOn) {
   const Skew at_once({.start = 2}, 4);
   EXPECT_FALSE(at_once.none());

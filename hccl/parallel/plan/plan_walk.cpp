@@ -466,11 +466,11 @@ class Walker {
 PlanWalk walk_kinds(const Plan& plan, std::uint32_t steps, const MeetingTime& time, const HostPace& host,
                     const Writes& writes) {
   const std::set<std::uint32_t> changes = kinds_of_steps(plan);
+  const bool whole = all_in_every_step(plan);
   PlanWalk last;
   for (const std::uint32_t step : changes) {
-    const Plan own = changes.size() == 1 ? Plan() : plan_of_step(plan, step);
-    const Plan& of_step = changes.size() == 1 ? plan : own;
-    Walker walker(of_step, time, host);
+    const Plan own = whole ? Plan() : plan_of_step(plan, step);
+    Walker walker(whole ? plan : own, time, host);
     last = walker.first_step();
     if (step == *changes.rbegin()) last.step = walker.mean_step(steps, writes);
   }
@@ -493,7 +493,7 @@ PlanWalk walk(const Plan& plan, std::uint32_t steps, const HostPace& host) {
 }
 
 PlanWalk first_step(const Plan& plan, const MeetingTime& time) {
-  if (kinds_of_steps(plan).size() > 1) return first_step(plan_of_step(plan, 0), time);
+  if (!all_in_every_step(plan)) return first_step(plan_of_step(plan, 0), time);
   return walk_kinds(plan, 1, time, {}, Writes(plan.roles.size()));
 }
 

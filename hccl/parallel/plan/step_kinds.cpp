@@ -1,5 +1,7 @@
 #include "hccl/parallel/plan/step_kinds.hpp"
 
+#include <algorithm>
+
 namespace hcclsim::hccl {
 
 std::set<std::uint32_t> kinds_of_steps(const Plan& plan) {
@@ -12,6 +14,14 @@ std::set<std::uint32_t> kinds_of_steps(const Plan& plan) {
     }
   }
   return steps;
+}
+
+bool all_in_every_step(const Plan& plan) {
+  return std::ranges::all_of(plan.roles, [](const Role& role) {
+    return std::ranges::all_of(role.tasks, [](const PlanTask& task) {
+      return task.steps.begin == 0 && task.steps.end == StepRange::no_end && task.steps.every == 1;
+    });
+  });
 }
 
 }  // namespace hcclsim::hccl

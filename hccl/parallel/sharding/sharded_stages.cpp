@@ -1,9 +1,11 @@
 #include "hccl/parallel/sharding/sharded_stages.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 
@@ -11,6 +13,21 @@ namespace hcclsim::hccl {
 
 ShardedGraph replicated(models::Graph network, Rank devices) {
   return {.graph = std::move(network), .devices = devices};
+}
+
+ShardedGraph with_common_statistics(ShardedGraph network) {
+  if (network.devices == 1) return network;
+  bool any = false;
+  for (models::Operator& op : network.graph.operators) {
+    if (op.kind != models::OperatorKind::batch_norm) continue;
+    op.group = {.family = 0, .ranks = network.devices};
+    any = true;
+  }
+  if (!any) return network;
+  std::vector<Rank> all(network.devices);
+  std::iota(all.begin(), all.end(), Rank{0});
+  network.families.push_back({std::move(all)});
+  return network;
 }
 
 namespace {

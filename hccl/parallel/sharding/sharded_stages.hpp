@@ -18,6 +18,10 @@ namespace hcclsim::hccl {
 /// The network as every device of a stage computes it on samples of its own, with whole parameters: no families.
 [[nodiscard]] ShardedGraph replicated(models::Graph network, Rank devices);
 
+/// What replicated() has made, but for batch norms, which take the mean and variance of the samples of all devices:
+/// each sums them up over family 0. Without batch norms, or with one device, it stays as it is.
+[[nodiscard]] ShardedGraph with_common_statistics(ShardedGraph network);
+
 /// The stages, each for as many devices; of one stage the network itself. `layers_of_parts` as stage_graphs() takes it.
 /// Throws Error(bad_input, "pipeline").
 [[nodiscard]] std::vector<ShardedGraph> sharded_stages(const ShardedGraph& network,

@@ -40,6 +40,7 @@ inline std::vector<PlanOfAKind> plans_of_all_kinds() {
   add("accumulation", [](RunSpec& spec) { spec.parallel.micro_batches = 4; });
   add("two trainings", [](RunSpec& spec) { spec.groups = {{"a", {0, 1, 2, 3}}, {"b", {4, 5, 6, 7}}}; });
   add("compressed", [](RunSpec& spec) { spec.compression = hccl::parse_compression("powersgd:rank=2,start=2"); });
+  add("compressed from the first step on", [](RunSpec& spec) { spec.compression = hccl::parse_compression("bf16"); });
   add("shared operators of collectives", [](RunSpec& spec) { spec.comm_reuse = 50; });
   for (const auto& [schedule, chunks] : {std::pair{hccl::PipelineSchedule::one_f_one_b, 1U},
                                          {hccl::PipelineSchedule::gpipe, 1U},

@@ -79,6 +79,9 @@ TEST_F(OperatorStrategyFiles, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("[\"h.0.mlp.c_fc\"]\nout_strategy = [8, 1]"), HasSubstr("out_strategy needs a strategy"));
   EXPECT_THAT(refusal("[\"h.0.mlp.c_fc\"]\nrecompute = 1"), HasSubstr("recompute is true or false"));
   EXPECT_THAT(refusal("[\"h.0.mlp.c_fc\"]\nmanual_split = [1, 2]"), HasSubstr("manual_split needs a strategy"));
+  EXPECT_THAT(refusal("[\"h.0.ln_1\"]\ngroup_size = 2"), HasSubstr("group_size needs a strategy"));
+  EXPECT_THAT(refusal("[\"h.0.ln_1\"]\nstrategy = [[4, 1], [1], [1]]\ngroup_size = 0"),
+              HasSubstr("0 is not 1 or more"));
   EXPECT_THAT(refusal("[wte]\nprimitive_target = 'CPU'"), HasSubstr("primitive_target CPU needs a strategy"));
   EXPECT_THAT(refusal("[wte]\nstrategy = [[1, 1], [8, 1]]\nprimitive_target = 'GPU'"), HasSubstr("strategy: "));
   EXPECT_THAT(refusal("[wte]\nstage = 'a'"), HasSubstr("type-error: "));
@@ -250,7 +253,9 @@ TEST_F(OperatorStrategyFiles, EverythingIsSaved) {
       "strategy = \"(layout('dp', 'mp'), layout('None', 'mp'))\"\n"
       "out_strategy = \"(layout(('dp', 'mp'), 'None'),)\"\n"
       "recompute = true\n"
-      "[wte]\nstrategy = [[4, 1], [1, 4]]\nmanual_split = [10, 10, 8, 4]\n");
+      "[wte]\nstrategy = [[4, 1], [1, 4]]\nmanual_split = [10, 10, 8, 4]\n"
+      "[\"h.0.ln_1\"]\nstrategy = [[4, 1], [1], [1]]\ngroup_size = 2\n");  // who can have one is told later
+  EXPECT_EQ(own.strategies.at("h.0.ln_1").group_size, 2U);
   const std::vector<std::uint32_t> stages(network_.operators.size(), 0);
   for (models::Operator& op : network_.operators) op.recompute = op.name == "h.1.mlp.c_proj";
   for (const char* const name : {"all.json", "all.ckpt"}) {
