@@ -148,7 +148,7 @@ def _section(node: tracing.Node) -> str:
         out = chosen.get("out_strategy")
         if out is not None:
             lines.append(f"out_strategy = {_toml(_cuts(out[0]))}")
-    for key in ("manual_split", "primitive_target", "recompute", "stage"):
+    for key in ("manual_split", "primitive_target", "group_size", "recompute", "stage"):
         if key in chosen:
             lines.append(f"{key} = {_toml(chosen[key])}")
     return "\n".join([f"[{_toml(operator_name(node))}]", *lines, ""]) if lines else ""

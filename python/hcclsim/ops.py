@@ -61,10 +61,11 @@ class Primitive:
 
     def add_prim_attr(self, name: str, value: Any) -> "Primitive":
         """Sets an attribute of a table's look-up: manual_split, a tuple of the rows of each part, such as (10, 20, 30, 4);
-        manual_split_with_offset, a tuple of (rows, offset) of each; or primitive_target, "CPU" or "Ascend".
+        manual_split_with_offset, a tuple of (rows, offset) of each; or primitive_target, "CPU" or "Ascend". Of a
+        BatchNorm group_size, the number of neighbouring devices that have statistics in common, a power of two.
 
-        Raises TypeError for a name that is no str or a value of another type, ValueError for an attribute, or a target,
-        that is not known. Whether the parts fit the table shows when run() cuts it.
+        Raises TypeError for a name that is no str or a value of another type, ValueError for an attribute, a target or a
+        size that is not known. Whether the parts fit the table shows when run() cuts it.
         """
         if not isinstance(name, str):
             raise TypeError(f"the name of an attribute must be str, not {type(name).__name__}")
@@ -75,6 +76,11 @@ class Primitive:
                 raise TypeError(f"{name} must be str, not {type(value).__name__}")
             if value not in ("CPU", "Ascend"):
                 raise ValueError(f"{name} must be CPU or Ascend, not {value!r}")
+        elif name == "group_size":
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{name} must be int, not {type(value).__name__}")
+            if value < 1 or value & (value - 1):
+                raise ValueError(f"{name} must be a power of two, it is {value}")
         else:
             name = "manual_split"
             _check_parts(name, value)
@@ -114,7 +120,7 @@ def _check_strategy(what: str, strategy: Any) -> None:
                 raise TypeError(f"{what} must hold ints, not {parts!r}")
 
 
-_attributes = ("manual_split", "manual_split_with_offset", "primitive_target")
+_attributes = ("manual_split", "manual_split_with_offset", "primitive_target", "group_size")
 
 
 def _check_parts(name: str, value: Any) -> None:

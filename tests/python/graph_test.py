@@ -69,6 +69,8 @@ class Primitives(Forgetting):
             ("manual_split", [10, 20], TypeError),
             ("manual_split", (10, "20"), TypeError),
             ("manual_split_with_offset", ((10, 0.0),), TypeError),
+            ("group_size", "2", TypeError),
+            ("group_size", 3, ValueError),
         ):
             with self.subTest(name=name, value=value), self.assertRaises(error):
                 ops.Gather().add_prim_attr(name, value)
@@ -230,6 +232,12 @@ class Runs(Forgetting):
         text = description.strategy_text(tracing.describe(net, [Tensor((8, 64))]))
         self.assertIn("device_matrix = [2, 4]", text)
         self.assertIn('strategy = [["dp", "mp"], ["None", "mp"]]', text)
+
+    def test_neighbours_that_share_statistics(self):
+        norm = nn.BatchNorm2d(16)
+        norm.bn.shard(((8, 1, 1, 1), (1,), (1,))).add_prim_attr("group_size", 2)
+        text = description.strategy_text(tracing.describe(norm, [Tensor((8, 16, 4, 4))]))
+        self.assertIn("strategy = [[8, 1, 1, 1], [1], [1]]\ngroup_size = 2\n", text)
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
