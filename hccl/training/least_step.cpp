@@ -246,9 +246,16 @@ class RankPath {
   std::vector<Seconds> in_stream_;  // the last one of each stream
 };
 
-Seconds bound_of(const Plan& few, std::uint32_t few_micro_batches, const TrainingOptions& options,
-                 sim::Cluster& cluster) {
-  const std::uint32_t micro_batches = options.stages.empty() ? options.micro_batches : options.shape.micro_batches;
+/// So many that the first one, the last one and one between are there and the schedule is one: with chunks whole rounds
+/// of stages.
+std::uint32_t few_of(std::uint32_t micro_batches, std::uint32_t stages) {
+  const std::uint32_t rounds = stages < 3 ? 4 / stages : 1;
+  return std::min(micro_batches, rounds * stages);
+}
+
+/// `few`: the Plan of the step with so many of its micro-batches.
+Seconds bound_of(const Plan& few, std::uint32_t few_micro_batches, std::uint32_t micro_batches,
+                 const TrainingOptions& options, sim::Cluster& cluster) {
   OwnTransfers transfers(few, cluster, options.faults.get());
   const std::uint32_t stages = few.roles.back().stage + 1;
   const Rank devices = few.ranks() / stages;
@@ -277,10 +284,15 @@ Seconds bound_of(const Plan& few, std::uint32_t few_micro_batches, const Trainin
 
 }  // namespace
 
-Seconds least_step(const Plan& few, std::uint32_t few_micro_batches, const TrainingOptions& options,
-                   sim::Cluster& cluster) {
-  if (all_in_every_step(few)) return bound_of(few, few_micro_batches, options, cluster);
-  return bound_of(plan_of_step(few, 0), few_micro_batches, options, cluster);
+Seconds least_step(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
+                   const TrainingOptions& options) {
+  const std::uint32_t micro_batches = options.stages.empty() ? options.micro_batches : options.shape.micro_batches;
+  const std::uint32_t count = few_of(micro_batches, options.shape.stages);
+  TrainingOptions few = options;
+  few.micro_batches = few.shape.micro_batches = count;
+  const Plan plan = plan_training(cluster, program, soc, few);
+  if (all_in_every_step(plan)) return bound_of(plan, count, micro_batches, options, cluster);
+  return bound_of(plan_of_step(plan, 0), count, micro_batches, options, cluster);
 }
 
 double least_kernel_factor(const TrainingOptions& options, Rank rank) {

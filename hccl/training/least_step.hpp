@@ -1,8 +1,7 @@
 #pragma once
 
-#include <cstdint>
+#include <memory>
 
-#include "hccl/parallel/plan/plan.hpp"
 #include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
 
@@ -26,11 +25,10 @@
 /// A stream that communicates takes its tasks one behind the other, too, so their sum is a bound as well.
 namespace hcclsim::hccl {
 
-/// `few`: the Plan of the step that `options` ask for with `few_micro_batches` of its micro-batches, at least 3 (the
-/// first one, the last one and one between) or all; those that are missing take as long as the shortest of these. Of
-/// steps that differ it is the first one. Device 0 of each stage is looked at.
-[[nodiscard]] Seconds least_step(const Plan& few, std::uint32_t few_micro_batches, const TrainingOptions& options,
-                                 sim::Cluster& cluster);
+/// Of the first step that these options ask for, in seconds. Where it has many micro-batches, those in the middle count
+/// with the shortest of a few. Device 0 of each stage is looked at. The arguments are those of simulate_training().
+[[nodiscard]] Seconds least_step(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
+                                 const device::Soc& soc, const TrainingOptions& options);
 
 /// No kernel of a rank takes a smaller part of its duration: its speed, jitter and faults make it as short.
 [[nodiscard]] double least_kernel_factor(const TrainingOptions& options, Rank rank);

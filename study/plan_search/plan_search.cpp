@@ -191,23 +191,11 @@ Seconds least_computing(const Experiment& experiment) {
   return least * factor * experiment.batch.micro_batches;
 }
 
-/// So many of them that each kind of pass is there and the schedule is one: see hccl::least_step().
-std::uint32_t few_micro_batches(std::uint32_t stages, std::uint32_t micro_batches) {
-  const std::uint32_t rounds = stages < 3 ? 4 / stages : 1;  // with chunks whole rounds of stages
-  return std::min(micro_batches, rounds * stages);
-}
-
 }  // namespace
 
 Seconds step_bound(Experiment& experiment) {
-  hccl::TrainingOptions few = experiment.training;
-  if (few.iterations > 1) return least_computing(experiment);
-  const bool staged = experiment.stages.has_value();
-  const std::uint32_t micro_batches = staged ? few.shape.micro_batches : few.micro_batches;
-  const std::uint32_t count = few_micro_batches(few.shape.stages, micro_batches);
-  few.micro_batches = few.shape.micro_batches = count;
-  const hccl::Plan plan = plan_training(experiment.cluster, experiment.program, experiment.soc, few);
-  return least_step(plan, count, experiment.training, experiment.cluster);
+  if (experiment.training.iterations > 1) return least_computing(experiment);
+  return least_step(experiment.cluster, experiment.program, experiment.soc, experiment.training);
 }
 
 Bytes hbm_peak(const Experiment& experiment) {
