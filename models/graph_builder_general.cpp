@@ -16,7 +16,7 @@ OperatorId GraphBuilder::reshape(std::string name, Value from, Shape to, std::ui
   const DataType dtype = graph_.tensor(from).dtype;
   const OperatorId id = append(std::move(name), OperatorKind::reshape, {from}, std::move(to));
   graph_.operators[id].outputs.front().dtype = dtype;
-  if (sequence > 0) sequences_[id] = sequence;
+  if (sequence > 0) sequences_[id] = graph_.operators[id].sequence = sequence;
   return id;
 }
 

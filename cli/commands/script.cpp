@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The program that reads scripts, with Python's own reader of Python (python/hcclsim/script.py).
+/// The program that reads scripts, with Python's own reader of Python (python/script_reader/).
 std::string reader_of_scripts(const fs::path& command) {
-  const fs::path installed = command.parent_path() / "../share/hcclsim/script.py";
+  const fs::path installed = command.parent_path() / "../share/hcclsim/script_reader";
   for (const fs::path& path : {installed, fs::path(HCCLSIM_SCRIPT_READER)}) {
-    if (std::error_code ignored; fs::is_regular_file(path, ignored)) return path.lexically_normal();
+    if (std::error_code ignored; fs::is_directory(path, ignored)) return path.lexically_normal();
   }
   bad_input("script", "the reader of scripts is not found (tried {} and {}): install hcclsim anew",
             HCCLSIM_SCRIPT_READER, installed.lexically_normal().string());

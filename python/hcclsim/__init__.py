@@ -37,6 +37,7 @@ from .hooks import (
 )
 from .layout import Layout
 from .records import Measurement, Record, Records, RunResult, SearchResult, TuneResult
+from .regions import shard
 from .settings import reset
 from .tracing import Parameter, Tensor
 from .world import World, init

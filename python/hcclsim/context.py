@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 from . import settings
 
@@ -41,6 +41,8 @@ def get_auto_parallel_context(attr_key: str) -> Any:
 
     device_num and global_rank that were never set are those of the run; their documented defaults are 1 and 0.
     """
+    if not isinstance(attr_key, str):
+        raise TypeError(f"attr_key must be str, not {type(attr_key).__name__}")
     value = settings.current.context.read(attr_key)
     return {"device_num": 1, "global_rank": 0}.get(attr_key) if value is None else value
 
@@ -51,13 +53,24 @@ def reset_auto_parallel_context() -> None:
     settings.current.has_context = False
 
 
-def set_context(*, mode: int = GRAPH_MODE, device_target: str = "Ascend") -> None:
-    """Graph mode or PyNative mode, and the target. Raises ValueError for other values, and for PyNative mode if an
-    option is set that needs graph mode."""
+def set_context(*, mode: Optional[int] = None, device_target: Optional[str] = None, **others: Any) -> None:
+    """Graph mode or PyNative mode, and the target; what is not given stays. All other options of MindSpore's, such as
+    device_id, have no effect, with a warning. Raises ValueError for other values, and for PyNative mode if an option is
+    set that needs graph mode; TypeError for a target that is no str."""
+    for name in others:
+        warnings.warn(f"set_context: {name} has no effect", stacklevel=2)
+    if device_target is not None and not isinstance(device_target, str):
+        raise TypeError(f"device_target must be str, not {type(device_target).__name__}")
+    if mode is not None:
+        _set_mode(mode)
+    if device_target is not None:
+        settings.current.context.set_device_target(device_target)
+
+
+def _set_mode(mode: Any) -> None:
     if mode not in (GRAPH_MODE, PYNATIVE_MODE) or isinstance(mode, bool):
         raise ValueError(f"mode must be GRAPH_MODE (0) or PYNATIVE_MODE (1), not {mode!r}")
     settings.current.context.set_graph_mode(mode == GRAPH_MODE)
-    settings.current.context.set_device_target(device_target)
 
 
 _ps_defaults = {

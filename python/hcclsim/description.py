@@ -148,6 +148,10 @@ def _section(node: tracing.Node) -> str:
         out = chosen.get("out_strategy")
         if out is not None:
             lines.append(f"out_strategy = {_toml(_cuts(out[0]))}")
+    else:
+        for key in ("manual_split", "primitive_target", "group_size"):
+            if key in chosen and chosen[key] != "Ascend":
+                raise ValueError(f"{operator_name(node)}: {key} goes with a strategy: call shard() of the primitive too")
     for key in ("manual_split", "primitive_target", "group_size", "recompute", "stage"):
         if key in chosen:
             lines.append(f"{key} = {_toml(chosen[key])}")

@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
-from . import _core, description, errors, helper, nn, options, records, settings
+from . import _core, description, errors, helper, hooks, nn, options, records, settings
 
 #: What gradients may be given as: a CSV file, or rows of (name, bytes, ready_s), as tuples or mappings.
 Gradients = Union[str, "os.PathLike[str]", Iterable[Union[Tuple[str, int, float], Mapping[str, Any]]]]
@@ -57,15 +57,17 @@ def _read(output: str, remarks: List[str], kind: type, is_json: bool) -> Any:
 def _with_settings(words: Tuple[str, ...], folder: Path, keywords: Mapping[str, Any], use_settings: bool) -> Dict[str, Any]:
     """The keywords over what the script has set, as far as the command takes it."""
     known = options.command(*words).by_keyword
-    chosen = settings.current.keywords(folder) if use_settings else {}
-    merged = {key: value for key, value in chosen.items() if key in known}
-    merged.update({key: value for key, value in keywords.items() if value is not None})
-    if merged.get("rank_table") and "platform" in merged and "npus" in merged and "npus" not in keywords:
-        del merged["npus"]
+    given = {key: value for key, value in keywords.items() if value is not None}
+    chosen = settings.current.beside(given, folder) if use_settings else {}
+    merged = {**{key: value for key, value in chosen.items() if key in known}, **given}
     inputs = merged.pop("inputs", ())
     if isinstance(merged.get("model"), nn.Cell):
         described = description.write(merged.pop("model"), inputs, folder)
         merged = {**{key: value for key, value in described.items() if key in known}, **merged}
+    elif inputs != ():
+        raise TypeError("inputs go with a Cell: run(model=cell, inputs=[Tensor(…)])")
+    if merged.get("compress") is False:  # no hook, whatever was registered
+        del merged["compress"]
     if "gradients" in merged and not isinstance(merged["gradients"], (str, os.PathLike)):
         merged["gradients"] = _gradients_file(folder, merged["gradients"])
     return merged
@@ -73,6 +75,8 @@ def _with_settings(words: Tuple[str, ...], folder: Path, keywords: Mapping[str, 
 
 def _gradients_file(folder: Path, gradients: Any) -> Path:
     """Rows of (name, bytes, ready_s) in production order, as the CSV file that --gradients reads."""
+    if not isinstance(gradients, Iterable):
+        raise TypeError(f"gradients are a file or rows of (name, bytes, ready_s), not {gradients!r}")
     path = folder / "gradients.csv"
     with open(path, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
@@ -87,6 +91,8 @@ def _gradients_file(folder: Path, gradients: Any) -> Path:
 
 
 def _simulate(words: Tuple[str, ...], kind: type, keywords: Mapping[str, Any], progress, use_settings: bool) -> Any:
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a function of a text, not {progress!r}")
     with settings.Folder() as folder:
         merged = _with_settings(words, folder, keywords, use_settings)
         return call_with(words, [], merged, kind, progress)
@@ -99,8 +105,9 @@ def run(
     """Simulates training steps of a network on a platform; with numerics=True with real gradients.
 
     What the script has set before (splits, groups, contexts, hooks, init) counts where no keyword says otherwise, unless
-    use_settings is False. `progress` gets a line of text some times per second. `gradients` also takes rows of (name,
-    bytes, ready_s) in place of a file, and `model` a Cell (hcclsim.nn) with `inputs`, a list of Tensors.
+    use_settings is False; compress=False is without the hook. `progress` gets a line of text some times per second, from
+    another thread; what it raises ends the run. `gradients` also takes rows of (name, bytes, ready_s) in place of a file,
+    and `model` a Cell (hcclsim.nn) with `inputs`, a list of Tensors.
 
     Returns a RunResult: step_time_s, trace (seconds since fp_start), segments, gradients, ranks, parallel, hbm, notes,
     and with numerics its losses; with keep_gradients also `reduced_gradients`, those of the last iteration: a dict by
@@ -108,14 +115,18 @@ def run(
     unless gradients_mean is False), before clipping and without loss scale. Raises TypeError for an unknown keyword,
     BadInput, SimulatedFailure, CheckFailed.
     """
-    if not keep_gradients:
-        return _simulate(("run",), records.RunResult, keywords, progress, use_settings)
+    state = settings.current.hook_state
     with settings.Folder() as folder:
-        file = keywords.get("save_gradients") or folder / "gradients"
-        chosen = {**keywords, "save_gradients": file}
+        chosen = dict(keywords)
+        if keep_gradients and not chosen.get("save_gradients"):
+            chosen["save_gradients"] = folder / "gradients"
         result = _simulate(("run",), records.RunResult, chosen, progress, use_settings)
-        object.__setattr__(result, "reduced_gradients", _core.read_checkpoint(file)["tensors"]["gradients"])
-        return result
+        if keep_gradients:
+            gradients = _core.read_checkpoint(chosen["save_gradients"])["tensors"]["gradients"]
+            object.__setattr__(result, "reduced_gradients", gradients)
+    if isinstance(state, hooks.PowerSGDState) and use_settings and keywords.get("compress") is None:
+        state.take(result)
+    return result
 
 
 @options.of_command("tune")
@@ -143,9 +154,12 @@ def measure(
     with settings.Folder() as folder:
         merged = _with_settings(("collective",), folder, keywords, use_settings)
         sizes = merged.pop("size", None)
+        several = options.is_list(sizes)
+        if several and len(sizes) == 0:
+            raise TypeError("size must not be empty")
         found = [
             call_with(("collective",), [collective], {**merged, "size": size}, records.Measurement, progress)
-            for size in (sizes if isinstance(sizes, (list, tuple)) else [sizes])
+            for size in (sizes if several else [sizes])
         ]
     for one in found[1:]:
         found[0].rows.extend(one.rows)
@@ -173,21 +187,23 @@ class Training:
     def __init__(self, **keywords: Any) -> None:
         self.keywords = dict(keywords)
         self._hook: Optional[str] = None
+        self._state: Any = None
 
     def register_comm_hook(self, state: Any, hook: Any) -> None:
         """Puts a hook in the place of this training's allreduces; raises as hcclsim.register_comm_hook does."""
-        from . import hooks
-
         if self._hook is not None:
             raise RuntimeError("a communication hook is registered already; there can be one")
         self._hook = hooks.settings_of(state, hook)
+        self._state = state
 
     def run(self, **keywords: Any) -> records.RunResult:
         """run() with the keywords of this training, and these over them."""
         chosen = {**self.keywords, **keywords}
-        if self._hook is not None:
-            chosen.setdefault("compress", self._hook)
-        return run(**chosen)
+        own = self._hook is not None and chosen.get("compress") is None
+        result = run(**{**chosen, "compress": self._hook} if own else chosen)
+        if own and isinstance(self._state, hooks.PowerSGDState):
+            self._state.take(result)
+        return result
 
     def tune(self, **keywords: Any) -> records.TuneResult:
         """tune() with the keywords of this training, and these over them."""

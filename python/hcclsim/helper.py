@@ -49,11 +49,12 @@ def command_path() -> str:
 class _Messages:
     """Reads standard error: the error, the remarks, and progress as it comes."""
 
-    def __init__(self, stream, progress: Optional[Progress]) -> None:
+    def __init__(self, stream, progress: Optional[Progress], end: Callable[[], None]) -> None:
         self.error: Optional[errors.Error] = None
         self.remarks: List[str] = []
         self._stream = stream
         self._progress = progress
+        self._end = end
         self.raised: Optional[BaseException] = None
 
     def read(self) -> None:
@@ -74,8 +75,9 @@ class _Messages:
         elif "progress" in message and self._progress is not None and self.raised is None:
             try:
                 self._progress(message["progress"])
-            except BaseException as raised:  # of the user's function: passed on when the helper has ended
+            except BaseException as raised:  # of the user's function: ends the helper, and is passed on
                 self.raised = raised
+                self._end()
 
 
 def call(
@@ -86,8 +88,9 @@ def call(
 ) -> Finished:
     """Calls the command and waits for its end.
 
-    `progress` is called with a line of text some times per second, from another thread. Raises the Error that the
-    command reports, with what it printed as its result; KeyboardInterrupt ends the helper too.
+    `progress` is called with a line of text some times per second, from another thread; what it raises ends the helper,
+    and is raised here. Raises the Error that the command reports, with what it printed as its result; KeyboardInterrupt
+    ends the helper too.
     """
     variables = dict(os.environ if environment is None else environment)
     variables["HCCLSIM_MESSAGES"] = "json"
@@ -101,7 +104,7 @@ def call(
         errors="replace",
     )
     assert process.stdout is not None and process.stderr is not None
-    messages = _Messages(process.stderr, progress)
+    messages = _Messages(process.stderr, progress, lambda: process.send_signal(signal.SIGINT))
     reader = threading.Thread(target=messages.read, name="hcclsim messages", daemon=True)
     reader.start()
     try:

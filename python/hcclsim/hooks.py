@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Mapping, Optional, Tuple
 
 from . import _core, settings
 
@@ -13,9 +13,16 @@ _logger = logging.getLogger(__name__)
 class PowerSGDState:
     """State of the PowerSGD hooks; the fields and defaults are PyTorch's.
 
-    Raises ValueError if start_powerSGD_iter is 1 or less with error feedback or warm start, since buckets are rebuilt
-    after the first step.
+    Behind a run of its hook, `iter` and compression_stats() are those of that run, as behind a training; each run begins
+    anew, or with the checkpoint that it loads. Raises ValueError if start_powerSGD_iter is 1 or less with error feedback
+    or warm start, since buckets are rebuilt after the first step.
     """
+
+    #: Steps that the last run has done.
+    iter: int
+    #: Elements of the gradients in its compressed steps, and of what was sent in their place.
+    total_numel_before_compression: int
+    total_numel_after_compression: int
 
     def __init__(
         self,
@@ -44,6 +51,24 @@ class PowerSGDState:
         self.random_seed = random_seed
         self.compression_stats_logging_frequency = max(1, compression_stats_logging_frequency)
         self.batch_tensors_with_same_shape = batch_tensors_with_same_shape
+        self.iter = 0
+        self.total_numel_before_compression = 0
+        self.total_numel_after_compression = 0
+
+    def compression_stats(self) -> Tuple[float, int, int]:
+        """Of all compressed steps: the rate, and elements before and after compression; zeros if there was none."""
+        before, after = self.total_numel_before_compression, self.total_numel_after_compression
+        return (before / after if after > 0 else 0, before, after)
+
+    def take(self, result: Mapping[str, Any]) -> None:
+        """Takes iter and statistics from the result of a run of this hook."""
+        found = result.get("compression")
+        if found is None:
+            return
+        steps = (result.get("numerics") or {}).get("iterations")
+        self.iter = steps[-1]["iteration"] if steps else found["plain_iterations"] + found["compressed_iterations"]
+        self.total_numel_before_compression = found["compression_stats"]["before"]
+        self.total_numel_after_compression = found["compression_stats"]["after"]
 
     def __getstate__(self) -> dict:
         _logger.warning("the process group is no part of a stored state")
@@ -105,6 +130,7 @@ def register_comm_hook(state: Any, hook: Callable[[Any], str]) -> None:
     if settings.current.compression is not None:
         raise RuntimeError("a communication hook is registered already; there can be one")
     settings.current.compression = settings_of(state, hook)
+    settings.current.hook_state = state
 
 
 def settings_of(state: Any, hook: Callable[[Any], str]) -> str:

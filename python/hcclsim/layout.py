@@ -46,6 +46,8 @@ class Layout:
                 if not isinstance(name, str):
                     raise TypeError(f"a dimension is cut by a name, \"None\" or a tuple of names, not by {name!r}")
                 if name == "None":
+                    if isinstance(axes, tuple):
+                        raise ValueError(f'"None" stands alone for a dimension that is not cut, not in {axes!r}')
                     continue
                 if name not in self.alias_name:
                     raise ValueError(f"{name!r} is no axis; there are {', '.join(self.alias_name)}")

@@ -17,10 +17,9 @@ What is set by pipeline_stage, recompute(), shard() and set_param_ps() counts in
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from . import ops, settings, tracing
+from . import ops, regions, tracing
 from .tracing import Parameter, Tensor
 
 _recompute_options = {
@@ -137,40 +136,12 @@ class Cell:
         operators follows by propagation. out_strategy, device and level have no effect.
 
         Raises AssertionError unless mode is PYNATIVE_MODE, parallel_mode auto_parallel, search_mode sharding_propagation
-        and the target Ascend or GPU; TypeError for wrong types; ValueError for a plan that does not fit its parameter.
+        and the target Ascend or GPU; TypeError for wrong types; ValueError for a plan that does not fit its parameter, of
+        which the first one stays, with a warning. dataset_strategy becomes "full_batch", with a warning, if none was set.
         """
-        context = settings.current.context
-        assert not context.graph_mode, "shard() of a cell needs PyNative mode"
-        assert context.get("parallel_mode") == "auto_parallel", "shard() of a cell needs parallel_mode auto_parallel"
-        assert context.device_target in ("Ascend", "GPU"), "shard() of a cell needs Ascend or GPU"
-        assert context.get("search_mode") == "sharding_propagation", "shard() of a cell needs sharding_propagation"
-        checks: Tuple[Tuple[str, Any, Tuple[type, ...]], ...] = (
-            ("in_strategy", in_strategy, (tuple,)),
-            ("out_strategy", out_strategy, (tuple, type(None))),
-            ("parameter_plan", parameter_plan, (dict, type(None))),
-            ("device", device, (str,)),
-            ("level", level, (int,)),
-        )
-        for what, value, kinds in checks:
-            if not isinstance(value, kinds) or (what == "level" and isinstance(value, bool)):
-                raise TypeError(f"{what} cannot be a {type(value).__name__}")
-        self._settings["region"] = {"in_strategy": in_strategy, "parameter_plan": self._checked_plan(parameter_plan or {})}
+        own = dict(self.parameters_and_names())
+        self._settings["region"] = regions.region_of(own, in_strategy, out_strategy, parameter_plan, device, level)
         return self
-
-    def _checked_plan(self, plan: Dict[str, tuple]) -> Dict[str, tuple]:
-        known = dict(self.parameters_and_names())
-        checked = {}
-        for name, strategy in plan.items():
-            if not isinstance(name, str) or not isinstance(strategy, tuple):
-                raise TypeError(f"parameter_plan maps a str to a tuple, not {name!r} to {strategy!r}")
-            if name not in known:
-                warnings.warn(f"parameter_plan: there is no parameter {name!r}", stacklevel=3)
-                continue
-            shape = known[name].shape
-            if len(strategy) != len(shape) or any(size % parts for size, parts in zip(shape, strategy)):
-                raise ValueError(f"{name} of shape {shape} cannot be cut by {strategy}")
-            checked[name] = strategy
-        return checked
 
     def set_param_ps(self, recurse: bool = True, init_in_server: bool = False) -> None:
         """All trained parameters, of cells within too if `recurse`, are kept on parameter servers. Raises TypeError for

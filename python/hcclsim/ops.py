@@ -30,8 +30,9 @@ class Primitive:
     def shard(self, in_strategy: Optional[tuple] = None, out_strategy: Optional[tuple] = None) -> "Primitive":
         """How the inputs, and the output, are cut: a tuple per input of parts per dimension, or Layouts.
 
-        Raises TypeError if a strategy is no tuple, holds neither tuples nor Layouts, or tuples of other than ints;
-        ValueError for an out_strategy alone, or tuples on one side and Layouts on the other. Outside of semi_auto_parallel
+        Raises TypeError if a strategy is no tuple, holds neither tuples nor Layouts, both, or tuples of other than ints;
+        ValueError for an out_strategy alone, tuples on one side and Layouts on the other, an empty strategy, Layouts
+        of several matrices or without a tensor. Outside of semi_auto_parallel
         and auto_parallel it has no effect, with a warning.
         """
         for what, strategy in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
@@ -39,8 +40,10 @@ class Primitive:
                 _check_strategy(what, strategy)
         if in_strategy is None and out_strategy is not None:
             raise ValueError("an out_strategy needs an in_strategy")
-        if in_strategy and out_strategy and isinstance(in_strategy[0], Layout) != isinstance(out_strategy[0], Layout):
-            raise ValueError("in_strategy and out_strategy must both hold tuples, or both Layouts")
+        if in_strategy and out_strategy:
+            if isinstance(in_strategy[0], Layout) != isinstance(out_strategy[0], Layout):
+                raise ValueError("in_strategy and out_strategy must both hold tuples, or both Layouts")
+            _check_layouts([element for element in (*in_strategy, *out_strategy) if isinstance(element, Layout)])
         mode = settings.current.context.get("parallel_mode")
         if mode not in ("semi_auto_parallel", "auto_parallel"):
             warnings.warn(f"shard() has no effect in parallel_mode {mode}", stacklevel=2)
@@ -65,7 +68,7 @@ class Primitive:
         BatchNorm group_size, the number of neighbouring devices that have statistics in common, a power of two.
 
         Raises TypeError for a name that is no str or a value of another type, ValueError for an attribute, a target or a
-        size that is not known. Whether the parts fit the table shows when run() cuts it.
+        size that is not known. All go with a strategy, shard(); whether the parts fit the table shows when run() cuts it.
         """
         if not isinstance(name, str):
             raise TypeError(f"the name of an attribute must be str, not {type(name).__name__}")
@@ -109,15 +112,32 @@ class Primitive:
 
 def _check_strategy(what: str, strategy: Any) -> None:
     if not isinstance(strategy, tuple):
-        raise TypeError(f"{what} must be a tuple, not {type(strategy).__name__}")
+        raise TypeError(f"{what} must be a tuple, such as ((2, 1), (4, 1)) or one of Layouts, not a {type(strategy).__name__}")
+    if not strategy:
+        raise ValueError(f"{what} is empty; it holds a tuple or a Layout per tensor")
     for element in strategy:
-        if isinstance(element, Layout):
-            continue
-        if not isinstance(element, tuple):
+        if not isinstance(element, (tuple, Layout)):
             raise TypeError(f"{what} holds a tuple or a Layout per tensor, not {element!r}")
-        for parts in element:
-            if isinstance(parts, bool) or not isinstance(parts, int):
-                raise TypeError(f"{what} must hold ints, not {parts!r}")
+        if isinstance(element, Layout) != isinstance(strategy[0], Layout):
+            raise TypeError(f"{what} holds tuples or Layouts, not both")
+        for parts in element if isinstance(element, tuple) else ():
+            _check_number(what, parts)
+    _check_layouts([element for element in strategy if isinstance(element, Layout)])
+
+
+def _check_number(what: str, parts: Any) -> None:
+    if isinstance(parts, str):
+        raise TypeError(f'{what}: names of axes go with a Layout, such as Layout((2, 4), ("dp", "mp"))("dp", "None"), not {parts!r}')
+    if isinstance(parts, bool) or not isinstance(parts, int):
+        raise TypeError(f"{what} must hold ints, not {parts!r} of type {type(parts).__name__}")
+
+
+def _check_layouts(layouts: Sequence[Layout]) -> None:
+    for layout in layouts:
+        if layout.dimensions is None:
+            raise ValueError(f"{layout} has no tensor yet: call it with an axis per dimension")
+        if (layout.device_matrix, layout.alias_name) != (layouts[0].device_matrix, layouts[0].alias_name):
+            raise ValueError(f"Layouts of one operator have one device_matrix and alias_name: {layouts[0]} and {layout}")
 
 
 _attributes = ("manual_split", "manual_split_with_offset", "primitive_target", "group_size")

@@ -10,6 +10,8 @@ import os
 import textwrap
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple, TypeVar
 
+import numpy
+
 from . import errors, helper
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -53,6 +55,7 @@ class Option:
         """The words of the command line; none for None, and for False of a flag. Raises TypeError."""
         if value is None:
             return []
+        value = _plain(value)
         if self.is_flag:
             if not isinstance(value, bool):
                 raise TypeError(f"{keyword} must be True or False, not {value!r}")
@@ -61,11 +64,15 @@ class Option:
             value = [f"{target}={_text(self, keyword, setting)}{_unit(target, setting)}" for target, setting in value.items()]
         if isinstance(value, Mapping) and not self.is_literal:
             value = [f"{key}={_text(self, keyword, item)}" for key, item in value.items()]
-        if _is_list(value) and not self.is_literal:
+        if is_list(value) and not self.is_literal:
             texts = [_text(self, keyword, item) for item in value]
+            if not texts:
+                raise TypeError(f"{keyword} must not be empty")
             # Of several values each may have commas of its own.
             return [f"{self.name}={text}" for text in texts] if self.several else [f"{self.name}={','.join(texts)}"]
-        return [f"{self.name}={_text(self, keyword, value)}"]
+        text = _text(self, keyword, value)
+        # Behind "=" an empty text would be taken for a missing one.
+        return [f"{self.name}={text}"] if text else [self.name, ""]
 
     @property
     def is_literal(self) -> bool:
@@ -73,7 +80,8 @@ class Option:
         return self.group.startswith("MindSpore")
 
 
-def _is_list(value: Any) -> bool:
+def is_list(value: Any) -> bool:
+    """Whether a value is several: a list, tuple, range or array."""
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, os.PathLike))
 
 
@@ -83,7 +91,13 @@ def _unit(target: str, value: Any) -> str:
     return "" if isinstance(value, (str, bool)) else units.get(target.rpartition(".")[2], "")
 
 
+def _plain(value: Any) -> Any:
+    """A number or bool of NumPy's as Python's."""
+    return value.item() if isinstance(value, numpy.generic) or (isinstance(value, numpy.ndarray) and not value.ndim) else value
+
+
 def _text(option: Option, keyword: str, value: Any) -> str:
+    value = _plain(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, str):
@@ -92,8 +106,6 @@ def _text(option: Option, keyword: str, value: Any) -> str:
         return repr(value)
     if isinstance(value, bool):
         return ("on" if value else "off") if "on|off" in option.accepted else str(value)
-    if hasattr(value, "item"):  # a number of NumPy's
-        value = value.item()
     if isinstance(value, (int, float)):
         return repr(value) + {"TIME": "s", "SPEED": "Bps"}.get(option.value, "")
     raise TypeError(f"{keyword} cannot be {value!r}")

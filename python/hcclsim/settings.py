@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from . import _core
-from .errors import BadInput
+from .errors import BadInput, Error
 
 world_group = "hccl_world_group"
+
+# Keywords of run() for one thing each.
+_splits = ("split", "split_by_idx", "split_by_size", "fusion", "fusion_index")
+_groups = ("group", "split_group")
+_of_servers = ("ps_context", "ps_params", "init_in_server")
 
 
 class Settings:
@@ -39,6 +44,8 @@ class Settings:
         self.ps_init_in_server = False
         #: As --compress takes it; None: no hook.
         self.compression: Optional[str] = None
+        #: The state of that hook.
+        self.hook_state: Any = None
 
     def keywords(self, folder: Path) -> Dict[str, Any]:
         """What is set as keywords of run(). Files that are needed are written to `folder`."""
@@ -60,6 +67,20 @@ class Settings:
             if self.ps_init_in_server:
                 options["init_in_server"] = True
         return {key: value for key, value in options.items() if value is not None}
+
+    def beside(self, given: Mapping[str, Any], folder: Path) -> Dict[str, Any]:
+        """keywords() that count beside those that are given to a run: of what it has one, given ones drop all of them."""
+        chosen = self.keywords(folder)
+        dropped = set(given)
+        for names in (_splits, _groups):
+            if dropped.intersection(names):
+                dropped.update(names)
+        if given.get("mode", "ps") != "ps":
+            dropped.update(_of_servers)
+        everything = {**chosen, **given}
+        if "rank_table" in everything and "platform" in everything:  # which says how many there are
+            dropped.add("npus")
+        return {key: value for key, value in chosen.items() if key not in dropped}
 
     def _split_keywords(self) -> Dict[str, Any]:
         named = sorted({*self.split_by_idx, *self.split_by_size})
@@ -84,11 +105,12 @@ class Settings:
             "import mindspore",
             f"mindspore.set_context(mode=mindspore.{mode}, device_target={self.context.device_target!r})",
         ]
-        lines += [
-            f"mindspore.set_auto_parallel_context({key}={self.context.get(key)!r})"
-            for key in self.context.keys
-            if self.context.get(key) is not None
-        ]
+        for key in self.context.keys:
+            value = self.context.get(key)
+            if isinstance(value, dict):  # -1, a default, cannot be set
+                value = {name: member for name, member in value.items() if member != -1}
+            if value not in (None, -1):
+                lines.append(f"mindspore.set_auto_parallel_context({key}={value!r})")
         path = folder / "context.py"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return path
@@ -109,5 +131,8 @@ class Folder:
         self._folder = tempfile.TemporaryDirectory(prefix="hcclsim-")
         return Path(self._folder.name)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, raised: Optional[BaseException], _trace: object) -> None:
+        # Its files are nobody's who reads the message.
+        if isinstance(raised, Error):
+            raised.message = raised.message.replace(f"{self._folder.name}/", "")
         self._folder.cleanup()

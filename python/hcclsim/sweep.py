@@ -26,6 +26,10 @@ def run(
     A value that is a list itself, as of split_by_size, stands in a list of lists. Keywords are those of the sweep: jobs,
     shard, retry_failed, not_in, shared. Raises CheckFailed, which has the points as its result, if some failed.
     """
+    if command not in ("run", "collective", "job"):
+        raise ValueError(f"a sweep is of run, collective or job, not of {command!r}")
+    if not isinstance(grid, (Mapping, type(None))):
+        raise TypeError(f"grid must be a dict of values by keyword, not a {type(grid).__name__}")
     of_sweep = options.command("sweep", "run")
     of_points = options.command(command)
     words: List[str] = []
@@ -59,9 +63,10 @@ def results(database: "Union[str, os.PathLike[str]]", *, old: bool = False) -> r
     return found["points"] if isinstance(found, records.Record) else records.Records(found)
 
 
-def best(database: "Union[str, os.PathLike[str]]", by: Optional[str] = None) -> str:
-    """The best point as the command prints it; `by` a figure such as "images_per_s:max"."""
-    return helper.call(["sweep", "best", *([f"--by={by}"] if by else []), os.fspath(database)]).output
+def best(database: "Union[str, os.PathLike[str]]", by: Optional[str] = None) -> records.Records:
+    """The best point of each work, as results() has it; mostly there is one. `by`: a figure such as "images_per_s:max"."""
+    chosen = [f"--by={by}"] if by else []
+    return records.of_json(json.loads(helper.call(["sweep", "best", "--format=json", *chosen, os.fspath(database)]).output))["points"]
 
 
 def status(database: "Union[str, os.PathLike[str]]") -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from numbers import Integral
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 Shape = Tuple[int, ...]
 
@@ -12,7 +13,13 @@ class Tensor:
     """A tensor of the graph: shape and name; it holds no numbers."""
 
     def __init__(self, shape: Sequence[int], name: str = "", dtype: str = "float32") -> None:
-        self.shape: Shape = tuple(int(size) for size in shape)
+        if isinstance(shape, (str, bytes)) or not isinstance(shape, Iterable):
+            raise TypeError(f"a shape is a tuple of ints, not {shape!r}")
+        sizes = tuple(shape)
+        for size in sizes:
+            if isinstance(size, bool) or not isinstance(size, Integral):  # also those of NumPy
+                raise TypeError(f"a shape holds ints, not {size!r}")
+        self.shape: Shape = tuple(int(size) for size in sizes)
         if any(size < 1 for size in self.shape):
             raise ValueError(f"a dimension must be at least 1: {self.shape}")
         if dtype not in ("float32", "int64"):
@@ -42,6 +49,8 @@ class Parameter(Tensor):
         self.trainable = trainable
         self.on_servers = False
         self.init_in_server = False
+        #: Parts of its dimensions, of a parameter_plan; None: there is none.
+        self.plan: Optional[Shape] = None
 
     def set_param_ps(self, init_in_server: bool = False) -> None:
         """The parameter is kept on parameter servers, and with `init_in_server`, which is for tables of embeddings, begins
@@ -75,6 +84,11 @@ class Graph:
         self._scopes: List[str] = []
         self._settings: List[Dict[str, Any]] = []
         self._names: Dict[str, int] = {}
+
+    @property
+    def scope(self) -> str:
+        """The path of the cell that is being described."""
+        return self._scopes[-1] if self._scopes else ""
 
     def enter(self, path: str, settings: Dict[str, Any]) -> None:
         """The nodes that follow are within the cell of this path, with what was set for it."""
@@ -140,4 +154,6 @@ def describe(cell: Any, inputs: Sequence[Tensor]) -> Graph:
     graph.outputs = list(found) if isinstance(found, (tuple, list)) else [found]
     if not all(isinstance(tensor, Tensor) for tensor in graph.outputs):
         raise TypeError("construct() must return a Tensor or a tuple of them")
+    if not graph.nodes:
+        raise ValueError(f"{type(cell).__name__}.construct() computes nothing")
     return graph

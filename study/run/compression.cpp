@@ -22,27 +22,34 @@ double CompressionResult::rate() const {
   return elements_after > 0 ? static_cast<double>(elements_before) / static_cast<double>(elements_after) : 0;
 }
 
-CompressionComparison::CompressionComparison(Experiment& experiment)
-    : plain_(start_step(experiment, false)), compressed_(start_step(experiment, true)) {
+CompressionResult compression_result(const Experiment& experiment) {
   const hccl::CompressionPlan& compression = *experiment.training.compression;
-  result_.settings = compression.settings;
-  result_.text = to_string(compression.settings);
+  CompressionResult result;
+  result.settings = compression.settings;
+  result.text = to_string(compression.settings);
   const hccl::CompressedElements sent =
       compressed_elements(compression.settings, *experiment.program, experiment.training.segments);
-  result_.elements_before = sent.before;
-  result_.elements_after = sent.after;
-  result_.bytes_before = sent.bytes_before;
-  result_.bytes_after = sent.bytes_after;
-  result_.memory = compression_memory(compression.settings, *experiment.program, experiment.training.segments,
-                                      experiment.training.replica_count());
+  result.elements_before = sent.before;
+  result.elements_after = sent.after;
+  result.bytes_before = sent.bytes_before;
+  result.bytes_after = sent.bytes_after;
+  result.memory = compression_memory(compression.settings, *experiment.program, experiment.training.segments,
+                                     experiment.training.replica_count());
   const std::uint64_t start = compression.settings.start;
   const std::uint64_t plain = start - std::min<std::uint64_t>(start, compression.steps_done);
-  result_.plain_iterations = static_cast<std::uint32_t>(std::min<std::uint64_t>(plain, experiment.training.iterations));
-  result_.compressed_iterations = experiment.training.iterations - result_.plain_iterations;
-  result_.compressed_before = compression.steps_done - std::min<std::uint64_t>(start, compression.steps_done);
+  result.plain_iterations = static_cast<std::uint32_t>(std::min<std::uint64_t>(plain, experiment.training.iterations));
+  result.compressed_iterations = experiment.training.iterations - result.plain_iterations;
+  result.compressed_before = compression.steps_done - std::min<std::uint64_t>(start, compression.steps_done);
+  return result;
 }
 
+CompressionComparison::CompressionComparison(Experiment& experiment)
+    : result_(compression_result(experiment)),
+      plain_(start_step(experiment, false)),
+      compressed_(start_step(experiment, true)) {}
+
 CompressionResult CompressionComparison::finish() {
+  result_.compared = true;
   result_.plain_step = plain_.result();
   result_.compressed_step = compressed_.result();
   return std::move(result_);

@@ -6,8 +6,11 @@
 #include "study/run/compression_result.hpp"
 #include "study/search/simulations.hpp"
 
-/// What compression does to a run, by further simulations.
+/// What compression does to a run: sizes and memory, and by further simulations times.
 namespace hcclsim::study {
+
+/// What compression does to a run, as far as no further simulation is needed.
+[[nodiscard]] CompressionResult compression_result(const Experiment& experiment);
 
 /// Further simulations of a run with compression.
 class CompressionComparison {

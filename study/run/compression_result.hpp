@@ -20,6 +20,7 @@ struct CompressionResult {
   Bytes bytes_before = 0;
   Bytes bytes_after = 0;
   hccl::HookMemory memory;
+  bool compared = false;        ///< whether the two times are simulated
   Seconds plain_step = 0;       ///< of the same run without compression
   Seconds compressed_step = 0;  ///< of the same run if all its steps are compressed
 

@@ -210,7 +210,9 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     result.goodput = goodput_of(*experiment.failures, step_time, checkpoint_bytes(experiment), experiment.npus);
   }
   if (comparisons.has_value()) static_cast<Comparison&>(result) = comparisons->finish();
-  if (compression.has_value()) result.compression = compression->finish();
+  if (training.compression.has_value()) {
+    result.compression = compression.has_value() ? compression->finish() : compression_result(experiment);
+  }
   if (range.has_value()) result.uncertainty = range->finish();
   if (routing.has_value()) result.routing = routing->finish().front();
   if (explanation.has_value()) result.explanation = explanation->finish();

@@ -67,6 +67,36 @@ class AutoParallel(Forgetting):
         self.assertEqual(len(hcclsim.run(model="lenet").segments), 2)
         self.assertEqual(len(hcclsim.run(model="lenet", use_settings=False, npus=4).segments), 2)
 
+    def test_every_option_can_be_run(self):
+        for options, keywords in (
+            (
+                {"enable_parallel_optimizer": True, "parallel_optimizer_config": {"parallel_optimizer_threshold": 24}},
+                {"optimizer_parallel": "on:threshold=24"},
+            ),
+            (
+                {"enable_parallel_optimizer": True, "parallel_optimizer_config": {"optimizer_weight_shard_size": 4}},
+                {"optimizer_parallel": "on:shard=4"},
+            ),
+        ):
+            with self.subTest(options=options):
+                hcclsim.reset()
+                hcclsim.set_auto_parallel_context(parallel_mode="semi_auto_parallel", **options)
+                result = hcclsim.run(model="lenet", uncertainty=False)
+                hcclsim.reset()
+                hcclsim.set_auto_parallel_context(parallel_mode="semi_auto_parallel")
+                self.assertEqual(result.step_time_s, hcclsim.run(model="lenet", uncertainty=False, **keywords).step_time_s)
+
+    def test_names_of_the_wrong_type(self):
+        for call in (lambda: hcclsim.get_auto_parallel_context(3), lambda: hcclsim.set_context(device_target=3)):
+            with self.assertRaisesRegex(TypeError, "must be str, not int"):
+                call()
+
+    def test_set_context(self):
+        with self.assertWarnsRegex(UserWarning, "device_id has no effect"):
+            hcclsim.set_context(mode=hcclsim.PYNATIVE_MODE, device_target="GPU", device_id=3)
+        hcclsim.set_context(mode=hcclsim.GRAPH_MODE)
+        self.assertEqual(hcclsim.settings.current.context.device_target, "GPU")  # what is not given stays
+
     def test_a_pipeline(self):
         hcclsim.set_auto_parallel_context(parallel_mode="semi_auto_parallel", pipeline_stages=2, device_num=8)
         result = hcclsim.run(model="gpt2-small", layers=4, sequence=64, batch=4, micro_batches=4)
@@ -142,6 +172,28 @@ class Hooks(Forgetting):
         ddp_model.register_comm_hook(state, hcclsim.batched_powerSGD_hook)
         self.assertIn("batched-powersgd", ddp_model.run().settings["compress"])
         self.assertIsNone(hcclsim.registered_comm_hook())
+
+    def test_states_have_the_statistics_of_the_run(self):
+        # fc2 of LeNet, 120 x 84, with rank 1: 204 elements; convolutions of 6 x 25 and 16 x 150, fc1 of 400 x 120, fc3 of
+        # 84 x 10, where (a + b) 2 < a b; biases of 236 elements go as they are.
+        before = 150 + 2400 + 48000 + 10080 + 840 + 236
+        after = (6 + 25) + (16 + 150) + (400 + 120) + (120 + 84) + (84 + 10) + 236
+        state = hcclsim.PowerSGDState(None, start_powerSGD_iter=3)
+        self.assertEqual((state.iter, state.compression_stats()), (0, (0, 0, 0)))
+        hcclsim.register_comm_hook(state, hcclsim.powerSGD_hook)
+        hcclsim.run(model="lenet", iterations=2, uncertainty=False)
+        self.assertEqual((state.iter, state.compression_stats()), (2, (0, 0, 0)))
+        for keywords in ({}, {"numerics": True, "batch": 2}):
+            result = hcclsim.run(model="lenet", iterations=5, uncertainty=False, **keywords)
+            self.assertEqual((state.iter, state.compression_stats()), (5, (before / after, 2 * before, 2 * after)))
+            self.assertEqual(result.compression.compressed_iterations, 2)
+        hcclsim.run(model="lenet", iterations=9, compress=False)  # without the hook
+        self.assertEqual(state.iter, 5)
+        model = hcclsim.Training(model="lenet", iterations=4)
+        own = hcclsim.PowerSGDState(None, start_powerSGD_iter=2)
+        model.register_comm_hook(own, hcclsim.powerSGD_hook)
+        model.run()
+        self.assertEqual((own.iter, own.compression_stats()[1:], state.iter), (4, (2 * before, 2 * after), 5))
 
     def test_what_is_refused(self):
         with self.assertRaises(TypeError):

@@ -36,6 +36,7 @@ class Forgetting(unittest.TestCase):
 
 class Primitives(Forgetting):
     def test_shard_checks(self):
+        two = Layout((2, 4), ("dp", "mp"))
         for arguments, error in (
             (([(1, 2)],), TypeError),
             (((1, 2),), TypeError),
@@ -44,9 +45,19 @@ class Primitives(Forgetting):
             ((None, ((1, 2),)), ValueError),
             ((((1, 2),), [(1, 2)]), TypeError),
             ((((1, 2),), (Layout((2,), ("a",))("a"),)), ValueError),
+            (((),), ValueError),
+            (((two("dp", "None"), (4, 1)),), TypeError),
+            (((two, two),), ValueError),  # of no tensor yet
+            (((two("dp", "None"), Layout((4, 2), ("a", "b"))("b", "None")),), ValueError),
+            (((two("dp"),), (Layout((4, 2), ("a", "b"))("b"),)), ValueError),
         ):
             with self.subTest(arguments=arguments), self.assertRaises(error):
                 ops.MatMul().shard(*arguments)
+        for strategy in ((("dp", "None"), ("mp", "None")), (("dp",),)):
+            with self.assertRaisesRegex(TypeError, "names of axes go with a Layout, such as Layout"):
+                ops.MatMul().shard(strategy)
+        with self.assertRaisesRegex(ValueError, "stands alone"):
+            two(("dp", "None"), "None")
         primitive = ops.MatMul()
         self.assertIs(primitive.shard(((2, 1), (1, 4))), primitive)
 
@@ -206,6 +217,12 @@ class Cells(Forgetting):
             ({"in_strategy": ((8, 1),), "parameter_plan": {"head.weight": (1, 7)}}, ValueError),
             ({"in_strategy": ((8, 1),), "device": 3}, TypeError),
             ({"in_strategy": ((8, 1),), "level": "0"}, TypeError),
+            ({"in_strategy": ([8, 1],)}, TypeError),
+            ({"in_strategy": (("8", 1),)}, TypeError),
+            ({"in_strategy": ((0, 1),)}, ValueError),
+            ({"in_strategy": (Layout((8,), ("a",))("a", "None"),)}, TypeError),
+            ({"in_strategy": ((8, 1),), "parameter_plan": {"head.weight": (1, 0)}}, ValueError),
+            ({"in_strategy": ((8, 1),), "parameter_plan": {"head.weight": (1, "8")}}, TypeError),
         ):
             with self.subTest(options=options), self.assertRaises(error):
                 net.shard(**options)
@@ -214,6 +231,47 @@ class Cells(Forgetting):
         text = description.strategy_text(tracing.describe(net, [Tensor((8, 64))]))
         self.assertIn("[[shard]]", text)
         self.assertIn('"head.weight" = [1, 8]', text)
+        with self.assertWarnsRegex(UserWarning, "head.weight has the plan .1, 8. already, which stays"):
+            net.shard(((1, 8),), parameter_plan={"head.weight": (1, 4)})
+        text = description.strategy_text(tracing.describe(net, [Tensor((8, 64))]))
+        self.assertIn('"head.weight" = [1, 8]', text)
+        self.assertIn("in_strategy = [[1, 8]]", text)
+
+    def test_functional_shard_of_functions(self):
+        hcclsim.reset_auto_parallel_context()
+        with self.assertRaises(AssertionError):
+            hcclsim.shard(Mlp(), ((8, 1),))
+        hcclsim.set_context(mode=hcclsim.PYNATIVE_MODE)
+        hcclsim.set_auto_parallel_context(parallel_mode="auto_parallel", search_mode="sharding_propagation", device_num=8)
+        with self.assertWarnsRegex(UserWarning, 'dataset_strategy is "full_batch"'):
+            hcclsim.shard(Mlp(), ((8, 1),))
+        self.assertEqual(hcclsim.get_auto_parallel_context("dataset_strategy"), "full_batch")
+
+        class Halves(nn.Cell):
+            def __init__(self, shard):
+                super().__init__()
+                self.fc1, self.fc2 = nn.Dense(64, 32), nn.Dense(32, 64)
+                self.pair = hcclsim.shard(self.both, ((1, 8),)) if shard else self.both
+                self.fc3 = nn.Dense(64, 16)
+
+            def both(self, x):
+                return self.fc2(self.fc1(x))
+
+            def construct(self, x):
+                return self.fc3(self.pair(x))
+
+        text = description.strategy_text(tracing.describe(Halves(True), [Tensor((8, 64))]))
+        self.assertIn('operators = ["matmul", "matmul_1"]', text)  # of cells that have no names yet
+        figures = [hcclsim.run(model=Halves(shard), inputs=Tensor((8, 64)), uncertainty=False) for shard in (True, False)]
+        self.assertEqual(figures[0].parallel.schedule, figures[1].parallel.schedule)
+        self.assertNotEqual(figures[0].step_time_s, figures[1].step_time_s)
+        for arguments, error in (((3, ((8, 1),)), TypeError), ((print, ((8, 1),), None, {"w": (1,)}), TypeError)):
+            with self.assertRaises(error):
+                hcclsim.shard(*arguments)
+        with self.assertRaisesRegex(hcclsim.BadInput, "has 16 parts for 8 devices"):
+            net = Halves(False)
+            net.fc1.shard(((16, 1),))
+            hcclsim.run(model=net, inputs=Tensor((16, 64)))
 
     def test_parameters_on_servers(self):
         net = Mlp()
@@ -306,6 +364,60 @@ class Runs(Forgetting):
         net.layers[1].recompute()
         with self.assertRaisesRegex(ValueError, "cells differ in mp_comm_recompute"):
             hcclsim.run(model=net, inputs=[Tensor((64, 64))])
+
+    def test_strategies_beside_reshapes_and_operators_of_no_kind(self):
+        class Fields(nn.Cell):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(64, 16)
+                self.flat = ops.Flatten()
+                self.fc = nn.Dense(64, 32)
+                self.gate, self.product = ops.Sigmoid(), ops.Mul()
+
+            def construct(self, ids):
+                x = self.fc(self.flat(self.table(ids)))
+                return self.product(x, self.gate(x))
+
+        def step_of(change):
+            net = Fields()
+            change(net)
+            return hcclsim.run(model=net, inputs=Tensor((32, 4), dtype="int64"), npus=4, uncertainty=False)
+
+        hcclsim.set_auto_parallel_context(device_num=4)
+        plain = step_of(lambda net: None)
+        # Cut by samples as they are without strategies, nothing is sent; by outputs the products are gathered.
+        self.assertEqual(step_of(lambda net: net.fc.matmul.shard(((4, 1), (1, 1)))).compute_s, plain.compute_s)
+        self.assertGreater(step_of(lambda net: net.fc.matmul.shard(((1, 1), (4, 1)))).step_time_s, 0)
+        by_hand = step_of(lambda net: net.table.gather.shard(((4, 1), (1, 4))).add_prim_attr("manual_split", (10, 20, 30, 4)))
+        self.assertGreater(by_hand.step_time_s, 0)
+        with self.assertRaisesRegex(hcclsim.BadInput, "what the operator does along other axes"):
+            step_of(lambda net: net.gate.shard(((1, 4),)))
+
+    def test_a_dense_of_three_axes(self):
+        class Deep(nn.Cell):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Dense(64, 64), nn.Dense(64, 64)
+
+            def construct(self, x):
+                return self.b(self.a(x))
+
+        net = Deep()
+        net.a.matmul.shard(((2, 1), (4, 1)))
+        self.assertGreater(hcclsim.run(model=net, inputs=Tensor((32, 10, 64)), uncertainty=False).step_time_s, 0)
+
+    def test_shapes_are_ints(self):
+        for shape in (3, "ab", ("a",), (2.5, 3), (True,), [[1]]):
+            with self.subTest(shape=shape), self.assertRaisesRegex(TypeError, "a shape"):
+                Tensor(shape)
+
+    def test_a_network_computes(self):
+        class Same(nn.Cell):
+            def construct(self, x):
+                return x
+
+        with self.assertRaisesRegex(ValueError, "computes nothing"):
+            hcclsim.run(model=Same(), inputs=Tensor((8, 64)))
 
     def test_inputs_are_tensors(self):
         for wrong, error in (([(8, 64)], TypeError), ("ab", TypeError), ([Tensor(())], ValueError)):

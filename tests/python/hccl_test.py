@@ -1,8 +1,12 @@
 """The package hccl: what its functions accept, refuse and set, and that runs use it."""
 
 import os
+import tempfile
 import unittest
+from pathlib import Path
 from unittest import mock
+
+import numpy
 
 import hcclsim
 from hccl.manage import api as manage
@@ -51,6 +55,18 @@ class Splits(Forgetting):
         self.assertEqual(len(result.segments), 3)
         plain = hcclsim.run(model="resnet50", uncertainty=False, split_by_size=[60, 20, 20], use_settings=False)
         self.assertEqual(result.step_time_s, plain.step_time_s)
+
+    def test_any_split_of_a_run_counts_before_settings(self):
+        set_split_strategy_by_size([60, 20, 20])
+        set_split_strategy_by_idx([20, 160])
+        for keywords, segments in (
+            ({"split": "none"}, 1),
+            ({"split_by_idx": [1, 2, 3, 160]}, 4),
+            ({"split_by_size": [50, 50]}, 2),
+        ):
+            with self.subTest(keywords=keywords):
+                result = hcclsim.run(model="resnet50", uncertainty=False, **keywords)
+                self.assertEqual((len(result.segments), result.notes), (segments, []))
 
     def test_keywords_count_before_settings(self):
         set_split_strategy_by_size([60, 20, 20])
@@ -108,6 +124,30 @@ class Groups(Forgetting):
     def test_the_environment_says_how_many(self):
         with mock.patch.dict(os.environ, {"RANK_SIZE": "4", "RANK_ID": "3"}):
             self.assertEqual((manage.get_rank_size(), manage.get_rank_id()), (4, 3))
+
+    def test_a_world_that_is_none(self):
+        hcclsim.init(platform="atlas800t-a2", npus=4, rank=2)
+        with tempfile.TemporaryDirectory() as folder:
+            wrong = Path(folder, "table.json")
+            wrong.write_text('{"server_list": [{"device": [{"rank_id": "x"}]}]}', encoding="utf-8")
+            for arguments, error in (
+                ({"npus": "4"}, TypeError),
+                ({"npus": True}, TypeError),
+                ({"npus": 2.0}, TypeError),
+                ({"rank": "0"}, TypeError),
+                ({"npus": 0}, ValueError),
+                ({"npus": 9}, ValueError),
+                ({"rank": -1}, ValueError),
+                ({"platform": "nowhere"}, hcclsim.BadInput),
+                ({"rank_table": Path(folder, "none.json")}, hcclsim.BadInput),
+                ({"rank_table": wrong}, hcclsim.BadInput),
+            ):
+                with self.subTest(arguments=arguments), self.assertRaises(error):
+                    hcclsim.init(**arguments)
+                self.assertEqual((manage.get_rank_size(), manage.get_rank_id()), (4, 2))  # as before
+        self.assertEqual(hcclsim.init(npus=numpy.int64(2)).size, 2)
+        with mock.patch.dict(os.environ, {"RANK_ID": "x"}), self.assertRaisesRegex(ValueError, "RANK_ID in the environment"):
+            manage.get_rank_id()
 
     def test_what_is_refused(self):
         for arguments, error in (

@@ -8,6 +8,7 @@ import json
 import pickle
 import tempfile
 import threading
+import time
 import unittest
 import unittest.mock
 from pathlib import Path
@@ -51,6 +52,33 @@ class Runs(unittest.TestCase):
             with self.assertRaises(hcclsim.BadInput) as raised:
                 hcclsim.read_checkpoint(str(path))
             self.assertEqual(raised.exception.kind, "checkpoint")
+
+    def test_values_of_numpy(self):
+        result = hcclsim.run(
+            model="lenet", batch=numpy.int64(4), hcom_parallel=numpy.bool_(True), split_by_size=numpy.array([80, 20])
+        )
+        self.assertEqual(result, hcclsim.run(model="lenet", batch=4, hcom_parallel=True, split_by_size=[80, 20]))
+        self.assertEqual(hcclsim.run(model="lenet", batch=2, numerics=numpy.bool_(True), iterations=1).losses().shape, (1,))
+        for sizes in (range(1024, 4096, 1024), numpy.array([1024, 2048, 3072])):
+            self.assertEqual(list(hcclsim.measure(size=sizes).rows.column("bytes")), [1024, 2048, 3072])
+
+    def test_values_that_are_none(self):
+        for keywords, message in (
+            ({"split_by_size": []}, "split_by_size must not be empty"),
+            ({"gradients": 5}, "gradients are a file or rows"),
+            ({"inputs": [1], "model": "lenet"}, "inputs go with a Cell"),
+            ({"progress": 3}, "progress must be a function"),
+        ):
+            with self.subTest(keywords=keywords), self.assertRaisesRegex(TypeError, message):
+                hcclsim.run(**keywords)
+        with self.assertRaisesRegex(hcclsim.BadInput, "no compression ;|no compression '?'?;"):
+            hcclsim.run(compress="")
+        with self.assertRaisesRegex(TypeError, "size must not be empty"):
+            hcclsim.measure(size=[])
+
+    def test_messages_name_no_temporary_file(self):
+        with self.assertRaisesRegex(hcclsim.BadInput, "^gradients.csv:2: bytes must be"):
+            hcclsim.run(gradients=[("a", -3, 0)])
 
     def test_gradients_as_rows(self):
         rows = [("b", 400_000, 100e-6), ("a", 800_000, 200e-6)]
@@ -121,7 +149,10 @@ class Runs(unittest.TestCase):
             points = hcclsim.sweep.run(database, "run", grid)
             self.assertEqual(len(points), 4)
             self.assertTrue(numpy.all(points.column("step_time_s") > 0))
-            self.assertIn("lenet", hcclsim.sweep.best(database))
+            best = hcclsim.sweep.best(database)
+            self.assertEqual((best.columns()[0], best[0].inputs.model), ("point", "lenet"))
+            most = hcclsim.sweep.best(database, by="images_per_s:max")[0]
+            self.assertEqual(most.images_per_s, hcclsim.sweep.results(database).column("images_per_s").max())
             with self.assertRaises(TypeError):
                 hcclsim.sweep.run(database, "run", {"modell": ["lenet"]})
             with self.assertRaises(hcclsim.CheckFailed) as raised:
@@ -148,6 +179,11 @@ class Failures(unittest.TestCase):
             with self.assertRaises(hcclsim.CheckFailed):
                 hcclsim.run(model="lenet", uncertainty=False, baseline=stored, hcom_parallel=True)
 
+    def test_sweeps_that_are_none(self):
+        for arguments, error in ((("x.db", "tune", {}), ValueError), (("x.db", "run", ["batch"]), TypeError)):
+            with self.assertRaises(error):
+                hcclsim.sweep.run(*arguments)
+
     def test_they_can_be_pickled(self):
         error = pickle.loads(pickle.dumps(errors.of_kind("deadlock", 3, "who waits")))
         self.assertIsInstance(error, hcclsim.SimulatedFailure)
@@ -161,12 +197,14 @@ class Failures(unittest.TestCase):
         with self.assertRaises(TypeError):
             hcclsim.run(model=object())
 
-    def test_what_progress_raises_comes_out(self):
+    def test_what_progress_raises_ends_the_run(self):
         def stop(_):
-            raise LookupError("enough")
+            raise StopAsyncIteration("enough")
 
-        with self.assertRaises(LookupError):
-            hcclsim.run(model="lenet", batch=4, numerics=True, iterations=3, progress=stop)
+        begin = time.monotonic()
+        with self.assertRaisesRegex(StopAsyncIteration, "enough"):
+            hcclsim.run(model="lenet", batch=8, numerics=True, iterations=10000, progress=stop)
+        self.assertLess(time.monotonic() - begin, 60)  # all of them take minutes
 
     def test_no_command(self):
         with contextlib.ExitStack() as stack:

@@ -81,6 +81,9 @@ class Scripts(unittest.TestCase):
         ):
             with self.subTest(text=text):
                 self.assertIn(f"hcclsim run --split-by-size={cut} --npus=1 --model=lenet\n", script(self.written(text), "--npus=1", "--model=lenet"))
+        # Names of functions are their own.
+        text = "a = [80, 20]\ndef f(a):\n    a = 3\nset_split_strategy_by_size(a)\n"
+        self.assertIn("--split-by-size=80,20", script(self.written(text), "--npus=1", "--model=lenet"))
         # What changes on the way is not known.
         for text in (
             "a = [80]\na += [20]\n",
@@ -91,11 +94,109 @@ class Scripts(unittest.TestCase):
             "for a in ([80, 20], [60, 40]):\n    pass\n",
             "a = [80, 20]\ndel a\n",
             "a = [80, 20]\nwith f() as a:\n    pass\n",
-            "a = [80, 20]\ndef f(a):\n    pass\n",
+            "a = [80, 20]\nif x:\n    a = [60, 40]\n",
+            "if x:\n    a = [80, 20]\nelse:\n    a = [60, 40]\n",
+            "a = [80, 20]\nfor i in b:\n    a = [60, 40]\n",
         ):
             with self.subTest(text=text):
                 told = script(self.written(f"{text}set_split_strategy_by_size(a)\n"), status=2)
                 self.assertIn("dataSizeList is no literal: a", told)
+
+    def test_parts_of_objects_have_names(self):
+        for text in (
+            "pm = op.parameter_map\npm['hcom_parallel'].b = True\n",
+            "p = op.parameter_map['hcom_parallel']\np.b = True\n",
+            "def f(config):\n    op = config.add()\n    m = op.parameter_map\n    m['hcom_parallel'].b = True\n",
+            "class A:\n    def f(self):\n        self.on = True\n        self.m.parameter_map['hcom_parallel'].b = self.on\n",
+            "class Config:\n    on = True\nop.parameter_map['hcom_parallel'].b = Config.on\n",
+        ):
+            with self.subTest(text=text):
+                self.assertIn("hcclsim run --hcom-parallel=on --npus=1", script(self.written(text), "--npus=1", "--model=lenet"))
+        path = self.written("r = c.graph_options.rewrite_options\nr.remapping = RewriterConfig.ON\n")
+        self.assertIn("train.py:2: rewrite_options.remapping must be RewriterConfig.OFF", script(path, status=2))
+        path = self.written("from hccl.split.api import set_split_strategy_by_size as cut\ncut([80, 20])\n")
+        self.assertIn("--split-by-size=80,20", script(path, "--npus=1", "--model=lenet"))
+
+    def test_values_that_are_put_together(self):
+        for text, cut in (
+            ("N = 160\nset_split_strategy_by_idx([20, N // 2, N])\n", "20,80,160"),
+            ("set_split_strategy_by_idx([20] + [160])\n", "20,160"),
+        ):
+            with self.subTest(text=text):
+                self.assertIn(f"--split-by-idx={cut}", script(self.written(text)))
+        output = self.folder / "o"
+        for options in (
+            "'{\"output\":\"' + OUT + '\",\"training_trace\":\"on\"}'",
+            "f'{{\"output\":\"{OUT}\",\"training_trace\":\"on\"}}'.encode()",
+            "tf.compat.as_bytes(json.dumps({'output': OUT, 'training_trace': 'on'}))",
+        ):
+            with self.subTest(options=options):
+                path = self.written(
+                    f"OUT = {str(output)!r}\no.parameter_map['profiling_mode'].b = True\n"
+                    f"o.parameter_map['profiling_options'].s = {options}\n"
+                )
+                self.assertIn(f"--step-trace={output}/step_trace_0.csv", script(path, "--npus=1", "--model=lenet"))
+
+    def test_several_configurations(self):
+        both = "a.parameter_map['hcom_parallel'].b = True\nb.parameter_map['hcom_parallel'].b = {}\n"
+        self.assertIn("hcom_parallel = True  as before", script(self.written(both.format(True)), "--npus=1", "--model=lenet"))
+        path = self.written(both.format(False))
+        self.assertIn("train.py:2: hcom_parallel is set otherwise in line 1; give --hcom-parallel", script(path, status=2))
+        self.assertTrue(json.loads(script(path, "--model=lenet", "--hcom-parallel=on", "--format=json"))["hcom_parallel"])
+        # One after the other, of the same configuration, the last one counts; not in branches.
+        path = self.written("a.parameter_map['hcom_parallel'].b = True\na.parameter_map['hcom_parallel'].b = False\n")
+        self.assertIn("hcclsim run --hcom-parallel=off --npus=1", script(path, "--npus=1", "--model=lenet"))
+        path = self.written(
+            "if x:\n    a.parameter_map['hcom_parallel'].b = True\nelse:\n    a.parameter_map['hcom_parallel'].b = False\n"
+        )
+        self.assertIn("set otherwise in line 2", script(path, status=2))
+
+    def test_splits_of_the_command_line_count_before_all_of_the_script(self):
+        path = self.written("set_split_strategy_by_size([80, 20])\nset_split_strategy_by_idx([3, 9])\n")
+        for options, segments in ((("--split-by-idx=1,3,9",), 3), (("--split", "none"), 1), (("--split-by-size", "50,50"), 2)):
+            with self.subTest(options=options):
+                found = json.loads(script(path, "--model=lenet", "--format=json", *options))
+                self.assertEqual((len(found["segments"]), found["notes"]), (segments, []))
+
+    def test_hooks_by_keyword_and_twice(self):
+        state = "s = PowerSGDState(None, 2, 2)\n"
+        for text in (
+            "m.register_comm_hook(state=s, hook=powerSGD_hook)\n",
+            "m.register_comm_hook(s, hook=powerSGD_hook)\nn.register_comm_hook(s, powerSGD_hook)\n",
+        ):
+            with self.subTest(text=text):
+                told = script(self.written(state + text), "--npus=2", "--model=lenet")
+                self.assertIn("hcclsim run --compress=powersgd:rank=2,start=2 --npus=2", told)
+        path = self.written(state + "m.register_comm_hook(s, powerSGD_hook)\nn.register_comm_hook(None, fp16_compress_hook)\n")
+        self.assertIn("train.py:3: compress is set otherwise in line 2; give --compress", script(path, status=2))
+
+    def test_contexts_with_names(self):
+        path = self.written(
+            "from mindspore import context, ParallelMode\nN = 4\nCUTS = [3, 9]\n"
+            "context.set_context(mode=context.GRAPH_MODE, device_target='Ascend', device_id=0)\n"
+            "context.set_auto_parallel_context(device_num=N, parallel_mode=ParallelMode.DATA_PARALLEL)\n"
+            "context.set_auto_parallel_context(all_reduce_fusion_config=CUTS)\n"
+        )
+        result = json.loads(script(path, "--model=lenet", "--format=json"))
+        self.assertEqual((result["npus"], result["framework"], len(result["segments"])), (4, "mindspore", 2))
+        path = self.written(
+            "from mindspore import context\nsize = get_group_size()\n"
+            "context.set_auto_parallel_context(device_num=size, global_rank=get_rank(), parallel_mode='data_parallel')\n"
+        )
+        told = script(path, "--model=lenet", "--npus=2")
+        self.assertIn("device_num: as the run has it, global_rank: as the run has it", told)
+        self.assertIn("hcclsim run --parallel-mode=data_parallel --model=lenet", told)
+        for text, message in (
+            ("N = f()\nms.set_auto_parallel_context(device_num=N)\n", "device_num is no literal: f()"),
+            ("ms.set_auto_parallel_context('data_parallel')\n", "by keyword only"),
+            (
+                "if x:\n    ms.set_auto_parallel_context(device_num=4)\nelse:\n    ms.set_auto_parallel_context(device_num=8)\n",
+                "train.py:5: set_auto_parallel_context: device_num is set otherwise in another branch, line 3; give --device-num",
+            ),
+            ("N = 4\nms.set_context(mode=ms.PYNATIVE_MODE)\nms.set_auto_parallel_context(device_num=N)\n", "must be literals"),
+        ):
+            with self.subTest(text=text):
+                self.assertIn(message, script(self.written(f"import mindspore as ms\n{text}"), status=2))
 
     def test_conditions(self):
         path = self.written("if x:\n    set_split_strategy_by_size([80, 20])\n")
@@ -144,6 +245,13 @@ class Scripts(unittest.TestCase):
             ("set_split_strategy_by_size([60, 40], gruop='g')\n", "has no argument 'gruop'"),
             ("set_split_strategy_by_idx([1], 'g')\n", "the group 'g' does not exist"),
             ("set_split_strategy_by_idx(5)\n", "must be a list with values, not 5"),
+            ("set_split_strategy_by_idx([20, '100', 160])\n", "train.py:1: idxList must hold ints from 0 on"),
+            ("set_split_strategy_by_idx([20, -1])\n", "train.py:1: idxList must hold ints from 0 on"),
+            ("set_split_strategy_by_idx([160, 20])\n", "train.py:1: indices must ascend"),
+            ("set_split_strategy_by_size([True, 99])\n", "train.py:1: dataSizeList must hold ints or floats"),
+            ("set_split_strategy_by_size([50, 30, 10])\n", "train.py:1: percentages must sum to 100, not to 90"),
+            ("s = PowerSGDState(None, [2])\nm.register_comm_hook(s, powerSGD_hook)\n", "must be a number or a bool, not [2]"),
+            ("m.register_comm_hook(hook=powerSGD_hook)\n", "takes a state and a hook"),
             ("create_group('g', 2, [0])\n", "rank_num is 2, but rank_ids is [0]"),
             ("o.parameter_map['hcom_parallel'].b = 1\n", "hcom_parallel must be True or False, not 1"),
             ("o.parameter_map['hcom_paralel'].b = True\n", "no 'hcom_paralel' that is known here"),

@@ -34,6 +34,7 @@ using study::SweepStore;
 struct SweepShowCommand {
   std::string database;
   std::string form;
+  std::string format = "text";
   std::string output = "-";
   std::string column;
   std::string x;
@@ -158,27 +159,28 @@ std::string json(const std::vector<StoredPoint>& chosen, const std::string& data
   return Json{{"format_version", 1}, {"points", points}}.dump(2) + '\n';
 }
 
-std::string best(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
+std::vector<StoredPoint> best_points(const std::vector<StoredPoint>& points, const SweepShowCommand& command) {
   std::optional<study::Criterion> criterion;
   if (!command.criterion.empty()) criterion = study::parse_criterion(command.criterion);
-  const std::vector<std::string> axes = study::axes_of(points);
+  std::vector<StoredPoint> best;
+  for (const study::RankedGroup& group : study::ranked(points, criterion)) best.push_back(*group.best);
+  if (!best.empty()) return best;
+  const std::string stale = study::stale_text(points);
+  if (!stale.empty())
+    bad_input("sweep", "{}: {}; the same `hcclsim sweep run` takes the files as they are now", command.database, stale);
+  bad_input("sweep", "{}: no point with {} is done", command.database,
+            criterion ? criterion->column : study::default_criterion(points.front().command).column);
+}
+
+std::string best_text(const std::vector<StoredPoint>& best, const std::vector<std::string>& axes) {
   std::string text;
-  for (const study::RankedGroup& group : study::ranked(points, criterion)) {
-    const StoredPoint& point = *group.best;
+  for (const StoredPoint& point : best) {
     if (!text.empty()) text += '\n';
     text += fmt::format("Point {}: {}\n", point.number, study::name_of_point(point.inputs, axes));
     for (const std::string_view each : figure_columns) {
       if (const auto figure = point.figure(each)) text += fmt::format("  {} {:.9g}\n", each, *figure);
     }
     text += fmt::format("Command: {}\n", study::command_line(point.command, point.inputs));
-  }
-  if (text.empty()) {
-    const std::string stale = study::stale_text(points);
-    if (!stale.empty())
-      bad_input("sweep", "{}: {}; the same `hcclsim sweep run` takes the files as they are now", command.database,
-                stale);
-    bad_input("sweep", "{}: no point with {} is done", command.database,
-              criterion ? criterion->column : study::default_criterion(points.front().command).column);
   }
   return text;
 }
@@ -277,9 +279,11 @@ void add_sweep_show_commands(Command& sweep) {
       .add("--by", parsed(study::parse_criterion, options->criterion),
            "Figure, the least or the most of it; without it the least time of a step, of a collective or of a job")
       .value_name("COLUMN[:min|max]");
+  add_format_option(chosen, options->format, {"text", "json"});
   chosen.on_run([options] {
     const std::vector<StoredPoint> points = study::newest(read_points(options->database));
-    print(best(points, *options));
+    const std::vector<StoredPoint> best = best_points(points, *options);
+    print(options->format == "json" ? json(best, options->database) : best_text(best, study::axes_of(points)));
     print_stale(points, options->database);
   });
 

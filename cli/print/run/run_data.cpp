@@ -136,6 +136,7 @@ Json settings_json(const RunReport& report) {
 
 Json compression_json(const study::CompressionResult& result) {
   const hccl::HookMemory& memory = result.memory;
+  const auto compared = [&](Seconds time) { return result.compared ? Json(time) : Json(nullptr); };
   return {{"settings", result.text},
           {"start", result.settings.start},
           {"elements_before", result.elements_before},
@@ -143,9 +144,9 @@ Json compression_json(const study::CompressionResult& result) {
           {"bytes_before", result.bytes_before},
           {"bytes_after", result.bytes_after},
           {"rate", result.rate()},
-          {"plain_step_s", result.plain_step},
-          {"compressed_step_s", result.compressed_step},
-          {"saved_s", result.saved()},
+          {"plain_step_s", compared(result.plain_step)},
+          {"compressed_step_s", compared(result.compressed_step)},
+          {"saved_s", compared(result.saved())},
           {"plain_iterations", result.plain_iterations},
           {"compressed_iterations", result.compressed_iterations},
           {"compression_stats",

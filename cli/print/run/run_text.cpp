@@ -279,9 +279,11 @@ std::string compression_text(const RunReport& report) {
   text += fmt::format("  A compressed step sends {} of {} elements, {:.3f} of {:.3f} MB: rate {:.4g}\n",
                       with_thousands(result.elements_after), with_thousands(result.elements_before),
                       megabytes(result.bytes_after), megabytes(result.bytes_before), result.rate());
-  text += fmt::format("  Step plain {:.3f} ms, compressed {:.3f} ms ({}): {} {:.3f} ms\n", ms(result.plain_step),
-                      ms(result.compressed_step), change(result.compressed_step, result.plain_step),
-                      result.saved() < 0 ? "loses" : "saves", std::abs(ms(result.saved())));
+  if (result.compared) {
+    text += fmt::format("  Step plain {:.3f} ms, compressed {:.3f} ms ({}): {} {:.3f} ms\n", ms(result.plain_step),
+                        ms(result.compressed_step), change(result.compressed_step, result.plain_step),
+                        result.saved() < 0 ? "loses" : "saves", std::abs(ms(result.saved())));
+  }
   text += fmt::format("  Of the {} iterations above {} are plain and {} compressed",
                       result.plain_iterations + result.compressed_iterations, result.plain_iterations,
                       result.compressed_iterations);

@@ -31,7 +31,8 @@ OperatorStrategy batch_parallel(const Signature& signature, Rank devices) {
     const auto axis = std::ranges::find(tensor.dimensions, batch);
     if (axis == tensor.dimensions.end()) continue;
     const std::uint32_t size = tensor.shape.size(static_cast<std::size_t>(axis - tensor.dimensions.begin()));
-    return strategy_of(signature, {{"batch", std::gcd(size, static_cast<std::uint32_t>(devices))}});
+    const std::uint32_t samples = std::gcd(size, signature.dimensions[batch].things);  // of 0 things: size
+    return strategy_of(signature, {{"batch", std::gcd(samples, static_cast<std::uint32_t>(devices))}});
   }
   return strategy_of(signature, {});
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -82,6 +83,11 @@ class Propagation {
     bool fits = cuts.size() == view.rank();
     for (std::size_t axis = 0; fits && axis < cuts.size(); ++axis) {
       fits = cuts[axis] > 0 && view.size(axis) % cuts[axis] == 0;
+    }
+    const std::uint64_t parts = std::accumulate(cuts.begin(), cuts.end(), std::uint64_t{1}, std::multiplies<>());
+    if (fits && devices_ % parts != 0) {
+      bad_input("value-error", "in_strategy: {} cut as ({}) has {} parts for {} devices; their number must divide it",
+                name, fmt::join(*region_.inputs[number], ","), parts, devices_);
     }
     if (fits) return cuts;
     bad_input("value-error", "in_strategy: {} of shape {} cannot be cut as ({}); there is a divisor for each axis",

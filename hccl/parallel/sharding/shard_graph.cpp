@@ -272,7 +272,9 @@ class Sharder {
     if (op.sequence % positions == 0) op.sequence /= positions;
     op.heads /= std::min(op.heads, sharding.cut("heads"));
     op.kv_heads /= std::min(op.kv_heads, sharding.cut("heads"));
-    op.group = families_.divided(families_.group_of_parts(sharding, rule_of(op.kind)->group), sharding.group_size);
+    const OperatorRule& rule = *rule_of(op.kind);
+    op.group = families_.divided(families_.group_of_parts(sharding, rule.group), sharding.group_size);
+    if (rule.share != nullptr) rule.share(op, sharding.cut("batch"));
     if (op.kind == OperatorKind::token_embedding) op.row_parts = sharding.parameters.front().rows;
     op.on_host = sharding.on_host;
     if (op.kind == OperatorKind::loss || op.kind == OperatorKind::binary_loss) adapt_loss(op, sharding);

@@ -26,6 +26,10 @@ std::uint32_t positions_of(const std::vector<std::uint32_t>& before, const model
     case OperatorKind::attention:
     case OperatorKind::select_rows:
       return op.sequence;
+    case OperatorKind::reshape: {
+      const bool same_rows = op.shape().batch() == graph.tensor(op.inputs.front()).shape.batch();
+      return op.sequence > 1 || !same_rows ? op.sequence : before[op.inputs.front().op];
+    }
     case OperatorKind::join_rows:
     case OperatorKind::sum_rows:
     case OperatorKind::factorization:
@@ -58,7 +62,7 @@ WholeGraph::WholeGraph(const models::Graph& graph) : graph_(&graph), packed_(gra
 Shape WholeGraph::view(models::Value value) const {
   const Shape& shape = graph_->tensor(value).shape;
   const std::uint32_t positions = positions_[value.op];
-  if (shape.rank() != 2 || positions == 1) return shape;
+  if (shape.rank() != 2 || positions == 1 || shape.batch() % positions != 0) return shape;
   return {shape.batch() / positions, positions, shape.channels()};
 }
 
@@ -72,9 +76,9 @@ Signature WholeGraph::signature(OperatorId id) const {
 }
 
 const OperatorRule* rule_of(OperatorKind kind) {
-  static const std::array<std::span<const OperatorRule>, 8> families{elementwise_rules(), product_rules(), norm_rules(),
-                                                                     embedding_rules(),   image_rules(),   row_rules(),
-                                                                     loss_rules(),        expert_rules()};
+  static const std::array<std::span<const OperatorRule>, 9> families{
+      elementwise_rules(), product_rules(), norm_rules(),   embedding_rules(), image_rules(),
+      row_rules(),         loss_rules(),    expert_rules(), general_rules()};
   for (const std::span<const OperatorRule> family : families) {
     const auto rule = std::ranges::find(family, kind, &OperatorRule::kind);
     if (rule != family.end()) return &*rule;

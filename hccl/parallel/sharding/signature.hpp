@@ -74,6 +74,8 @@ struct OperatorRule {
   /// Names of the dimensions whose devices are the group of the operator (models::Operator::group).
   std::vector<std::string_view> group{};
   bool takes_output = false;  ///< strategies may say how the output is cut
+  /// What is left of an operator's work where its batch is cut into parts; null: it follows from the shapes.
+  void (*share)(models::Operator& op, std::uint32_t parts) = nullptr;
 };
 
 /// Rule of a kind; nullptr if it has none.
@@ -88,5 +90,6 @@ struct OperatorRule {
 [[nodiscard]] std::span<const OperatorRule> row_rules();
 [[nodiscard]] std::span<const OperatorRule> loss_rules();
 [[nodiscard]] std::span<const OperatorRule> expert_rules();
+[[nodiscard]] std::span<const OperatorRule> general_rules();
 
 }  // namespace hcclsim::hccl

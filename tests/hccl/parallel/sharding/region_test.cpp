@@ -42,6 +42,14 @@ ShardRegion middle(const Graph& graph) {
   return {.operators = named(graph, {"fc1", "relu", "fc2"}), .inputs = {Cuts{2, 1}}, .parameters = {}};
 }
 
+TEST(ShardRegions, MorePartsThanDevicesAreRefused) {
+  const Graph graph = chain();
+  ShardRegion region = middle(graph);
+  region.inputs = {Cuts{8, 2}};
+  EXPECT_THAT(test::refusal("value-error", [&] { (void)region_strategies(graph, region, 8); }),
+              HasSubstr("cut as (8,2) has 16 parts for 8 devices"));
+}
+
 // The first product is cut by what it makes, and the second one by what it reads, which follows: Megatron's pair.
 TEST(ShardRegions, CutsSpreadFromInputsAndPlannedParameters) {
   const Graph graph = chain();

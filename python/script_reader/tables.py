@@ -1,0 +1,45 @@
+"""What the reader of scripts knows by name."""
+
+#: Keys of the NpuOptimizer that are known and change nothing of what is simulated, with what they do.
+NO_EFFECT = {
+    "use_off_line": "the network runs on the NPU, as simulated",
+    "enable_data_pre_proc": "preprocessing of data on the device is not simulated",
+    "iterations_per_loop": "steps of a loop on the device follow each other as simulated",
+    "aoe_mode": "tuning of kernels is not simulated; 'hcclsim tune' tunes the split",
+    "is_tailing_optimization": "see --hcom-parallel and --split",
+    "min_group_size": "of fusion of collectives on dynamic shapes",
+    "stream_max_parallel_num": "of streams of the engines of one NPU",
+    "graph_run_mode": "training is simulated",
+    **dict.fromkeys(("precision_mode", "customize_dtypes"), "see --amp"),
+    **dict.fromkeys(("variable_memory_max_size", "graph_memory_max_size"), "see --hbm-check"),
+    **dict.fromkeys(("op_select_implmode", "optypelist_for_implmode"), "of kernels"),
+    **dict.fromkeys(("mix_compile_mode", "op_debug_level"), "of compilation"),
+    **dict.fromkeys(("dump_path", "enable_dump", "enable_dump_debug", "dump_mode", "dump_step"), "of dumps"),
+}
+
+#: The field of parameter_map that takes a value of each type.
+FIELDS = {bool: "b", bytes: "s", str: "s", int: "i", float: "f"}
+
+PROFILING_KEYS = ("output", "training_trace", "task_trace", "fp_point", "bp_point", "aicpu", "aic_metrics", "hccl")
+
+WORLD = "hccl_world_group"
+
+#: Arguments of PowerSGDState as keys of --compress.
+STATE_KEYS = {
+    "matrix_approximation_rank": "rank",
+    "start_powerSGD_iter": "start",
+    "min_compression_rate": "min-compression-rate",
+    "use_error_feedback": "error-feedback",
+    "warm_start": "warm-start",
+    "orthogonalization_epsilon": "epsilon",
+    "random_seed": "seed",
+    "compression_stats_logging_frequency": "compression-stats-logging-frequency",
+    "batch_tensors_with_same_shape": "batch-tensors-with-same-shape",
+}
+
+HOOKS = {
+    "powerSGD_hook": "powersgd",
+    "batched_powerSGD_hook": "batched-powersgd",
+    "fp16_compress_hook": "fp16",
+    "bf16_compress_hook": "bf16",
+}

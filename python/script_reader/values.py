@@ -1,0 +1,190 @@
+"""What names and expressions of a script stand for, as far as it can be told without executing it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import operator
+from typing import Any, Dict, List, NamedTuple, Optional, Union
+
+#: Methods that change a list or a dict.
+CHANGING = {"append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem"}
+
+#: Most elements of a range, which is written out, and most characters of a text that is put together.
+LONGEST = 65536
+
+_ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv}
+
+#: Calls of one argument that leave it as it is.
+_SAME = ("as_bytes", "as_text", "as_str", "as_str_any")
+
+
+class ScriptError(Exception):
+    """What cannot be read, with file and line."""
+
+
+class Known(NamedTuple):
+    """The value of a name."""
+
+    value: Any
+
+
+#: What a name stands for: a value; a call, or a part of an object such as op.parameter_map; None: something else.
+Meaning = Union[Known, ast.expr, None]
+
+
+def line_of(node: ast.AST) -> int:
+    """The line that a node begins in."""
+    return getattr(node, "lineno", 1)
+
+
+class Values:
+    """Names of a script, "cut" or "self.state", with what they stand for at the place that is being read."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.names: Dict[str, Meaning] = {}
+        self._imported: Dict[str, str] = {}
+
+    def error(self, node: ast.AST, message: str) -> ScriptError:
+        """An error with file and line."""
+        return ScriptError(f"{self.path}:{line_of(node)}: {message}")
+
+    def import_as(self, name: str, original: str) -> None:
+        """`from module import original as name`."""
+        self._imported[name] = original
+        self.names.pop(name, None)
+
+    def assign(self, target: ast.expr, value: ast.expr) -> None:
+        """`target = value`, of a name, a part of an object, or several of them."""
+        name = _dotted(target)
+        if name:
+            self.names[name] = self._meaning(value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+            meanings = [self._meaning(part) for part in value.elts] if same and isinstance(value, (ast.Tuple, ast.List)) else []
+            for number, part in enumerate(target.elts):
+                if same and _dotted(part):
+                    self.names[_dotted(part)] = meanings[number]
+                else:
+                    self.change(part)
+        elif not isinstance(target, ast.Attribute):  # a part of what a call or a subscript gives
+            self.change(target)
+
+    def change(self, target: ast.expr) -> None:
+        """What the names in a target stand for is not known from here on."""
+        for part in ast.walk(target):
+            if isinstance(part, (ast.Name, ast.Attribute)) and _dotted(part):
+                self.names[_dotted(part)] = None
+
+    def merge(self, before: Dict[str, Meaning], ways: List[Dict[str, Meaning]]) -> None:
+        """Names behind a branch, of whose ways one was taken: those that differ are not known, those that one way alone
+        sets are taken as if it was."""
+        merged: Dict[str, Meaning] = {}
+        for name in {name for way in ways for name in way}:
+            found = [way[name] for way in ways if name in way and (name in before or way[name] is not None)]
+            same = bool(found) and all(_alike(found[0], other) for other in found)
+            merged[name] = found[0] if same else None
+        self.names = merged
+
+    def resolved(self, node: ast.expr) -> ast.expr:
+        """A call or a part of an object in the place of a name that stands for it."""
+        meaning = self.names.get(_dotted(node))
+        return meaning if isinstance(meaning, ast.expr) else node
+
+    def last_name(self, node: ast.expr) -> str:
+        """"as_bytes" of tf.compat.as_bytes; empty for what has no name."""
+        meaning = self.names.get(_dotted(node))
+        if isinstance(meaning, ast.Attribute):
+            return meaning.attr
+        if isinstance(node, ast.Name):
+            return self._imported.get(node.id, node.id)
+        return node.attr if isinstance(node, ast.Attribute) else ""
+
+    def literal(self, node: ast.expr, what: str) -> Any:
+        """A literal, also with names in it that were given one; texts that are put together, sums of numbers,
+        tf.compat.as_bytes(…), json.dumps(…), list(range(…)). Raises ScriptError."""
+        try:
+            return self._value(node, what)
+        except (ValueError, TypeError, SyntaxError, ArithmeticError, MemoryError):
+            shown = self.resolved(node)
+            raise self.error(shown, f"{what} is no literal: {ast.unparse(shown)}; the script is read, not executed") from None
+
+    def _meaning(self, value: ast.expr) -> Meaning:
+        name = _dotted(value)
+        if name in self.names:
+            return self.names[name]
+        try:
+            return Known(self._value(value, ""))
+        except (ScriptError, ValueError, TypeError, SyntaxError, ArithmeticError, MemoryError):
+            pass
+        if isinstance(value, ast.Subscript):
+            return ast.copy_location(ast.Subscript(self.resolved(value.value), value.slice, value.ctx), value)
+        return value if isinstance(value, (ast.Call, ast.Attribute)) else None
+
+    def _value(self, node: ast.expr, what: str) -> Any:
+        meaning = self.names.get(_dotted(node))
+        if isinstance(meaning, Known):
+            return meaning.value
+        node = meaning if isinstance(meaning, ast.Call) else node
+        if isinstance(node, (ast.List, ast.Tuple)):
+            items = [self._value(item, what) for item in node.elts]
+            return items if isinstance(node, ast.List) else tuple(items)
+        if isinstance(node, ast.Dict) and None not in node.keys:
+            keys = [self._value(key, what) for key in node.keys if key is not None]
+            return dict(zip(keys, (self._value(value, what) for value in node.values)))
+        if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+            return self._sum(node, what)
+        if isinstance(node, ast.JoinedStr):
+            return "".join(str(self._value(part, what)) for part in node.values)
+        if isinstance(node, ast.FormattedValue) and node.format_spec is None and node.conversion == -1:
+            return self._value(node.value, what)
+        if isinstance(node, ast.Call):
+            return self._call(node, what)
+        return ast.literal_eval(node)
+
+    def _sum(self, node: ast.BinOp, what: str) -> Any:
+        left, right = self._value(node.left, what), self._value(node.right, what)
+        numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (left, right))
+        texts = isinstance(node.op, ast.Add) and type(left) is type(right) and isinstance(left, (str, bytes, list, tuple))
+        if not (numbers and max(abs(left), abs(right)) < 2**64) and not (texts and len(left) + len(right) <= LONGEST):
+            raise ValueError(what)
+        return _ARITHMETIC[type(node.op)](left, right)
+
+    def _call(self, node: ast.Call, what: str) -> Any:
+        name = self.last_name(node.func)
+        if name == "encode" and isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
+            return self._value(node.func.value, what)
+        if node.keywords:
+            raise ValueError(what)
+        if name == "range":
+            numbers = range(*(self._value(argument, what) for argument in node.args))
+            if len(numbers) > LONGEST:
+                raise self.error(node, f"{what} is too long: {ast.unparse(node)}")
+            return numbers
+        if len(node.args) != 1:
+            raise ValueError(what)
+        inner = self._value(node.args[0], what)
+        if name in _SAME:
+            return inner
+        if name in ("list", "tuple"):
+            return list(inner) if name == "list" else tuple(inner)
+        if name == "dumps":
+            return json.dumps(inner)
+        raise ValueError(what)
+
+
+def _dotted(node: Optional[ast.AST]) -> str:
+    """"self.state"; empty for what is no chain of names."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        owner = _dotted(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
+    return ""
+
+
+def _alike(one: Meaning, other: Meaning) -> bool:
+    if isinstance(one, ast.expr) and isinstance(other, ast.expr):
+        return ast.dump(one) == ast.dump(other)
+    return type(one) is type(other) and one == other
