@@ -5,18 +5,19 @@ Needs the package onnx (Debian: python3-onnx).
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Sequence
+from typing import Any, Dict, List, Sequence
 
-from . import nn, tracing
-from .layout import Layout
+from . import helper, nn, tracing
+from .strategies import is_anything_set, strategy_text
 from .tracing import Parameter, Tensor
 
 _opset = 17
 
 
 def write(cell: nn.Cell, inputs: Sequence[Tensor], folder: Path) -> Dict[str, Any]:
-    """Describes the cell, writes network.onnx and, if something is set, strategy.toml to `folder`. Returns the keywords
+    """Describes the cell, writes its network as ONNX and, if something is set, strategy.toml to `folder`. Returns the keywords
     of run() that stand for all of it. Raises what construct() raises, ValueError without inputs, TypeError for inputs that
     are no Tensors."""
     chosen = list(_tensors(inputs)) or list(cell.inputs())
@@ -25,13 +26,14 @@ def write(cell: nn.Cell, inputs: Sequence[Tensor], folder: Path) -> Dict[str, An
     nn.name_parts(cell)
     # Described anew for each run: names stay the same.
     graph = tracing.describe(cell, [Tensor(tensor.shape, tensor.name, tensor.dtype) for tensor in chosen])
-    network = folder / "network.onnx"
+    network = folder / f"{type(cell).__name__}.onnx"  # the name of the model in results
     network.write_bytes(_model_of(graph, type(cell).__name__).SerializeToString())
     keywords: Dict[str, Any] = {"model": network, "batch": chosen[0].shape[0], **cell.options()}
-    strategies = strategy_text(graph)
-    if strategies:
+    if is_anything_set(graph):
+        shown = json.loads(helper.call(["models", "show", str(network), "--operators", "--format=json"]).output)
+        operators = {operator["name"] for operator in shown["layers"]}
         path = folder / "strategy.toml"
-        path.write_text(strategies, encoding="utf-8")
+        path.write_text(strategy_text(graph, operators), encoding="utf-8")
         keywords["strategy"] = path
     on_servers = nn.parameters_on_servers(cell)
     if on_servers:
@@ -42,6 +44,8 @@ def write(cell: nn.Cell, inputs: Sequence[Tensor], folder: Path) -> Dict[str, An
 
 
 def _tensors(inputs: Any) -> Sequence[Tensor]:
+    if not isinstance(inputs, (Tensor, list, tuple)):
+        raise TypeError(f"inputs are Tensors with the shapes of the network's inputs, not {inputs!r}")
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     for tensor in given:
         if not isinstance(tensor, Tensor):
@@ -109,73 +113,3 @@ def _weight(parameter: Parameter) -> Any:
     entry = tensor.external_data.add()
     entry.key, entry.value = "location", "weights.bin"
     return tensor
-
-
-def operator_name(node: tracing.Node) -> str:
-    """As the command calls the operator: with parameters by their cell ("layers.0" of layers.0.weight), else by its node."""
-    for tensor in node.inputs:
-        if isinstance(tensor, Parameter) and "." in tensor.name:
-            return tensor.name.rpartition(".")[0]
-    return node.name
-
-
-def strategy_text(graph: tracing.Graph) -> str:
-    """What was set for operators, as the file of --strategy (docs/parallel.md); empty if nothing was."""
-    # Where a tensor lies otherwise takes no operator of the command.
-    nodes = [node for node in graph.nodes if node.kind not in ("Reshape", "Flatten", "Transpose")]
-    sections = [_section(node) for node in nodes]
-    regions: Dict[int, List[str]] = {}
-    settings: Dict[int, Dict[str, Any]] = {}
-    for node in nodes:
-        region = node.settings.get("region")
-        if region is not None:
-            regions.setdefault(id(region), []).append(operator_name(node))
-            settings[id(region)] = region
-    sections += [_region(names, settings[key]) for key, names in regions.items()]
-    return "\n".join(section for section in sections if section)
-
-
-def _section(node: tracing.Node) -> str:
-    chosen = node.settings
-    lines = []
-    strategy = chosen.get("strategy")
-    if strategy is not None:
-        layouts = [element for element in strategy if isinstance(element, Layout)]
-        if layouts:
-            lines.append(f"device_matrix = {_toml(layouts[0].device_matrix)}")
-            lines.append(f"alias_name = {_toml(layouts[0].alias_name)}")
-        lines.append(f"strategy = {_toml([_cuts(element) for element in strategy])}")
-        out = chosen.get("out_strategy")
-        if out is not None:
-            lines.append(f"out_strategy = {_toml(_cuts(out[0]))}")
-    else:
-        for key in ("manual_split", "primitive_target", "group_size"):
-            if key in chosen and chosen[key] != "Ascend":
-                raise ValueError(f"{operator_name(node)}: {key} goes with a strategy: call shard() of the primitive too")
-    for key in ("manual_split", "primitive_target", "group_size", "recompute", "stage"):
-        if key in chosen:
-            lines.append(f"{key} = {_toml(chosen[key])}")
-    return "\n".join([f"[{_toml(operator_name(node))}]", *lines, ""]) if lines else ""
-
-
-def _cuts(element: Any) -> Iterable[Any]:
-    return element.dimensions if isinstance(element, Layout) else element
-
-
-def _region(names: Sequence[str], region: Dict[str, Any]) -> str:
-    cuts = ["None" if strategy is None else strategy for strategy in region["in_strategy"]]
-    lines = ["[[shard]]", f"operators = {_toml(list(names))}", f"in_strategy = {_toml(cuts)}"]
-    if region["parameter_plan"]:
-        plan = ", ".join(f"{_toml(name)} = {_toml(strategy)}" for name, strategy in region["parameter_plan"].items())
-        lines.append(f"parameter_plan = {{ {plan} }}")
-    return "\n".join([*lines, ""])
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_toml(item) for item in value)}]"
-    return repr(value)

@@ -20,10 +20,16 @@ Gradients = Union[str, "os.PathLike[str]", Iterable[Union[Tuple[str, int, float]
 
 
 def call_with(
-    words: Tuple[str, ...], arguments: Iterable[Union[str, "os.PathLike[str]"]], keywords: Mapping[str, Any], kind: type = records.Remarked, progress=None
+    words: Tuple[str, ...],
+    arguments: Iterable[Union[str, "os.PathLike[str]"]],
+    keywords: Mapping[str, Any],
+    kind: type = records.Remarked,
+    progress: Optional[helper.Progress] = None,
+    folder: Optional[Path] = None,
 ) -> Any:
     """Calls the command of these words with arguments and keywords. Returns its JSON as a `kind`, of a command without
-    JSON its text. Raises CheckFailed, which has the same as its result, if it found a difference."""
+    JSON its text; files in `folder`, a temporary one, are named without it. Raises CheckFailed, which has the same as its
+    result, if it found a difference."""
     command = options.command(*words)
     form = ["--format=json"] if command.has_format else []
     # A file may be called as an option is.
@@ -33,7 +39,8 @@ def call_with(
     except errors.Error as failed:
         failed.result = _read(failed.result, [], kind, bool(form))
         raise
-    found = _read(finished.output, finished.remarks, kind, bool(form))
+    output = finished.output if folder is None else finished.output.replace(f"{folder}/", "")
+    found = _read(output, finished.remarks, kind, bool(form))
     if finished.status == 1:
         difference = errors.CheckFailed(f"{' '.join(words)} has found a difference", "check", 1)
         difference.result = found
@@ -95,7 +102,7 @@ def _simulate(words: Tuple[str, ...], kind: type, keywords: Mapping[str, Any], p
         raise TypeError(f"progress must be a function of a text, not {progress!r}")
     with settings.Folder() as folder:
         merged = _with_settings(words, folder, keywords, use_settings)
-        return call_with(words, [], merged, kind, progress)
+        return call_with(words, [], merged, kind, progress, folder)
 
 
 @options.of_command("run")

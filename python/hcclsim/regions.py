@@ -43,8 +43,8 @@ def region_of(
         warnings.warn('dataset_strategy is "full_batch" from here on, for shard() and none was set', stacklevel=3)
         context.set("dataset_strategy", "full_batch")
         settings.current.has_context = True
-    planned = {name: parameter.plan for name, parameter in parameters.items() if parameter.plan is not None}
-    return {"in_strategy": in_strategy, "parameter_plan": planned}
+    planned = {name: parameter for name, parameter in parameters.items() if parameter.plan is not None}
+    return {"in_strategy": in_strategy, "planned": planned}
 
 
 def _check_cuts(what: str, strategy: Any) -> None:
