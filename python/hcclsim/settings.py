@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Collection, Dict, List, Mapping, Optional
 
 from . import _core
 from .errors import BadInput, Error
@@ -19,6 +19,27 @@ world_group = "hccl_world_group"
 _splits = ("split", "split_by_idx", "split_by_size", "fusion", "fusion_index")
 _groups = ("group", "split_group")
 _of_servers = ("ps_context", "ps_params", "init_in_server")
+
+# Options of a context that other keywords of run() stand for; those of the same name do too.
+_optimizer = ("enable_parallel_optimizer", "parallel_optimizer_config", "optimizer_weight_shard_size")
+_fusion = ("comm_fusion", "all_reduce_fusion_config")
+_of_context = {
+    "npus": ("device_num",),
+    "rank": ("global_rank",),
+    "stages": ("pipeline_stages",),
+    "pp": ("pipeline_stages",),
+    "schedule": ("pipeline_config",),
+    "chunks": ("pipeline_segments",),
+    "vpp": ("pipeline_segments",),
+    "optimizer_parallel": _optimizer,
+    "fusion": _fusion,
+    "fusion_index": _fusion,
+    "comm_fusion": _fusion,
+    "all_reduce_fusion_config": _fusion,
+    "full_batch": ("dataset_strategy",),
+    "dataset_strategy": ("full_batch",),
+    "search_mode": ("auto_parallel_search_mode", "sharding_propagation"),
+}
 
 
 class Settings:
@@ -47,8 +68,9 @@ class Settings:
         #: The state of that hook.
         self.hook_state: Any = None
 
-    def keywords(self, folder: Path) -> Dict[str, Any]:
-        """What is set as keywords of run(). Files that are needed are written to `folder`."""
+    def keywords(self, folder: Path, given: Collection[str] = ()) -> Dict[str, Any]:
+        """What is set as keywords of run(). Files that are needed are written to `folder`; a context is without options
+        that are given as keywords."""
         options: Dict[str, Any] = {
             "platform": self.platform,
             "npus": self.npus,
@@ -58,7 +80,7 @@ class Settings:
         }
         options.update(self._split_keywords())
         if self.has_context:
-            options["context"] = self._context_file(folder)
+            options["context"] = self._context_file(folder, {*given, *(key for name in given for key in _of_context.get(name, ()))})
         if self.ps_context.get("enable_ps"):
             options["mode"] = "ps"
             options["ps_context"] = ", ".join(f"{key}={value}" for key, value in self.ps_context.items())
@@ -70,7 +92,7 @@ class Settings:
 
     def beside(self, given: Mapping[str, Any], folder: Path) -> Dict[str, Any]:
         """keywords() that count beside those that are given to a run: of what it has one, given ones drop all of them."""
-        chosen = self.keywords(folder)
+        chosen = self.keywords(folder, given)
         dropped = set(given)
         for names in (_splits, _groups):
             if dropped.intersection(names):
@@ -98,14 +120,17 @@ class Settings:
             options["split_group"] = group
         return options
 
-    def _context_file(self, folder: Path) -> Path:
+    def _context_file(self, folder: Path, dropped: Collection[str]) -> Path:
         """The context as calls of MindSpore, which the command reads and never executes."""
         mode = "GRAPH_MODE" if self.context.graph_mode else "PYNATIVE_MODE"
         lines = [
             "import mindspore",
             f"mindspore.set_context(mode=mindspore.{mode}, device_target={self.context.device_target!r})",
         ]
+        lines.append("mindspore.set_auto_parallel_context()")
         for key in self.context.keys:
+            if key in dropped:
+                continue
             value = self.context.get(key)
             if isinstance(value, dict):  # -1, a default, cannot be set
                 value = {name: member for name, member in value.items() if member != -1}

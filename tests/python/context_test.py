@@ -86,6 +86,25 @@ class AutoParallel(Forgetting):
                 hcclsim.set_auto_parallel_context(parallel_mode="semi_auto_parallel")
                 self.assertEqual(result.step_time_s, hcclsim.run(model="lenet", uncertainty=False, **keywords).step_time_s)
 
+    def test_keywords_count_before_the_context(self):
+        hcclsim.set_auto_parallel_context(
+            parallel_mode="semi_auto_parallel", device_num=8, global_rank=3, pipeline_stages=2, gradients_mean=True
+        )
+        for keywords, found in (
+            ({}, (8, 3, 2)),
+            ({"npus": 4}, (4, 3, 2)),
+            ({"device_num": 4}, (4, 3, 2)),
+            ({"rank": 1}, (8, 1, 2)),
+            ({"stages": 4}, (8, 3, 4)),
+            ({"pipeline_stages": 4}, (8, 3, 4)),
+            ({"gradients_mean": False}, (8, 3, 2)),
+        ):
+            with self.subTest(keywords=keywords):
+                result = hcclsim.run(model="resnet18", micro_batches=4, uncertainty=False, **keywords)
+                self.assertEqual((result.npus, result.rank, len(result.stages)), found)
+        with self.assertRaisesRegex(hcclsim.BadInput, "context.py"):
+            hcclsim.run(model="resnet18", context="context.py")  # a file of its own
+
     def test_names_of_the_wrong_type(self):
         for call in (lambda: hcclsim.get_auto_parallel_context(3), lambda: hcclsim.set_context(device_target=3)):
             with self.assertRaisesRegex(TypeError, "must be str, not int"):

@@ -273,7 +273,7 @@ class Scripts(unittest.TestCase):
             ("set_split_strategy_by_idx(**d)\n", "**d is no literal"),
             ("set_split_strategy_by_idx(list(range(10 ** 3)))\n", "is no literal"),
             ("set_split_strategy_by_idx(list(range(10000000000)))\n", "idxList is too long"),
-            ("set_split_strategy_by_idx(list(range('a')))\n", "is no literal: range('a')"),
+            ("set_split_strategy_by_idx(list(range('a')))\n", "is no literal: list(range('a'))"),
             ("o.parameter_map['profiling_options'].s = tf.compat.as_bytes()\n", "is no literal: tf.compat.as_bytes()"),
             ("o.parameter_map['profiling_options'].s = b'\\xff'\n", "profiling_options is no JSON"),
             ("o.parameter_map['hcom_parallel'].s = True\n", "True is set by .b, not by .s"),
