@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any, Dict, Optional
 
@@ -31,7 +32,7 @@ def set_auto_parallel_context(**options: Any) -> None:
     told = len(context.warnings)
     for key, value in options.items():
         context.set(key, value)
-        settings.current.has_context = True
+        settings.current.context_calls.append((key, copy.deepcopy(value)))
     for warning in context.warnings[told:]:
         warnings.warn(warning, stacklevel=2)
 
@@ -50,7 +51,7 @@ def get_auto_parallel_context(attr_key: str) -> Any:
 def reset_auto_parallel_context() -> None:
     """All options have their defaults again."""
     settings.current.context.reset()
-    settings.current.has_context = False
+    settings.current.context_calls.clear()
 
 
 def set_context(*, mode: Optional[int] = None, device_target: Optional[str] = None, **others: Any) -> None:

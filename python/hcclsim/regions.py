@@ -42,7 +42,7 @@ def region_of(
     if not context.is_set("dataset_strategy"):
         warnings.warn('dataset_strategy is "full_batch" from here on, for shard() and none was set', stacklevel=3)
         context.set("dataset_strategy", "full_batch")
-        settings.current.has_context = True
+        settings.current.context_calls.append(("dataset_strategy", "full_batch"))
     planned = {name: parameter for name, parameter in parameters.items() if parameter.plan is not None}
     return {"in_strategy": in_strategy, "planned": planned}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, Collection, Dict, List, Mapping, Optional
+from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple
 
 from . import _core
 from .errors import BadInput, Error
@@ -56,8 +56,8 @@ class Settings:
         self.split_by_idx: Dict[str, List[int]] = {}
         self.split_by_size: Dict[str, List[float]] = {}
         self.context = _core.AutoParallelContext()
-        #: Whether an option of the context was set since the last reset.
-        self.has_context = False
+        #: Options of the context that were set since the last reset, in their order.
+        self.context_calls: List[Tuple[str, Any]] = []
         self.ps_context: Dict[str, Any] = {}
         #: Patterns of the parameters that servers keep.
         self.ps_parameters: List[str] = []
@@ -79,7 +79,7 @@ class Settings:
             "compress": self.compression,
         }
         options.update(self._split_keywords())
-        if self.has_context:
+        if self.context_calls:
             options["context"] = self._context_file(folder, {*given, *(key for name in given for key in _of_context.get(name, ()))})
         if self.ps_context.get("enable_ps"):
             options["mode"] = "ps"
@@ -128,14 +128,7 @@ class Settings:
             f"mindspore.set_context(mode=mindspore.{mode}, device_target={self.context.device_target!r})",
         ]
         lines.append("mindspore.set_auto_parallel_context()")
-        for key in self.context.keys:
-            if key in dropped:
-                continue
-            value = self.context.get(key)
-            if isinstance(value, dict):  # -1, a default, cannot be set
-                value = {name: member for name, member in value.items() if member != -1}
-            if value not in (None, -1):
-                lines.append(f"mindspore.set_auto_parallel_context({key}={value!r})")
+        lines += [f"mindspore.set_auto_parallel_context({key}={value!r})" for key, value in self.context_calls if key not in dropped]
         path = folder / "context.py"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return path
