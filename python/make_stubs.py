@@ -120,7 +120,7 @@ def stub_of(path: Path, table: Dict[str, Any]) -> str:
 
 
 def stub_of_module(tree: ast.Module, table: Dict[str, Any]) -> str:
-    lines = ["import os", "from typing import Any, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, Type, Union", ""]
+    lines = ["import os", "from pathlib import Path", "from typing import Any, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, Type, Union", ""]
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.level:
             lines.append(ast.unparse(node))

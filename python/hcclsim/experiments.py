@@ -116,11 +116,11 @@ def run(
     another thread; what it raises ends the run. `gradients` also takes rows of (name, bytes, ready_s) in place of a file,
     and `model` a Cell (hcclsim.nn) with `inputs`, a list of Tensors.
 
-    Returns a RunResult: step_time_s, trace (seconds since fp_start), segments, gradients, ranks, parallel, hbm, notes,
-    and with numerics its losses; with keep_gradients also `reduced_gradients`, those of the last iteration: a dict by
-    parameter of float32 arrays of the parameters' shapes, summed over micro-batches, reduced over replicas (their mean
-    unless gradients_mean is False), before clipping and without loss scale. Raises TypeError for an unknown keyword,
-    BadInput, SimulatedFailure, CheckFailed.
+    Returns a RunResult: step_time_s, trace (seconds since fp_start), segments, gradients, ranks, parallel, stages,
+    hbm_peak_bytes, notes, and with numerics its losses; with keep_gradients also `reduced_gradients`, those of the last
+    iteration: a dict by parameter of float32 arrays of the parameters' shapes, summed over micro-batches, reduced over
+    replicas (their mean unless gradients_mean is False), before clipping and without loss scale. Raises TypeError for an
+    unknown keyword, BadInput, SimulatedFailure, CheckFailed.
     """
     state = settings.current.hook_state
     with settings.Folder() as folder:

@@ -87,7 +87,8 @@ class Remarked(Record):
 
 
 class RunResult(Remarked):
-    """A training step, simulated: `step_time_s`, `trace`, `segments`, `gradients`, `ranks`, `hbm`, `notes`, `numerics` …"""
+    """A training step, simulated: `step_time_s`, `trace`, `segments`, `gradients`, `ranks`, `hbm_peak_bytes`, `stages`, `notes`,
+    `numerics` …"""
 
     #: With run(keep_gradients=True): the reduced gradients of the last iteration, by parameter.
     reduced_gradients: Dict[str, numpy.ndarray]
@@ -104,7 +105,7 @@ class RunResult(Remarked):
 
 
 class TuneResult(Remarked):
-    """The best split of a step's gradients and its proof: `best`, `compared`, …"""
+    """The best split of a step's gradients: `best`, `best_by_cost`, `strategies`, `by_segments`, `sensitivity` …"""
 
 
 class SearchResult(Remarked):
