@@ -234,7 +234,9 @@ class Dense(Cell):
 
 
 class Conv2d(Cell):
-    """Convolution of NCHW; weight (out_channels, in_channels / group, kernel_size, kernel_size)."""
+    """Convolution of NCHW; weight (out_channels, in_channels / group, kernel_size, kernel_size). pad_mode "pad", the
+    default, pads by `padding` on all sides, "valid" not at all, "same", MindSpore's default, so that a stride of 1 keeps height
+    and width. Raises ValueError for another pad_mode, or "same" with an even kernel_size."""
 
     def __init__(
         self,
@@ -245,8 +247,12 @@ class Conv2d(Cell):
         padding: int = 0,
         group: int = 1,
         has_bias: bool = False,
+        pad_mode: str = "pad",
     ) -> None:
         super().__init__()
+        if pad_mode not in ("pad", "valid", "same") or (pad_mode == "same" and kernel_size % 2 == 0):
+            raise ValueError(f"pad_mode {pad_mode!r} with kernel_size {kernel_size}: accepted: pad, valid, same with an odd one")
+        padding = {"pad": padding, "valid": 0, "same": kernel_size // 2}[pad_mode]
         self.weight = Parameter((out_channels, in_channels // group, kernel_size, kernel_size), "weight")
         self.bias = Parameter((out_channels,), "bias") if has_bias else None
         self.conv2d = ops.Conv2D(stride, padding, group, name="conv2d")

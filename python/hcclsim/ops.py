@@ -183,7 +183,12 @@ class Tanh(_Unary):
 
 
 class Softmax(_Unary):
-    """Softmax over the last dimension."""
+    """Softmax over the last dimension. Raises ValueError for another axis than -1."""
+
+    def __init__(self, axis: int = -1, name: str = "") -> None:
+        super().__init__(name)
+        if axis != -1:
+            raise ValueError(f"Softmax is over the last dimension, axis -1, not {axis!r}")
 
     def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
         return {"axis": -1}
@@ -211,7 +216,24 @@ class Div(_Binary):
 
 
 class MatMul(Primitive):
-    """Matrix product of the last two dimensions; (…, m, k) x (…, k, n) = (…, m, n)."""
+    """Matrix product of the last two dimensions; (…, m, k) x (…, k, n) = (…, m, n), with transpose_b (…, n, k). Raises
+    TypeError for a transpose_b that is no bool, ValueError for inputs that do not go together."""
+
+    def __init__(self, *, transpose_b: bool = False, name: str = "") -> None:
+        super().__init__(name)
+        if not isinstance(transpose_b, bool):
+            raise TypeError(f"transpose_b must be bool, not {type(transpose_b).__name__}")
+        self.transpose_b = transpose_b
+
+    def __call__(self, *inputs: Tensor) -> Tensor:
+        if not self.transpose_b:
+            return super().__call__(*inputs)
+        first, second = inputs
+        if isinstance(second, tracing.Parameter) and len(second.shape) == 2:
+            return _times_rows(self, first, second)
+        axes = list(range(len(second.shape)))
+        turned = Transpose([*axes[:-2], axes[-1], axes[-2]])(second)
+        return super().__call__(first, turned)
 
     def shape_of(self, *shapes: Shape) -> Shape:
         first, second = shapes
@@ -221,6 +243,16 @@ class MatMul(Primitive):
 
 
 BatchMatMul = MatMul
+
+
+def _times_rows(product: MatMul, x: Tensor, weight: Tensor) -> Tensor:
+    """x · wᵀ over the last dimension of x, under the name and with the settings of a product."""
+    gemm = Gemm(name=product.name or "matmul")
+    gemm.settings = product.settings
+    if len(x.shape) == 2:
+        return gemm(x, weight)
+    found = gemm(Reshape((-1, x.shape[-1]))(x), weight)
+    return Reshape((*x.shape[:-1], found.shape[-1]))(found)
 
 
 class Gemm(Primitive):
@@ -320,7 +352,13 @@ class LayerNorm(Primitive, kind="LayerNormalization"):
 
 
 class Gather(Primitive):
-    """Rows of a table (rows, features) by ids of any shape: (…, features)."""
+    """Rows of a table (rows, features) by ids of any shape: (…, features). Raises ValueError for another axis than 0."""
+
+    def __call__(self, *inputs: Any) -> Tensor:
+        table, ids, *axis = inputs
+        if axis not in ([], [0]):
+            raise ValueError(f"{type(self).__name__} takes rows, axis 0, not {axis[0]!r}")
+        return super().__call__(table, ids)
 
     def shape_of(self, *shapes: Shape) -> Shape:
         table, ids = shapes
@@ -332,11 +370,17 @@ class EmbeddingLookup(Gather):
 
 
 class Reshape(Primitive):
-    """The same elements in another shape; one dimension may be -1."""
+    """The same elements in another shape, Reshape(shape)(x) or Reshape()(x, shape); one dimension may be -1."""
 
-    def __init__(self, shape: Sequence[int], name: str = "") -> None:
+    def __init__(self, shape: Sequence[int] = (), name: str = "") -> None:
         super().__init__(name)
         self.target = tuple(shape)
+
+    def __call__(self, *inputs: Any) -> Tensor:
+        x, *shape = inputs
+        if shape:
+            self.target = tuple(shape[0])
+        return super().__call__(x)
 
     def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
         return {"shape": list(self.shape_of(inputs[0].shape))}
@@ -363,11 +407,17 @@ class Flatten(Primitive):
 
 
 class Transpose(Primitive):
-    """Dimensions in another order."""
+    """Dimensions in another order, Transpose(perm)(x) or Transpose()(x, perm)."""
 
-    def __init__(self, perm: Sequence[int], name: str = "") -> None:
+    def __init__(self, perm: Sequence[int] = (), name: str = "") -> None:
         super().__init__(name)
         self.perm = list(perm)
+
+    def __call__(self, *inputs: Any) -> Tensor:
+        x, *perm = inputs
+        if perm:
+            self.perm = list(perm[0])
+        return super().__call__(x)
 
     def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
         return {"perm": self.perm}
@@ -380,11 +430,14 @@ class Transpose(Primitive):
 
 
 class Concat(Primitive):
-    """Tensors one behind the other along a dimension."""
+    """Tensors, or a tuple of them, one behind the other along a dimension."""
 
     def __init__(self, axis: int = 0, name: str = "") -> None:
         super().__init__(name)
         self.axis = axis
+
+    def __call__(self, *inputs: Any) -> Tensor:
+        return super().__call__(*(inputs[0] if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)) else inputs))
 
     def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
         return {"axis": self.axis}

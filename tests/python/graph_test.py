@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import hcclsim
-from hcclsim import Layout, Tensor, description, nn, ops, tracing
+from hcclsim import Layout, Parameter, Tensor, description, nn, ops, tracing
 
 
 class Mlp(nn.Cell):
@@ -115,6 +115,38 @@ class Primitives(Forgetting):
         ):
             with self.subTest(kind=primitive.kind), self.assertRaises(ValueError):
                 primitive.shape_of(*shapes)
+
+    def test_calls_as_mindspore_has_them(self):
+        class Forms(nn.Cell):
+            def __init__(self):
+                super().__init__()
+                self.w = Parameter((32, 64), "w")
+                self.table = Parameter((16, 64), "table")
+                self.rows, self.turned, self.scores = ops.MatMul(transpose_b=True), ops.Transpose(), ops.BatchMatMul(transpose_b=True)
+                self.gather, self.concat, self.reshape, self.softmax = ops.Gather(), ops.Concat(1), ops.Reshape(), ops.Softmax(-1)
+
+            def construct(self, x, ids):
+                deep = self.rows(self.reshape(x, (4, 2, 64)), self.w)
+                scores = self.softmax(self.scores(deep, deep))
+                found = self.concat((self.reshape(scores, (4, 4)), self.gather(self.table, ids, 0)))
+                return self.turned(found, (1, 0))
+
+        nodes = {node.name: node for node in nodes_of(Forms(), (8, 64), (4,))}
+        self.assertEqual((nodes["rows"].kind, nodes["rows"].outputs[0].shape), ("Gemm", (8, 32)))
+        self.assertEqual(nodes["scores"].outputs[0].shape, (4, 2, 2))
+        self.assertEqual(nodes["concat"].outputs[0].shape, (4, 68))
+        self.assertEqual(nodes["turned"].outputs[0].shape, (68, 4))
+        for call, error in (
+            (lambda: ops.Softmax(1), ValueError),
+            (lambda: ops.MatMul(transpose_b=1), TypeError),
+            (lambda: ops.Gather()(Tensor((4, 4)), Tensor((4,)), 1), ValueError),
+            (lambda: nn.Conv2d(3, 4, 2, pad_mode="same"), ValueError),
+            (lambda: nn.Conv2d(3, 4, 3, pad_mode="full"), ValueError),
+        ):
+            with self.assertRaises(error):
+                call()
+        convolution = nn.Conv2d(3, 4, 5, stride=2, pad_mode="same")
+        self.assertEqual(nodes_of(convolution, (2, 3, 9, 8))[0].outputs[0].shape, (2, 4, 5, 4))
 
     def test_only_within_construct(self):
         with self.assertRaises(RuntimeError):

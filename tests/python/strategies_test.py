@@ -63,6 +63,16 @@ class Strategies(unittest.TestCase):
             def construct(self, x):
                 return self.head(self.product(x))
 
+        class Rows(nn.Cell):
+            def __init__(self, strategy):
+                super().__init__()
+                self.w = Parameter((32, 64), "w")
+                self.product, self.head = ops.MatMul(transpose_b=True), nn.Dense(32, 8)
+                self.product.shard(strategy)
+
+            def construct(self, x):
+                return self.head(self.product(x, self.w))
+
         def step(cell, *shape):
             return hcclsim.run(model=cell, inputs=Tensor(shape or (32, 64)), uncertainty=False).step_time_s
 
@@ -70,6 +80,7 @@ class Strategies(unittest.TestCase):
         self.assertEqual(step(Product(((2, 1), (1, 4)))), step(Turned(((2, 1), (4, 1)))))
         self.assertEqual(step(Product((layout("dp", "None"), layout("None", "mp")))), step(Turned(((2, 1), (4, 1)))))
         self.assertEqual(step(Product(((2, 4), (4, 1)))), step(Turned(((2, 4), (1, 4)))))
+        self.assertEqual(step(Rows(((2, 4), (1, 4)))), step(Turned(((2, 4), (1, 4)))))
         with self.assertRaisesRegex(hcclsim.BadInput, "must be cut alike"):
             step(Product(((2, 1), (4, 1))))  # of what is added up all tensors are cut alike
         # Three axes are samples, positions and features.
