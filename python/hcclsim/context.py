@@ -135,8 +135,8 @@ def set_param_ps(parameters: Any = "*", init_in_server: bool = False) -> None:
 
     With `init_in_server` tables of embeddings begin there. Raises TypeError for what is no pattern, or no bool.
     """
-    patterns = [parameters] if isinstance(parameters, str) else list(parameters)
-    if not all(isinstance(pattern, str) and pattern for pattern in patterns):
+    patterns = [parameters] if isinstance(parameters, str) else parameters
+    if not isinstance(patterns, (list, tuple)) or not all(isinstance(pattern, str) and pattern for pattern in patterns):
         raise TypeError(f"patterns of parameters must be texts, not {parameters!r}")
     if not isinstance(init_in_server, bool):
         raise TypeError(f"init_in_server must be bool, not {type(init_in_server).__name__}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Callable, Mapping, Optional, Tuple
 
-from . import _core, settings
+from . import _core, errors, settings
 
 _logger = logging.getLogger(__name__)
 
@@ -14,8 +14,8 @@ class PowerSGDState:
     """State of the PowerSGD hooks; the fields and defaults are PyTorch's.
 
     Behind a run of its hook, `iter` and compression_stats() are those of that run, as behind a training; each run begins
-    anew, or with the checkpoint that it loads. Raises ValueError if start_powerSGD_iter is 1 or less with error feedback
-    or warm start, since buckets are rebuilt after the first step.
+    anew, or with the checkpoint that it loads. Raises TypeError for what is no number, ValueError if start_powerSGD_iter
+    is 1 or less with error feedback or warm start, since buckets are rebuilt after the first step.
     """
 
     #: Steps that the last run has done.
@@ -37,6 +37,16 @@ class PowerSGDState:
         compression_stats_logging_frequency: int = 10_000,
         batch_tensors_with_same_shape: bool = False,
     ) -> None:
+        for name, value, kinds in (
+            ("matrix_approximation_rank", matrix_approximation_rank, (int,)),
+            ("start_powerSGD_iter", start_powerSGD_iter, (int,)),
+            ("min_compression_rate", min_compression_rate, (int, float)),
+            ("orthogonalization_epsilon", orthogonalization_epsilon, (int, float)),
+            ("random_seed", random_seed, (int,)),
+            ("compression_stats_logging_frequency", compression_stats_logging_frequency, (int,)),
+        ):
+            if isinstance(value, bool) or not isinstance(value, kinds):
+                raise TypeError(f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}, not {type(value).__name__}")
         if (use_error_feedback or warm_start) and start_powerSGD_iter <= 1:
             raise ValueError(
                 f"start_powerSGD_iter must be more than 1 with use_error_feedback or warm_start, it is {start_powerSGD_iter}"
@@ -140,7 +150,10 @@ def settings_of(state: Any, hook: Callable[[Any], str]) -> str:
         raise TypeError(
             "register_comm_hook takes powerSGD_hook, batched_powerSGD_hook, fp16_compress_hook or bf16_compress_hook"
         )
-    return _core.check_compression(hook(state))
+    try:
+        return _core.check_compression(hook(state))
+    except errors.BadInput as refused:
+        raise errors.of_kind("value-error", 2, refused.message) from None
 
 
 def registered_comm_hook() -> Optional[str]:

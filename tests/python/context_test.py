@@ -219,6 +219,12 @@ class Hooks(Forgetting):
             hcclsim.register_comm_hook(None, print)
         with self.assertRaises(TypeError):
             hcclsim.register_comm_hook(None, hcclsim.powerSGD_hook)
+        for name, value in (("matrix_approximation_rank", "2"), ("start_powerSGD_iter", 2.5), ("min_compression_rate", None)):
+            with self.assertRaisesRegex(TypeError, f"{name} must be int"):
+                hcclsim.PowerSGDState(None, **{name: value})
+        for name, value in (("min_compression_rate", -1), ("orthogonalization_epsilon", -1e-8), ("random_seed", -1)):
+            with self.subTest(name=name), self.assertRaises(ValueError):
+                hcclsim.register_comm_hook(hcclsim.PowerSGDState(None, **{name: value}), hcclsim.powerSGD_hook)
         with self.assertRaises(ValueError):
             hcclsim.register_comm_hook(
                 hcclsim.PowerSGDState(None, matrix_approximation_rank=0), hcclsim.powerSGD_hook
