@@ -9,11 +9,8 @@ import sys
 from typing import List, Sequence, Set
 
 from reader import Reader, read_script
+from tables import GROUPS, SPLITS
 from values import ScriptError
-
-#: Options of which a run has one: where one is given, what a script sets by the others does not count.
-SPLITS = ("--split", "--split-by-idx", "--split-by-size", "--fusion", "--fusion-index")
-GROUPS = ("--group", "--split-group")
 
 
 def _mapping(reader: Reader) -> str:
@@ -24,7 +21,7 @@ def _mapping(reader: Reader) -> str:
 
 
 def _overridden(given: Sequence[str], names: Set[str]) -> Set[str]:
-    """Options of a script that do not count beside those that are given."""
+    """Options of a script that do not count beside those that are given: of what a run has one, given ones drop all."""
     found = set(names)
     for one_of in (SPLITS, GROUPS):
         if names.intersection(one_of):

@@ -7,15 +7,19 @@ they are names of literals, they are options of the command line; get_group_size
 from __future__ import annotations
 
 import ast
-from typing import Any, Dict, List, Optional
+from typing import Any, Collection, Dict, List, Optional
 
-from values import Values
+from values import NoLiteral, Values
 
 #: Options that a call may leave to the run, and the calls.
 _OF_THE_RUN = {
     "device_num": ("get_group_size", "get_rank_size", "get_local_rank_size"),
     "global_rank": ("get_rank", "get_rank_id"),
 }
+
+
+#: Other options of the command line for them.
+_OTHER_NAMES = {"device_num": ("--npus",), "global_rank": ("--rank",), "pipeline_stages": ("--stages", "--pp")}
 
 
 class _OfTheRun:
@@ -28,9 +32,10 @@ class _OfTheRun:
 class Contexts:
     """What set_auto_parallel_context, set_context and set_ps_context have set so far."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, given: Collection[str]) -> None:
         self.ps_keys: Dict[str, Any] = {}
         self._values = values
+        self._given = given
         self._options: Dict[str, Any] = {}
         self._is_called = False
         #: Whether a value is no literal that the command reads.
@@ -96,7 +101,13 @@ class Contexts:
             return _OfTheRun()
         if _is_mode(node):
             return node.attr.lower()  # type: ignore[attr-defined]
-        return self._values.literal(node, key)
+        try:
+            return self._values.literal(node, key)
+        except NoLiteral:
+            # An option of the command line is in its place.
+            if not {f"--{key.replace('_', '-')}", *_OTHER_NAMES.get(key, ())}.intersection(self._given):
+                raise
+            return _OfTheRun()
 
     def _require_defaults(self) -> None:
         """The command line has no options for what set_context sets."""

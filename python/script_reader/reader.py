@@ -17,12 +17,13 @@ script changes on its way.
 from __future__ import annotations
 
 import ast
+import difflib
 import json
-from typing import Any, Collection, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from contexts import Contexts
-from tables import FIELDS, HOOKS, NO_EFFECT, PROFILING_KEYS, STATE_KEYS, WORLD
-from values import CHANGING, Meaning, ScriptError, Values, line_of
+from tables import FIELDS, HOOKS, IN_PLACE_OF, NO_EFFECT, PARAMETERS, PROFILING_KEYS, STATE_KEYS, WORLD
+from values import CHANGING, Meaning, NoLiteral, ScriptError, Values, line_of
 
 
 class Setting(NamedTuple):
@@ -61,7 +62,7 @@ class Reader(ast.NodeVisitor):
         self._once: Dict[str, Tuple[Any, Place]] = {}
         self._groups: Dict[str, List[int]] = {}
         self._splits: Dict[str, Tuple[str, List[Any], Place]] = {}
-        self._contexts = Contexts(self._values)
+        self._contexts = Contexts(self._values, given)
 
     # What names stand for. --------------------------------------------------------------------------------------------
 
@@ -175,7 +176,17 @@ class Reader(ast.NodeVisitor):
             "register_comm_hook": self._comm_hook,
         }.get(name)
         if take is not None:
-            take(node)
+            self._or_given(node, name, ast.unparse(node), lambda: take(node))
+
+    def _or_given(self, node: ast.AST, thing: str, what: str, read: Callable[[], None]) -> None:
+        """Reads a setting; what is no literal may stand beside an option of the command line that is in its place."""
+        try:
+            read()
+        except NoLiteral as error:
+            given = [option for option in IN_PLACE_OF.get(thing, ()) if option in self._given]
+            if not given:
+                raise error
+            self._tell(node, what, f"not read: {given[0]} is given")
 
     # TensorFlow. ------------------------------------------------------------------------------------------------------
 
@@ -183,32 +194,37 @@ class Reader(ast.NodeVisitor):
         owner = self._values.resolved(target.value)
         if isinstance(owner, ast.Subscript) and self._values.last_name(owner.value) == "parameter_map":
             key = self._values.literal(owner.slice, "the key of parameter_map")
-            value = self._values.literal(node, f'parameter_map["{key}"]')
-            self._parameter(target, key, value)
-            field = FIELDS.get(type(value), target.attr)
-            if field != target.attr:
-                raise self._error(target, f'parameter_map["{key}"]: {value!r} is set by .{field}, not by .{target.attr}')
+            what = f'parameter_map["{key}"] = {ast.unparse(node)}'
+            if key in NO_EFFECT:
+                self._tell(target, what, f"no effect: {NO_EFFECT[key]}")
+            else:
+                self._or_given(target, str(key), what, lambda: self._parameter(target, key, node))
         elif target.attr in ("remapping", "memory_optimization") and self._values.last_name(owner) == "rewrite_options":
             name = self._values.last_name(node)
             if name != "OFF":
                 raise self._error(target, f"rewrite_options.{target.attr} must be RewriterConfig.OFF on Ascend, it is {name}")
             self._tell(target, f"rewrite_options.{target.attr} = OFF", "as Ascend needs it")
 
-    def _parameter(self, node: ast.Attribute, key: Any, value: Any) -> None:
-        what = f'parameter_map["{key}"] = {value!r}'
-        target = ast.unparse(node)
+    def _parameter(self, target: ast.Attribute, key: Any, node: ast.expr) -> None:
+        if key not in PARAMETERS:
+            near = difflib.get_close_matches(str(key), [*PARAMETERS, *NO_EFFECT], 1, 0.8)
+            if near:
+                raise self._error(target, f"the NpuOptimizer has no {key!r} that is known here; did you mean {near[0]}?")
+            self._tell(target, f'parameter_map["{key}"] = {ast.unparse(node)}', "no effect: not known here")
+            return
+        value = self._values.literal(node, f'parameter_map["{key}"]')
+        name = ast.unparse(target)
         if key == "hcom_parallel":
-            self._hcom_parallel(node, value, target)
+            self._hcom_parallel(target, value, name)
         elif key == "profiling_mode":
-            on = self._bool(node, key, value)
-            self._set_once(node, key, on, "--step-trace", target)
-            self._tell(node, what, "" if on else "no trace is written")
-        elif key == "profiling_options":
-            self._profiling(node, value, target)
-        elif key in NO_EFFECT:
-            self._tell(node, what, f"no effect: {NO_EFFECT[key]}")
+            on = self._bool(target, key, value)
+            self._set_once(target, key, on, "--step-trace", name)
+            self._tell(target, f'parameter_map["{key}"] = {value!r}', "" if on else "no trace is written")
         else:
-            raise self._error(node, f"the NpuOptimizer has no {key!r} that is known here")
+            self._profiling(target, value, name)
+        field = FIELDS.get(type(value), target.attr)
+        if field != target.attr:
+            raise self._error(target, f'parameter_map["{key}"]: {value!r} is set by .{field}, not by .{target.attr}')
 
     def _hcom_parallel(self, node: ast.AST, value: Any, target: str = "") -> None:
         on = self._bool(node, "hcom_parallel", value)
@@ -243,7 +259,7 @@ class Reader(ast.NodeVisitor):
     def _profiling_config(self, node: ast.expr) -> None:
         call = self._values.resolved(node)
         if not isinstance(call, ast.Call) or self._values.last_name(call.func) != "ProfilingConfig":
-            raise self._error(node, "profiling_config must be a ProfilingConfig(…) of this script")
+            raise self._values.no_literal(node, "profiling_config must be a ProfilingConfig(…) of this script")
         enabled, told = self._literals(call, ("enable_profiling", "profiling_options"), {"profiling_options": None})
         on = self._bool(call, "enable_profiling", enabled)
         self._set_once(call, "profiling_mode", on, "--step-trace")
@@ -332,14 +348,14 @@ class Reader(ast.NodeVisitor):
             raise self._error(node, "register_comm_hook takes a state and a hook")
         hook = self._values.last_name(given["hook"])
         if hook not in HOOKS:
-            raise self._error(node, f"the hook {hook!r} is not known; known are {', '.join(HOOKS)}")
+            raise self._values.no_literal(node, f"the hook {hook!r} is not known; known are {', '.join(HOOKS)}")
         keys = self._state(given["state"]) if "SGD" in hook else ""
         self._use_once(node, f"register_comm_hook(…, {hook})", "--compress", f"{HOOKS[hook]}{':' if keys else ''}{keys}")
 
     def _state(self, node: ast.expr) -> str:
         call = self._values.resolved(node)
         if not isinstance(call, ast.Call) or self._values.last_name(call.func) != "PowerSGDState":
-            raise self._error(node, "the state of the hook must be a PowerSGDState(…) of this script")
+            raise self._values.no_literal(node, "the state of the hook must be a PowerSGDState(…) of this script")
         given: Dict[str, ast.expr] = dict(zip(("process_group", *STATE_KEYS), call.args))
         given.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None})
         given.pop("process_group", None)
@@ -365,7 +381,7 @@ class Reader(ast.NodeVisitor):
         values.update({name: self._values.literal(value, name) for name, value in zip(names, node.args)})
         for keyword in node.keywords:
             if keyword.arg is None:
-                raise self._error(node, f"**{ast.unparse(keyword.value)} is no literal; the script is read, not executed")
+                raise self._values.no_literal(node, f"**{ast.unparse(keyword.value)} is no literal; the script is read, not executed")
             if keyword.arg not in names:
                 raise self._error(node, f"{called} has no argument {keyword.arg!r}")
             values[keyword.arg] = self._values.literal(keyword.value, keyword.arg)

@@ -17,6 +17,9 @@ NO_EFFECT = {
     **dict.fromkeys(("dump_path", "enable_dump", "enable_dump_debug", "dump_mode", "dump_step"), "of dumps"),
 }
 
+#: Keys of the NpuOptimizer that count.
+PARAMETERS = ("hcom_parallel", "profiling_mode", "profiling_options")
+
 #: The field of parameter_map that takes a value of each type.
 FIELDS = {bool: "b", bytes: "s", str: "s", int: "i", float: "f"}
 
@@ -42,4 +45,21 @@ HOOKS = {
     "batched_powerSGD_hook": "batched-powersgd",
     "fp16_compress_hook": "fp16",
     "bf16_compress_hook": "bf16",
+}
+
+SPLITS = ("--split", "--split-by-idx", "--split-by-size", "--fusion", "--fusion-index")
+GROUPS = ("--group", "--split-group")
+
+#: Options of the command line beside which calls, and keys of parameter_map, need not be literals.
+IN_PLACE_OF = {
+    "set_split_strategy_by_idx": SPLITS,
+    "set_split_strategy_by_size": SPLITS,
+    "create_group": (*SPLITS, *GROUPS),
+    "register_comm_hook": ("--compress",),
+    "set_auto_parallel_context": ("--context",),
+    "set_ps_context": ("--mode", "--ps-context"),
+    "NPURunConfig": ("--hcom-parallel", "--step-trace"),
+    "hcom_parallel": ("--hcom-parallel",),
+    "profiling_mode": ("--step-trace",),
+    "profiling_options": ("--step-trace",),
 }

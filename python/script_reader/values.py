@@ -23,6 +23,10 @@ class ScriptError(Exception):
     """What cannot be read, with file and line."""
 
 
+class NoLiteral(ScriptError):
+    """What is no literal."""
+
+
 class Known(NamedTuple):
     """The value of a name."""
 
@@ -49,6 +53,10 @@ class Values:
     def error(self, node: ast.AST, message: str) -> ScriptError:
         """An error with file and line."""
         return ScriptError(f"{self.path}:{line_of(node)}: {message}")
+
+    def no_literal(self, node: ast.AST, message: str) -> NoLiteral:
+        """An error of what is no literal, with file and line."""
+        return NoLiteral(f"{self.path}:{line_of(node)}: {message}")
 
     def import_as(self, name: str, original: str) -> None:
         """`from module import original as name`."""
@@ -108,7 +116,8 @@ class Values:
             return self._value(node, what)
         except (ValueError, TypeError, SyntaxError, ArithmeticError, MemoryError):
             shown = self.resolved(node)
-            raise self.error(shown, f"{what} is no literal: {ast.unparse(shown)}; the script is read, not executed") from None
+            told = f"{what} is no literal: {ast.unparse(shown)}; the script is read, not executed"
+            raise self.no_literal(shown, told) from None
 
     def _meaning(self, value: ast.expr) -> Meaning:
         name = _dotted(value)

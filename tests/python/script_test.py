@@ -158,6 +158,24 @@ class Scripts(unittest.TestCase):
                 found = json.loads(script(path, "--model=lenet", "--format=json", *options))
                 self.assertEqual((len(found["segments"]), found["notes"]), (segments, []))
 
+    def test_what_is_no_literal_beside_an_option(self):
+        for text, options in (
+            ("op.parameter_map['hcom_parallel'].b = FLAGS.hcom\n", ["--hcom-parallel=off"]),
+            ("c = NPURunConfig(hcom_parallel=FLAGS.hcom)\n", ["--hcom-parallel=off"]),
+            ("set_split_strategy_by_size(FLAGS.cut)\n", ["--split-by-size=80,20"]),
+            ("m.register_comm_hook(args.state, powerSGD_hook)\ns = 1\n", ["--compress=fp16"]),
+            ("import mindspore as ms\nms.set_auto_parallel_context(device_num=args.n, parallel_mode='data_parallel')\n", ["--npus=2"]),
+        ):
+            with self.subTest(text=text):
+                path = self.written(text)
+                self.assertEqual(json.loads(script(path, "--model=lenet", "--npus=2", "--format=json", *(set(options) - {"--npus=2"})))["npus"], 2)
+                self.assertIn("train.py", script(path, "--model=lenet", status=2))
+        # What has no effect need not be known.
+        path = self.written("m['x'] = 1\nop.parameter_map['precision_mode'].s = f(x)\nop.parameter_map['jit_compile'].b = x\n")
+        told = script(path, "--npus=1", "--model=lenet")
+        self.assertIn("no effect: see --amp", told)
+        self.assertIn('parameter_map["jit_compile"] = x  ', told)
+
     def test_hooks_by_keyword_and_twice(self):
         state = "s = PowerSGDState(None, 2, 2)\n"
         for text in (
