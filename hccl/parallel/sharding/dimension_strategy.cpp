@@ -37,4 +37,22 @@ OperatorStrategy batch_parallel(const Signature& signature, Rank devices) {
   return strategy_of(signature, {});
 }
 
+std::optional<OperatorStrategy> following(const Signature& signature, const TensorLayout& input) {
+  const TensorAxes& own = signature.inputs.front();
+  if (input.map.size() != own.dimensions.size() || !input.rows.empty()) return std::nullopt;
+  for (std::size_t axis = 0; axis < input.map.size(); ++axis) {
+    const std::uint32_t cut = input.cuts(axis);
+    if (cut == 1) continue;
+    const Dimension& dimension = signature.dimensions[own.dimensions[axis]];
+    if (!dimension.whole.empty() || dimension.things % cut != 0) return std::nullopt;
+    const TensorAxes& made = signature.outputs.front();
+    for (std::size_t to = 0; to < made.dimensions.size(); ++to) {
+      if (made.dimensions[to] == own.dimensions[axis] && made.shape.size(to) % cut != 0) return std::nullopt;
+    }
+  }
+  OperatorStrategy strategy;
+  strategy.layout = LayoutStrategy{.matrix = input.devices, .inputs = {input.map}};
+  return strategy;
+}
+
 }  // namespace hcclsim::hccl

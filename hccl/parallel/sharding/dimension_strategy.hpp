@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "base/units.hpp"
+#include "hccl/parallel/layout/tensor_layout.hpp"
 #include "hccl/parallel/sharding/signature.hpp"
 #include "hccl/parallel/sharding/strategy.hpp"
 
@@ -18,5 +20,8 @@ namespace hcclsim::hccl {
 
 /// Batch parallel: the batch in as many parts as it and the devices have in common.
 [[nodiscard]] OperatorStrategy batch_parallel(const Signature& signature, Rank devices);
+
+/// The strategy of an operator of one tensor that cuts it as it comes; nothing if it cannot be cut so.
+[[nodiscard]] std::optional<OperatorStrategy> following(const Signature& signature, const TensorLayout& input);
 
 }  // namespace hcclsim::hccl

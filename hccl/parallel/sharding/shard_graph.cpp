@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "hccl/parallel/layout/redistribution.hpp"
 #include "hccl/parallel/sharding/device_families.hpp"
+#include "hccl/parallel/sharding/dimension_strategy.hpp"
 #include "hccl/parallel/sharding/folded_shape.hpp"
 #include "hccl/parallel/sharding/halo.hpp"
 #include "hccl/parallel/sharding/operator_sharding.hpp"
@@ -83,8 +84,8 @@ class Sharder {
       }
       const auto found = strategies.find(op.name);
       if (found != strategies.end()) ++used;
-      shardings_.push_back(
-          shard_operator(whole_, id, found == strategies.end() ? nullptr : &found->second, result_.devices));
+      const auto strategy = found != strategies.end() ? std::optional(found->second) : follow(op, id);
+      shardings_.push_back(shard_operator(whole_, id, strategy.has_value() ? &*strategy : nullptr, result_.devices));
     }
     if (used == strategies.size()) return;
     for (const auto& [name, strategy] : strategies) {
@@ -93,6 +94,14 @@ class Sharder {
       bad_input("strategy", "{}: {} has no operator of this name that could be cut as {}", name, graph_.title,
                 to_string(strategy));
     }
+  }
+
+  /// A reshape leaves its tensor where it is, if it can.
+  [[nodiscard]] std::optional<OperatorStrategy> follow(const Operator& op, OperatorId id) const {
+    if (op.kind != OperatorKind::reshape) return std::nullopt;
+    const OperatorSharding& before = shardings_[op.inputs.front().op];
+    if (before.outputs.size() != 1) return std::nullopt;
+    return following(whole_.signature(id), before.result());
   }
 
   /// What a network without a loss gives is laid out as its batch is read: whole, or a part of the samples. Other cuts

@@ -1,10 +1,11 @@
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
 #include "hccl/parallel/sharding/rules/axes.hpp"
 
 /// Operators that say what they cost and not what they compute, and reshapes: the first axis of every tensor is taken
-/// for samples, or rows of samples, and is the one that can be cut.
+/// for samples, or rows of samples, and is the one that can be cut; of a reshape that keeps them, features too.
 namespace hcclsim::hccl {
 namespace {
 
@@ -37,6 +38,29 @@ Signature general_signature(const WholeGraph& whole, OperatorId id) {
   return writer.finish();
 }
 
+/// Rows that only become those of sequences, or of none, keep their features; what does not change can be cut anywhere.
+Signature reshape_signature(const WholeGraph& whole, OperatorId id) {
+  const Shape in = whole.view(whole.op(id).inputs.front());
+  const Shape out = whole.view(id);
+  const bool of_rows = std::min(in.rank(), out.rank()) > 1 && std::max(in.rank(), out.rank()) < 4;
+  const bool same_features = of_rows && in.size(in.rank() - 1) == out.size(out.rank() - 1);
+  if (!same_features) return general_signature(whole, id);
+  SignatureWriter writer;
+  const std::size_t batch = writer.dimension("batch", std::gcd(in.size(0), out.size(0)));
+  const std::size_t others =
+      in == out ? writer.dimension("positions") : writer.whole("positions", "rows are put together to other sequences");
+  const std::size_t features = writer.dimension("features");
+  const auto axes_of = [&](const Shape& view) {
+    std::vector<std::size_t> axes(view.rank(), others);
+    axes.front() = batch;
+    axes.back() = features;
+    return axes;
+  };
+  writer.input(in, axes_of(in));
+  writer.output(out, axes_of(out));
+  return writer.finish();
+}
+
 void share_vector_work(models::Operator& op, std::uint32_t parts) {
   op.work.forward /= parts;
   op.work.backward /= parts;
@@ -57,7 +81,7 @@ void share_product(models::Operator& op, std::uint32_t parts) {
 
 std::span<const OperatorRule> general_rules() {
   static const std::vector<OperatorRule> rules{
-      {.kind = OperatorKind::reshape, .signature = general_signature},
+      {.kind = OperatorKind::reshape, .signature = reshape_signature},
       {.kind = OperatorKind::vector, .signature = general_signature, .share = share_vector_work},
       {.kind = OperatorKind::product, .signature = general_signature, .share = share_product},
   };

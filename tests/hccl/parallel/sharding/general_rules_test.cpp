@@ -48,6 +48,22 @@ TEST(GeneralRules, WorkIsSharedBySamples) {
   EXPECT_TRUE(std::ranges::none_of(sharded.graph.operators, [](const Operator& op) { return communicates(op.kind); }));
 }
 
+// Products cut by what they make, one behind the other: rows become those of sequences with their features cut.
+TEST(GeneralRules, ReshapesOfRowsKeepTheCutsOfFeatures) {
+  GraphBuilder net("rows", Shape{8, 16});
+  const auto made = net.linear("fc1", GraphBuilder::input(), 32, false);
+  const auto rows = net.reshape("rows", made, {8, 32}, 4);
+  const auto last = net.linear("fc2", rows, 16, false);
+  const Graph graph = std::move(net).finish(last);
+  const StrategyMap strategies{
+      {"fc1", {.inputs = {{1, 1}, {4, 1}}}}, {"rows", {.inputs = {{1, 4}}}}, {"fc2", {.inputs = {{1, 4}, {1, 4}}}}};
+  const ShardedGraph sharded = shard_graph(graph, strategies, 4, {.dataset = Cuts{1, 1}});
+  EXPECT_EQ(operator_called(sharded.graph, "rows").shape(), (Shape{8, 8}));
+  EXPECT_EQ(std::ranges::count_if(sharded.graph.operators, [](const Operator& op) { return communicates(op.kind); }),
+            1);                                                                  // the sum behind fc2
+  EXPECT_EQ(shard_operator(WholeGraph(graph), 2, nullptr, 4).cut("batch"), 2U);  // of 2 sequences
+}
+
 // 8 samples are not cut into 16 parts, though there are 32 rows.
 TEST(GeneralRules, CutsDivideTheFirstAxisOfAllTensors) {
   const Graph graph = general_chain();
