@@ -98,10 +98,8 @@ class Sharder {
 
   /// A reshape leaves its tensor where it is, if it can.
   [[nodiscard]] std::optional<OperatorStrategy> follow(const Operator& op, OperatorId id) const {
-    if (op.kind != OperatorKind::reshape) return std::nullopt;
-    const OperatorSharding& before = shardings_[op.inputs.front().op];
-    if (before.outputs.size() != 1) return std::nullopt;
-    return following(whole_.signature(id), before.result());
+    if (op.kind != OperatorKind::reshape || shardings_[op.inputs.front().op].outputs.size() != 1) return std::nullopt;
+    return following(whole_.signature(id), shardings_[op.inputs.front().op].result());
   }
 
   /// What a network without a loss gives is laid out as its batch is read: whole, or a part of the samples. Other cuts
