@@ -156,6 +156,49 @@ class Strategies(unittest.TestCase):
         net.a.matmul.shard(((2, 1), (4, 1)))
         self.assertGreater(hcclsim.run(model=net, inputs=Tensor((32, 10, 64)), uncertainty=False).step_time_s, 0)
 
+    def test_real_numbers_are_those_without_strategies(self):
+        class Deep(nn.Cell):
+            def __init__(self):
+                super().__init__()
+                self.w = Parameter((64, 32), "w")
+                self.first, self.relu, self.product, self.last = nn.Dense(64, 64), ops.ReLU(), ops.MatMul(), nn.Dense(32, 16)
+
+            def construct(self, x):
+                return self.last(self.product(self.relu(self.first(x)), self.w))
+
+        def losses(change=lambda net: None):
+            net = Deep()
+            change(net)
+            run = hcclsim.run(model=net, inputs=Tensor((8, 5, 64)), numerics=True, iterations=3, uncertainty=False)
+            return list(run.losses())
+
+        plain = losses()
+        for change in (
+            lambda net: net.first.matmul.shard(((2, 1), (4, 1))),
+            lambda net: net.product.shard(((2, 1, 1), (1, 4))),
+            lambda net: (net.first.matmul.shard(((2, 1), (4, 1))), net.product.shard(((2, 1, 4), (4, 1)))),
+        ):
+            for found, expected in zip(losses(change), plain):
+                self.assertAlmostEqual(found, expected, delta=1e-3 * expected)
+
+    def test_pairs_of_products_have_one_sum(self):
+        class Pair(nn.Cell):
+            def __init__(self):
+                super().__init__()
+                self.up, self.relu, self.down = nn.Dense(64, 256), ops.ReLU(), nn.Dense(256, 64)
+
+            def construct(self, x):
+                return self.down(self.relu(self.up(x)))
+
+        net = Pair()
+        net.up.matmul.shard(((2, 1), (4, 1)))
+        net.relu.shard(((2, 1, 4),))
+        net.down.matmul.shard(((2, 4), (1, 4)))
+        plan = hcclsim.show_plan(model=net, inputs=Tensor((16, 10, 64)))
+        forward = [one.name for one in plan.collectives if one.name.endswith(":forward")]
+        # The batch, of which every device reads a part, and the sum; not what is between the products.
+        self.assertEqual(forward, ["up.input.all_gather:forward", "down.all_reduce:forward"])
+
 
 if __name__ == "__main__":
     unittest.main()
