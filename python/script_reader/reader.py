@@ -22,7 +22,7 @@ import json
 from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from contexts import Contexts
-from tables import FIELDS, HOOKS, IN_PLACE_OF, NO_EFFECT, PARAMETERS, PROFILING_KEYS, STATE_KEYS, WORLD
+from tables import FIELDS, HOOKS, IN_PLACE_OF, NO_EFFECT, PARAMETERS, PROFILING_KEYS, SPLITS, STATE_KEYS, WORLD
 from values import CHANGING, Meaning, NoLiteral, ScriptError, Values, line_of
 
 
@@ -305,7 +305,7 @@ class Reader(ast.NodeVisitor):
         place = self._place(node)
         if kind in self._splits:
             _, first, before = self._splits[kind]
-            if first != values and _exclude_each_other(before, place) and not self._is_given("--split-by-idx"):
+            if first != values and _exclude_each_other(before, place) and not self._is_given(*SPLITS):
                 raise self._error(node, f"{kind} is set otherwise in another branch: {first}; give --split-{kind}")
             self._tell(node, what, "no effect: the first setting stays")
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import operator
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Union
 
 #: Methods that change a list or a dict.
 CHANGING = {"append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem"}
@@ -49,6 +49,8 @@ class Values:
         self.path = path
         self.names: Dict[str, Meaning] = {}
         self._imported: Dict[str, str] = {}
+        #: Names whose calls are being looked at.
+        self._open: Set[str] = set()
 
     def error(self, node: ast.AST, message: str) -> ScriptError:
         """An error with file and line."""
@@ -132,10 +134,12 @@ class Values:
         return value if isinstance(value, (ast.Call, ast.Attribute)) else None
 
     def _value(self, node: ast.expr, what: str) -> Any:
-        meaning = self.names.get(_dotted(node))
+        name = _dotted(node)
+        meaning = self.names.get(name)
         if isinstance(meaning, Known):
             return meaning.value
-        node = meaning if isinstance(meaning, ast.Call) else node
+        if isinstance(meaning, ast.Call):
+            return self._value_of_call(name, meaning, what)
         if isinstance(node, (ast.List, ast.Tuple)):
             items = [self._value(item, what) for item in node.elts]
             return items if isinstance(node, ast.List) else tuple(items)
@@ -151,6 +155,15 @@ class Values:
         if isinstance(node, ast.Call):
             return self._call(node, what)
         return ast.literal_eval(node)
+
+    def _value_of_call(self, name: str, call: ast.Call, what: str) -> Any:
+        if name in self._open:  # x = f(x)
+            raise ValueError(what)
+        self._open.add(name)
+        try:
+            return self._value(call, what)
+        finally:
+            self._open.discard(name)
 
     def _sum(self, node: ast.BinOp, what: str) -> Any:
         left, right = self._value(node.left, what), self._value(node.right, what)

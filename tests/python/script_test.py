@@ -91,6 +91,8 @@ class Scripts(unittest.TestCase):
             "a = [60, 40]\na[0] = 80\n",
             "a = a\n",
             "a = b\nb = a\n",
+            "a = list(a)\n",
+            "a = list(b)\nb = list(a)\na = list(b)\n",
             "for a in ([80, 20], [60, 40]):\n    pass\n",
             "a = [80, 20]\ndel a\n",
             "a = [80, 20]\nwith f() as a:\n    pass\n",
@@ -100,7 +102,7 @@ class Scripts(unittest.TestCase):
         ):
             with self.subTest(text=text):
                 told = script(self.written(f"{text}set_split_strategy_by_size(a)\n"), status=2)
-                self.assertIn("dataSizeList is no literal: a", told)
+                self.assertRegex(told, "dataSizeList is no literal: (a|list)")
 
     def test_parts_of_objects_have_names(self):
         for text in (
