@@ -35,6 +35,9 @@ def strategy_text(graph: tracing.Graph, operators: Optional[Collection[str]] = N
     """What was set for operators; empty if nothing was. `operators` are the names of those that the command makes of the
     graph; None: one of each node. Raises ValueError for what cannot be said of them."""
     nodes = [node for node in graph.nodes if node.kind not in _MOVES]
+    for node in graph.nodes:
+        if node.kind in _MOVES and "strategy" in node.settings:
+            warnings.warn(f"shard() of {node.name}, a {node.kind}, has no effect", stacklevel=2)
     sections: List[str] = []
     if operators is not None:
         for attention in _attentions(graph):

@@ -39,6 +39,8 @@ class Strategies(unittest.TestCase):
         self.assertGreater(step_of(lambda net: net.fc.matmul.shard(((1, 1), (4, 1)))).step_time_s, 0)
         by_hand = step_of(lambda net: net.table.gather.shard(((4, 1), (1, 4))).add_prim_attr("manual_split", (10, 20, 30, 4)))
         self.assertGreater(by_hand.step_time_s, 0)
+        with self.assertWarnsRegex(UserWarning, "shard.. of flat, a Flatten, has no effect"):
+            step_of(lambda net: net.flat.shard(((4, 1, 1),)))
         with self.assertRaisesRegex(hcclsim.BadInput, "what the operator does along other axes"):
             step_of(lambda net: net.gate.shard(((1, 4),)))
 
