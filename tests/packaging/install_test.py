@@ -42,6 +42,13 @@ class Installed(unittest.TestCase):
         parts = {part["name"]: part for part in json.loads(output_of(self.command, "doctor", "--format=json"))["parts"]}
         self.assertTrue(all(part["works"] for part in parts.values() if part["needed"]))
 
+    def test_scripts_are_read(self):
+        self.assertTrue(Path(self.prefix, "share/hcclsim/script_reader/__main__.py").is_file())
+        script = Path(self.folder.name, "train.py")
+        script.write_text("cut = [80, 20]\nset_split_strategy_by_size(cut)\n", encoding="utf-8")
+        told = output_of(self.command, "script", script, "--model=lenet", "--npus=2")
+        self.assertIn("hcclsim run --split-by-size=80,20 --model=lenet --npus=2", told)
+
     def test_a_program_finds_the_library(self):
         build = Path(self.folder.name, "consumer")
         configure = ["-S", HERE / "consumer", "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug"]
