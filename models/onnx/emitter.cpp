@@ -117,7 +117,7 @@ void Emitter::find_live(const std::vector<std::string>& outputs) {
   while (!waiting.empty()) {
     const std::string name = std::move(waiting.back());
     waiting.pop_back();
-    if (name.empty()) continue;
+    if (name.empty() || network_.is_part_of_batch(name)) continue;
     const std::size_t producer = network_.tensor(name).producer;
     if (producer == no_node || !live_.insert(producer).second) continue;
     const auto pattern = patterns_.by_last.find(producer);
@@ -198,23 +198,18 @@ void Emitter::set(const std::string& name, Value value) {
 Value Emitter::value_of(const std::string& name) {
   if (const auto value = values_.find(name); value != values_.end()) return value->second;
   const TensorInfo& tensor = network_.tensor(name);
+  if (network_.is_part_of_batch(name)) {
+    const Shape shape = shape_of(name);
+    const OperatorId id = builder_->vector_work(unique_name(name), {GraphBuilder::input()}, shape, {});
+    return values_.emplace(name, shaped(name, id, shape, sequence_of(name))).first->second;
+  }
   if (tensor.producer == no_node || tensor.role != Role::activation) {
     bad_input("onnx", "{}: '{}' is read as if it depended on the batch", network_.file(), name);
   }
   const Node& node = network_.node(tensor.producer);
   if (const auto rows = rows_to_add_.find(name); rows != rows_to_add_.end()) {
     // Nobody adds them to anything: they are all that there is at their positions.
-    const std::string weight = network_.node(tensor.producer).inputs[0];
-    if (knows(weight)) {
-      look_up_rows(tensor.producer);
-      return values_.at(name);
-    }
-    const std::vector<std::uint32_t> sizes = sizes_of(weight);
-    begin(tensor.producer, weight);
-    const OperatorId id = builder_->position_rows(name_for(tensor.producer, weight), sizes[0], sizes[1]);
-    note({weight});
-    values_.insert_or_assign(name, id);
-    return id;
+    return values_.insert_or_assign(name, sum_of_rows(tensor.producer, rows->second)).first->second;
   }
   if (is_layout(node)) {
     emit_layout(tensor.producer);
@@ -274,6 +269,10 @@ std::string Emitter::name_for(std::size_t number, const std::string& weight) {
     const std::string whole = weight_name(weight);
     name = whole.substr(0, whole.rfind('.'));
   }
+  return unique_name(name);
+}
+
+std::string Emitter::unique_name(const std::string& name) {
   std::string unique = name;
   for (int copy = 2; !taken_.insert(unique).second; ++copy) unique = fmt::format("{}_{}", name, copy);
   return unique;

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "models/onnx/einsum.hpp"
 #include "models/onnx/folding.hpp"
+#include "models/onnx/matching.hpp"
 
 namespace hcclsim::models::onnx {
 namespace {
@@ -108,14 +109,24 @@ void Network::choose_batch_input() {
   if (model().inputs.empty()) bad_input("onnx", "{}: the graph has no input", file_);
   batch_input_ = model().inputs.front();
   std::int64_t most = 0;
+  std::map<std::string, std::string> views;  // what other axes or another type are of
+  for (const Node& node : model().nodes) {
+    if (keeps_numbers(node) && !node.inputs.empty() && node.outputs.size() == 1)
+      views.emplace(node.outputs[0], node.inputs[0]);
+  }
+  const auto source = [&](std::string name) {
+    for (std::size_t steps = 0; steps < views.size() && views.contains(name); ++steps) name = views.at(name);
+    return name;
+  };
   for (const Node& node : model().nodes) {
     if (!any_of_types(node, {"Gather"}) || node.inputs.size() != 2) continue;
     const auto table = model().initializers.find(node.inputs[0]);
     if (table == model().initializers.end() || table->second.dims.size() != 2 || table->second.dims[0] <= most)
       continue;
-    if (std::ranges::find(model().inputs, node.inputs[1]) == model().inputs.end()) continue;
+    const std::string tokens = source(node.inputs[1]);
+    if (std::ranges::find(model().inputs, tokens) == model().inputs.end()) continue;
     most = table->second.dims[0];
-    batch_input_ = node.inputs[1];
+    batch_input_ = tokens;
   }
 }
 
@@ -295,8 +306,23 @@ std::vector<TensorType> Network::types_of(std::size_t number, const ImportOption
   return std::move(inference.outputs);
 }
 
+void Network::join_batch(const Node& node) {
+  if (node.inputs.size() < 2 || !is(node.inputs[0], Role::side) || !is(node.inputs[1], Role::weight)) return;
+  // Rotary positions are products of positions and a row of frequencies.
+  const auto& weight = dims(node.inputs[1]);
+  const bool matrix = weight.size() == 2 && weight[0] > 1 && weight[1] > 1;
+  if (any_of_types(node, {"MatMul", "Gemm"}) ? !matrix
+                                             : !any_of_types(node, {"Conv", "ConvTranspose", "BatchNormalization",
+                                                                    "LayerNormalization", "InstanceNormalization"})) {
+    return;
+  }
+  tensors_.at(node.inputs[0]).role = Role::activation;
+  parts_of_batch_.insert(node.inputs[0]);
+}
+
 void Network::evaluate(std::size_t number, const ImportOptions& options) {
   const Node& of = node(number);
+  join_batch(of);
   std::set<std::string> read;
   for (const std::string& input : of.inputs) {
     if (any_of_types(of, {"Shape", "Size"})) break;  // they read no numbers

@@ -54,7 +54,6 @@ constexpr std::array effect_free{"seed",
                                  "lr_scale",
                                  "lr_scale_factor",
                                  "remote_save_url",
-                                 "use_parallel",
                                  "load_ckpt_format",
                                  "remove_redundancy",
                                  "transform_process_num",
@@ -91,6 +90,7 @@ class MindformersMapping {
     }
     map_run_mode();
     map_mindformers_model(keys_);
+    map_use_parallel();
     map_ranks();
     map_batches();
     map_context();
@@ -114,6 +114,24 @@ class MindformersMapping {
   }
 
   // Ranks and batches.
+
+  /// Without it one NPU trains, whatever parallel_config says.
+  void map_use_parallel() {
+    const YamlNode* const use = keys_.find("use_parallel");
+    if (use == nullptr) return;
+    std::uint64_t ranks = 1;
+    for (const char* const key : {"data_parallel", "model_parallel", "pipeline_stage", "context_parallel"}) {
+      ranks *= keys_.at_least_one("parallel_config", key);
+    }
+    if (is_false(*use) && ranks > 1) {
+      writer().refuse(
+          "use_parallel", source("use_parallel", *use),
+          fmt::format("so one NPU trains, and not the {} of parallel_config; set it to True, or take it out", ranks),
+          use->line);
+    } else {
+      writer().no_effect(source("use_parallel", *use), no_effect_text);
+    }
+  }
 
   void map_ranks() {
     const auto part = [&](std::string_view key) { return keys_.at_least_one("parallel_config", key); };
@@ -148,7 +166,11 @@ class MindformersMapping {
               "positions are shared by rings or by all-to-alls, not by both",
               keys_.line_of("parallel_config", "ulysses_degree_in_cp"));
       } else if (const YamlNode* const kind = keys_.find("parallel_config", "context_parallel_algo"); kind != nullptr) {
-        set("context_parallel_algo", "context-kind", kind->text.starts_with("ulysses") ? "ulysses" : "ring");
+        if (kind->text == "colossalai_cp" || kind->text == "ulysses_cp")
+          set("context_parallel_algo", "context-kind", kind->text == "ulysses_cp" ? "ulysses" : "ring");
+        else
+          writer().refuse("context_parallel_algo", source("parallel_config.context_parallel_algo", *kind),
+                          "positions are shared by rings (colossalai_cp) or by all-to-alls (ulysses_cp)", kind->line);
       }
     }
     if (const std::uint64_t share = part("expert_parallel"); share > 1)
@@ -348,17 +370,17 @@ class MindformersMapping {
     const YamlNode* const type = keys_.find("optimizer", "type");
     if (type == nullptr) return;
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> names{
-        {{"AdamW", "adamw"},
-         {"AdamWeightDecay", "adamw"},
-         {"FusedAdamWeightDecay", "adamw"},
-         {"FP32StateAdamWeightDecay", "adamw"},
-         {"PmaAdamW", "adamw"},
-         {"Adam", "adam"},
-         {"Lamb", "lamb"},
-         {"Momentum", "momentum"},
-         {"SGD", "sgd"}}};
+        {{"adamw", "adamw"},
+         {"adamweightdecay", "adamw"},
+         {"fusedadamweightdecay", "adamw"},
+         {"fp32stateadamweightdecay", "adamw"},
+         {"pmaadamw", "adamw"},
+         {"adam", "adam"},
+         {"lamb", "lamb"},
+         {"momentum", "momentum"},
+         {"sgd", "sgd"}}};
     const auto* const found =
-        std::ranges::find(names, type->text, &std::pair<std::string_view, std::string_view>::first);
+        std::ranges::find(names, lower_case(type->text), &std::pair<std::string_view, std::string_view>::first);
     if (found == names.end())
       writer().refuse("optimizer", source("optimizer.type", *type), "no optimizer of run does what it does",
                       type->line);
@@ -385,8 +407,9 @@ class MindformersMapping {
                        member.line);
       } else if (member.key == "scale_sense") {
         map_scale(member.value, from);
-      } else if (member.key == "type" || member.key == "max_grad_norm" || member.key == "local_norm" ||
-                 member.key == "calculate_per_token_loss" || member.key == "enable_check_overflow") {
+      } else if (member.key == "type" || member.key == "sens" || member.key == "max_grad_norm" ||
+                 member.key == "local_norm" || member.key == "calculate_per_token_loss" ||
+                 member.key == "enable_check_overflow") {
         writer().no_effect(from, no_effect_text);
       } else {
         writer().refuse(member.key, from, unknown_text, member.line);
@@ -416,10 +439,18 @@ class MindformersMapping {
   }
 
   void map_rest() {
-    static const std::set<std::string_view> sections{
-        "run_mode",       "model",      "parallel_config",           "runner_config",
-        "context",        "parallel",   "recompute_config",          "optimizer",
-        "runner_wrapper", "moe_config", "micro_batch_interleave_num"};
+    static const std::set<std::string_view> sections{"run_mode",
+                                                     "model",
+                                                     "parallel_config",
+                                                     "runner_config",
+                                                     "context",
+                                                     "parallel",
+                                                     "recompute_config",
+                                                     "optimizer",
+                                                     "runner_wrapper",
+                                                     "moe_config",
+                                                     "micro_batch_interleave_num",
+                                                     "use_parallel"};
     for (const YamlMember& member : keys_.root().members) {
       if (std::ranges::find(effect_free, member.key) != effect_free.end())
         writer().no_effect(member.key, no_effect_text);

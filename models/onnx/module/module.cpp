@@ -19,6 +19,7 @@
 
 #include "base/error.hpp"
 #include "models/onnx/model_file.hpp"
+#include "models/onnx/module/functions.hpp"
 
 /// The part of the importer that includes libonnx.
 namespace hcclsim::models::onnx {
@@ -391,6 +392,7 @@ class Module final : public OnnxModule {
     if (!model.has_graph() || model.graph().node().empty()) {
       bad_input("onnx", "{}: is no file of ONNX: it has no graph with nodes", path);
     }
+    expand_functions(path, model);
     auto open = std::make_unique<LibraryModel>(std::move(model));
     const auto& sets = open->file().operator_sets;
     const auto set = sets.find("");

@@ -147,11 +147,23 @@ void ModelWriter::node_to(const std::string& output, const std::string& type, co
   append(type, name, inputs, {output}, attributes, "");
 }
 
+void ModelWriter::function(const std::string& name, const std::vector<std::string>& inputs, const std::string& output,
+                           const std::vector<Message>& nodes) {
+  Message function;
+  function.bytes(1, name);
+  for (const std::string& input : inputs) function.bytes(4, input);
+  function.bytes(5, output);
+  for (const Message& node : nodes) function.message(7, node);
+  function.message(9, Message().bytes(1, "").number(2, set_)).bytes(10, "local");
+  functions_.push_back(function);
+}
+
 std::string ModelWriter::finish() const {
   Message graph = graph_;
   graph.bytes(2, "network");
   Message model;
   model.number(1, 8).message(7, graph).message(8, Message().bytes(1, "").number(2, set_));
+  for (const Message& function : functions_) model.message(25, function);
   return model.text();
 }
 

@@ -68,6 +68,9 @@ class ModelWriter {
   /// A node that makes a tensor of this name.
   void node_to(const std::string& output, const std::string& type, const std::string& name,
                const std::vector<std::string>& inputs, const std::vector<Attr>& attributes = {});
+  /// An operator of domain "local" that the file describes itself. `nodes`: NodeProtos.
+  void function(const std::string& name, const std::vector<std::string>& inputs, const std::string& output,
+                const std::vector<Message>& nodes);
   [[nodiscard]] std::string finish() const;
   /// Writes the file; returns its path.
   std::string save(const std::string& path) const;
@@ -78,6 +81,7 @@ class ModelWriter {
 
   std::int64_t set_;
   Message graph_;
+  std::vector<Message> functions_;
   std::vector<std::string> initializers_;
 };
 
