@@ -43,14 +43,14 @@ Emitter::Emitter(const Network& network, const Patterns& patterns, const ImportO
   const TensorInfo& batch = network.tensor(input);
   const std::vector<std::uint32_t> sizes = sizes_of(input);
   const bool tokens = kind_of(batch.type.element_type) == ElementKind::integer && sizes.size() <= 2;
+  const std::uint32_t samples = sizes.at(network.batch_axis());
+  const std::int64_t features = elements_of(batch.type.dims) / samples;
+  if (features > max_size) bad_input("onnx", "{}: input '{}' is too large", network.file(), input);
+  const Shape rows{samples, static_cast<std::uint32_t>(features)};
   if (tokens) {
-    builder_.emplace(GraphBuilder::of_tokens(title_of(network.file()), sizes[0], sizes.size() > 1 ? sizes[1] : 1));
-  } else if (sizes.size() == 4) {
-    builder_.emplace(title_of(network.file()), Shape(sizes));
+    builder_.emplace(GraphBuilder::of_tokens(title_of(network.file()), rows.batch(), rows.channels()));
   } else {
-    const std::int64_t features = elements_of(batch.type.dims) / sizes[0];
-    if (features > max_size) bad_input("onnx", "{}: input '{}' is too large", network.file(), input);
-    builder_.emplace(title_of(network.file()), Shape{sizes[0], static_cast<std::uint32_t>(features)});
+    builder_.emplace(title_of(network.file()), sizes.size() == 4 ? Shape(sizes) : rows);
   }
   values_.emplace(input, GraphBuilder::input());
   const auto count = [&](const std::string& name) {
@@ -143,7 +143,7 @@ void Emitter::emit_copies(std::size_t number) {
 
 void Emitter::emit_first(std::size_t number) {
   const Node& node = network_.node(number);
-  if (node.outputs[0].empty()) network_.refuse(number, "its first result is left out");
+  if (node.outputs[0].empty() && !is_recurrent(node)) network_.refuse(number, "its first result is left out");
   if (network_.is_known(number) && emit_known(number)) return;
   const VectorCost* const cost = network_.is_known(number) && node.domain.empty() ? vector_cost(node.type) : nullptr;
   if (cost != nullptr) {
@@ -179,7 +179,10 @@ bool Emitter::emit_known(std::size_t number) {
                                                       {"Relu", &Emitter::emit_activation},
                                                       {"Clip", &Emitter::emit_activation},
                                                       {"Tanh", &Emitter::emit_activation},
-                                                      {"Dropout", &Emitter::emit_dropout}};
+                                                      {"Dropout", &Emitter::emit_dropout},
+                                                      {"LSTM", &Emitter::emit_recurrent},
+                                                      {"GRU", &Emitter::emit_recurrent},
+                                                      {"RNN", &Emitter::emit_recurrent}};
   const Node& node = network_.node(number);
   if (!node.domain.empty()) return false;
   const auto emit = known.find(node.type);

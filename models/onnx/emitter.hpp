@@ -75,6 +75,11 @@ class Emitter {
   [[nodiscard]] std::int64_t even_padding(const Node& node, std::int64_t kernel, std::int64_t stride) const;
   [[nodiscard]] std::optional<Window> square_window(const Node& node) const;
 
+  // emit_recurrent.cpp
+  /// The initializers that a tensor is put together of, in their order.
+  [[nodiscard]] std::vector<std::string> weights_behind(const std::string& name) const;
+  [[nodiscard]] bool emit_recurrent(std::size_t number);
+
   // emit_others.cpp
   [[nodiscard]] bool emit_gather(std::size_t number);
   /// Copies rows of a table that is known, or of tokens that are not the batch.

@@ -60,6 +60,10 @@ class Matching {
 [[nodiscard]] inline bool is_type(const Node& node, std::string_view type) {
   return node.domain.empty() && node.type == type;
 }
+/// Whether the node goes through sequences step by step.
+[[nodiscard]] inline bool is_recurrent(const Node& node) {
+  return is_type(node, "LSTM") || is_type(node, "GRU") || is_type(node, "RNN");
+}
 /// Whether the node only gives the same numbers another type.
 [[nodiscard]] bool is_cast(const Node& node);
 /// Whether the node only gives the same numbers other axes or another type.
