@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "base/error.hpp"
 #include "models/onnx/import.hpp"
@@ -168,6 +169,27 @@ Message plain_node(const std::string& type, const std::string& input, const std:
   node.bytes(1, input).bytes(2, output).bytes(3, type + "_inside").bytes(4, type);
   if (!domain.empty()) node.bytes(7, domain);
   return node;
+}
+
+TEST(OnnxFiles, NumbersOfLargeWeightsAreSkipped) {
+  ModelWriter writer;
+  writer.input("x", floats, {"N", 1000});
+  writer.output(writer.node("MatMul", "head", {"x", writer.weight_with_numbers("head.weight", {1000, 400})}));
+  const Graph graph = graph_of(writer);
+  ASSERT_EQ(graph.parameters.size(), 1U);
+  EXPECT_EQ(graph.parameters[0].elements, 400'000U);
+  // The file ends among the numbers, at their end, and behind the first bytes of all.
+  const std::string whole = writer.finish();
+  for (const std::size_t length : {whole.size() / 2, whole.size() - 1, std::size_t{3}}) {
+    const std::string path = testing::TempDir() + "part.onnx";
+    std::ofstream(path, std::ios::binary) << whole.substr(0, length);
+    try {
+      static_cast<void>(import_graph(path, {.batch = 2}));
+      FAIL() << length;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("is no file of ONNX, or only a part of one")) << length;
+    }
+  }
 }
 
 TEST(OnnxFunctions, TheirNodesStandInThePlaceOfTheirCalls) {

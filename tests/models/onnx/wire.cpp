@@ -75,6 +75,17 @@ std::string ModelWriter::weight(const std::string& name, const std::vector<std::
   return name;
 }
 
+std::string ModelWriter::weight_with_numbers(const std::string& name, const std::vector<std::int64_t>& dims) {
+  Message tensor;
+  std::size_t numbers = 1;
+  for (const std::int64_t size : dims) {
+    tensor.number(1, size);
+    numbers *= static_cast<std::size_t>(size);
+  }
+  graph_.message(5, tensor.number(2, 1).bytes(8, name).bytes(9, std::string(4 * numbers, '\0')));
+  return name;
+}
+
 std::string ModelWriter::weight_node(const std::string& name, const std::vector<std::int64_t>& dims) {
   const Message value = Message().bytes(1, "value").message(5, without_numbers(name, dims)).number(20, 4);
   graph_.message(1, Message().bytes(2, name).bytes(4, "Constant").message(5, value));

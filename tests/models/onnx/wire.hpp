@@ -55,7 +55,9 @@ class ModelWriter {
   void output(const std::string& name);
   /// A weight whose values are in another file, which need not exist.
   std::string weight(const std::string& name, const std::vector<std::int64_t>& dims);
-  /// The same in a node Constant.
+  /// A weight with its numbers, all of them zero.
+  std::string weight_with_numbers(const std::string& name, const std::vector<std::int64_t>& dims);
+  /// The same as weight() in a node Constant.
   std::string weight_node(const std::string& name, const std::vector<std::int64_t>& dims);
   std::string integers(const std::string& name, const std::vector<std::int64_t>& values, bool scalar = false);
   std::string real(const std::string& name, float value);
