@@ -311,12 +311,24 @@ class MindformersMapping {
     }
     const auto options = context_options();
     if (std::ranges::any_of(options, [&](const ContextOption& option) { return option.key == member.key; })) {
-      std::string text = literal(member.value);
+      std::string text = member.key == "dataset_strategy" ? dataset_strategy(member.value) : literal(member.value);
       if (member.value.kind == Kind::scalar && !member.value.plain) text = member.value.text;
       writer().set(from, dashed(member.key), text, member.line);
       return;
     }
     writer().refuse(member.key, from, unknown_text, member.line);
+  }
+
+  /// Lists become tuples, as MindSpore wants them: those of the tokens and of the labels, which are cut of the tokens
+  /// if the data set has none. What else it has (masks, positions) the network does not read.
+  std::string dataset_strategy(const YamlNode& strategy) {
+    if (strategy.kind != Kind::list || strategy.items.empty() || strategy.items[0].kind != Kind::list)
+      return tuple_literal(strategy);
+    if (strategy.items.size() > 2)
+      writer().leave_out(fmt::format("parallel.dataset_strategy of {} inputs", strategy.items.size()),
+                         "the network reads tokens and labels, and no others");
+    const YamlNode& labels = strategy.items[strategy.items.size() > 1 ? 1 : 0];
+    return fmt::format("({}, {})", tuple_literal(strategy.items[0]), tuple_literal(labels));
   }
 
   void map_recompute() {

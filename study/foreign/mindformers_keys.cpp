@@ -30,6 +30,13 @@ std::string literal(const YamlNode& node) {
   return node.plain && parse_number<double>(node.text).has_value() ? node.text : "'" + node.text + "'";
 }
 
+std::string tuple_literal(const YamlNode& node) {
+  if (node.kind != Kind::list) return literal(node);
+  std::string text;
+  for (const YamlNode& item : node.items) text += (text.empty() ? "" : ", ") + tuple_literal(item);
+  return "(" + text + (node.items.size() == 1 ? ",)" : ")");
+}
+
 std::string lower_case(std::string_view text) {
   std::string lower;
   for (const char c : text) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -93,6 +93,15 @@ TEST(MindformersDetails, PositionsAreSharedByRingsOrByAllToAlls) {
       HasSubstr("context_parallel_algo hybrid_cp: positions are shared by rings (colossalai_cp) or by all-to-alls"));
 }
 
+TEST(MindformersDetails, ListsOfDatasetStrategyAreTuples) {
+  const std::string parallel =
+      "parallel:\n  full_batch: False\n  dataset_strategy: [[4, 1], [4, 1], [4, 1], [4, 1, 1, 1]]\n";
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", parallel), "a", {}), "dataset-strategy"),
+            "((4, 1), (4, 1))");
+  const std::string one = "parallel:\n  dataset_strategy: [[4, 1]]\n";
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", one), "a", {}), "dataset-strategy"), "((4, 1), (4, 1))");
+}
+
 TEST(MindformersDetails, WrongNumbersAreQuotedOnce) {
   EXPECT_THAT(mindformers_refusal(small_llama("", "  model_parallel: two\n")),
               HasSubstr("parallel_config.model_parallel is 'two', must be a whole number"));
