@@ -16,59 +16,16 @@ namespace {
 using Kind = YamlNode::Kind;
 
 /// Top-level keys that say nothing of a step's time.
-constexpr std::array effect_free{"seed",
-                                 "output_dir",
-                                 "load_checkpoint",
-                                 "src_strategy_path_or_dir",
-                                 "auto_trans_ckpt",
-                                 "only_save_strategy",
-                                 "resume_training",
-                                 "trainer",
-                                 "do_eval",
-                                 "eval_step_interval",
-                                 "eval_epoch_interval",
-                                 "lr_schedule",
-                                 "train_dataset",
-                                 "train_dataset_task",
-                                 "eval_dataset",
-                                 "eval_dataset_task",
-                                 "callbacks",
-                                 "eval_callbacks",
-                                 "metric",
-                                 "processor",
-                                 "auto_tune",
-                                 "filepath_prefix",
-                                 "autotune_per_step",
-                                 "profile",
-                                 "profile_start_step",
-                                 "profile_stop_step",
-                                 "init_start_profile",
-                                 "profile_communication",
-                                 "profile_memory",
-                                 "profile_level",
-                                 "profile_rank_ids",
-                                 "profile_pipeline",
-                                 "profile_output",
-                                 "layer_scale",
-                                 "layer_decay",
-                                 "lr_scale",
-                                 "lr_scale_factor",
-                                 "remote_save_url",
-                                 "load_ckpt_format",
-                                 "remove_redundancy",
-                                 "transform_process_num",
-                                 "ignore_data_skip",
-                                 "data_skip_steps",
-                                 "save_file",
-                                 "infer",
-                                 "tokenizer",
-                                 "grouped_lr_schedule",
-                                 "monitor_config",
-                                 "train_precision_sync",
-                                 "infer_precision_sync",
-                                 "print_separate_loss",
-                                 "ckpt_use_legacy_format",
-                                 "use_legacy"};
+constexpr std::string_view effect_free =
+    "seed output_dir load_checkpoint src_strategy_path_or_dir auto_trans_ckpt only_save_strategy "
+    "resume_training trainer do_eval eval_step_interval eval_epoch_interval lr_schedule train_dataset "
+    "train_dataset_task eval_dataset eval_dataset_task callbacks eval_callbacks metric processor "
+    "auto_tune filepath_prefix autotune_per_step profile profile_start_step profile_stop_step "
+    "init_start_profile profile_communication profile_memory profile_level profile_rank_ids "
+    "profile_pipeline profile_output layer_scale layer_decay lr_scale lr_scale_factor remote_save_url "
+    "load_ckpt_format remove_redundancy transform_process_num ignore_data_skip data_skip_steps save_file "
+    "infer tokenizer grouped_lr_schedule monitor_config train_precision_sync infer_precision_sync "
+    "print_separate_loss ckpt_use_legacy_format use_legacy";
 
 std::string dashed(std::string_view key) {
   std::string name(key);
@@ -309,6 +266,16 @@ class MindformersMapping {
                                    : "gradients are added up; dividing them is one operation per element");
       return;
     }
+    // One of the two counts: the lists, where the batch is not whole.
+    const YamlNode* const lists = keys_.find("parallel", "dataset_strategy");
+    if (lists != nullptr && lists->kind == Kind::list &&
+        (member.key == "full_batch" || member.key == "dataset_strategy")) {
+      const bool whole = keys_.truth("parallel", "full_batch", false);
+      if (whole == (member.key == "dataset_strategy")) {
+        writer().no_effect(from, whole ? "full_batch is True" : "dataset_strategy says it");
+        return;
+      }
+    }
     const auto options = context_options();
     if (std::ranges::any_of(options, [&](const ContextOption& option) { return option.key == member.key; })) {
       std::string text = member.key == "dataset_strategy" ? dataset_strategy(member.value) : literal(member.value);
@@ -463,8 +430,9 @@ class MindformersMapping {
                                                      "moe_config",
                                                      "micro_batch_interleave_num",
                                                      "use_parallel"};
+    const std::vector<std::string_view> free = split(effect_free, ' ');
     for (const YamlMember& member : keys_.root().members) {
-      if (std::ranges::find(effect_free, member.key) != effect_free.end())
+      if (std::ranges::find(free, std::string_view(member.key)) != free.end())
         writer().no_effect(member.key, no_effect_text);
       else if (member.key == "moe_config" && experts() == 1)
         writer().no_effect("moe_config", "there are no experts");

@@ -98,6 +98,10 @@ TEST(MindformersDetails, ListsOfDatasetStrategyAreTuples) {
       "parallel:\n  full_batch: False\n  dataset_strategy: [[4, 1], [4, 1], [4, 1], [4, 1, 1, 1]]\n";
   EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", parallel), "a", {}), "dataset-strategy"),
             "((4, 1), (4, 1))");
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", parallel), "a", {}), "full-batch"), "");
+  const std::string whole = "parallel:\n  full_batch: True\n  dataset_strategy: [[4, 1], [4, 1]]\n";
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", whole), "a", {}), "full-batch"), "True");
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", whole), "a", {}), "dataset-strategy"), "");
   const std::string one = "parallel:\n  dataset_strategy: [[4, 1]]\n";
   EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", one), "a", {}), "dataset-strategy"), "((4, 1), (4, 1))");
 }
