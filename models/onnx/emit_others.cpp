@@ -126,11 +126,14 @@ Value Emitter::sum_of_rows(std::size_t number, const std::vector<std::string>& l
   const std::size_t gather = network_.tensor(first).producer;
   const std::string& table = network_.node(gather).inputs[0];
   Value x = GraphBuilder::input();
-  if (knows(table)) {
+  const std::vector<std::uint32_t> sizes = sizes_of(table);
+  const std::uint64_t of_batch =
+      std::uint64_t{builder_->shape(x).batch()} * builder_->rows_of_sequence(x) * sizes.at(1);
+  // Rows for other places than those of the batch, such as relative positions, are looked up as they are.
+  if (knows(table) || static_cast<std::uint64_t>(elements_of(network_.dims(first))) != of_batch) {
     look_up_rows(gather);
     x = values_.at(first);
   } else {
-    const std::vector<std::uint32_t> sizes = sizes_of(table);
     begin(gather, table);
     x = builder_->position_rows(name_for(gather, table), sizes[0], sizes[1]);
     note({table});
@@ -153,7 +156,7 @@ bool Emitter::emit_add(std::size_t number) {
   }
   if (waiting_a != nullptr || waiting_b != nullptr) {
     const std::string& other = waiting_a != nullptr ? b : a;
-    if (network_.is(other, Role::activation)) {
+    if (network_.is(other, Role::activation) && network_.dims(other).size() == 3) {
       set(sum, with_rows(number, rows(other), waiting_a != nullptr ? *waiting_a : *waiting_b));
       return true;
     }

@@ -364,13 +364,23 @@ std::vector<TensorType> Network::types_of(std::size_t number, const ImportOption
 }
 
 void Network::join_batch(const Node& node) {
-  if (node.inputs.size() < 2 || !is(node.inputs[0], Role::side) || !is(node.inputs[1], Role::weight)) return;
+  if (node.inputs.size() < 2 || node.inputs[0].empty() || !is(node.inputs[1], Role::weight)) return;
+  const bool product = any_of_types(node, {"MatMul", "Gemm"});
+  // What weights are multiplied with may be numbers of the file too, such as coordinates of relative positions.
+  const auto only_multiplied = [&](const Node& reader) {
+    return std::ranges::count(reader.inputs, node.inputs[0]) == 0 ||
+           (any_of_types(reader, {"MatMul", "Gemm"}) && reader.inputs[0] == node.inputs[0]);
+  };
+  const bool numbers = product && (is(node.inputs[0], Role::weight) || is(node.inputs[0], Role::constant)) &&
+                       dims(node.inputs[0]).size() > 1 && elements_of(dims(node.inputs[0])) > 1 &&
+                       std::ranges::all_of(model().nodes, only_multiplied);
+  if (!numbers && !is(node.inputs[0], Role::side)) return;
   // Rotary positions are products of positions and a row of frequencies.
   const auto& weight = dims(node.inputs[1]);
   const bool matrix = weight.size() == 2 && weight[0] > 1 && weight[1] > 1;
-  if (any_of_types(node, {"MatMul", "Gemm"}) ? !matrix
-                                             : !any_of_types(node, {"Conv", "ConvTranspose", "BatchNormalization",
-                                                                    "LayerNormalization", "InstanceNormalization"})) {
+  if (product ? !matrix
+              : !any_of_types(node, {"Conv", "ConvTranspose", "BatchNormalization", "LayerNormalization",
+                                     "InstanceNormalization"})) {
     return;
   }
   tensors_.at(node.inputs[0]).role = Role::activation;

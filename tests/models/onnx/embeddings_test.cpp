@@ -109,6 +109,25 @@ TEST(OnnxInputs, RowsThatAreAddedToEachOtherFirstKeepTheirTables) {
   EXPECT_EQ(graph.parameters.at(2).elements, 10U * 16);
 }
 
+TEST(OnnxInputs, TablesAndLayersOfRelativePositionsAreTrained) {
+  ModelWriter writer;
+  writer.input("x", floats, {"N", 4, 4});
+  // A table, looked up for every pair of four positions, and a layer that makes as much of coordinates.
+  const std::string looked_up = writer.node(
+      "Gather", "look", {writer.weight("table", {7, 2}), writer.integers("pairs", std::vector<std::int64_t>(16, 3))});
+  const std::string made =
+      writer.node("MatMul", "mlp", {writer.weight("coordinates", {16, 5}), writer.weight("mlp.weight", {5, 2})});
+  const auto per_head = [&](const std::string& name, const std::string& of) {
+    const std::string square = writer.node("Reshape", name + "_square", {of, writer.integers("square", {4, 4, 2})});
+    return writer.node("Transpose", name + "_heads", {square}, {attrs("perm", {2, 0, 1})});
+  };
+  const std::string heads = writer.node("Unsqueeze", "apart", {"x", writer.integers("axis", {1})});
+  const std::string biased = writer.node("Add", "biased", {heads, per_head("table", looked_up)});
+  const std::string twice = writer.node("Add", "twice", {biased, per_head("made", made)});
+  writer.output(projected(writer, "head", twice, 4, 3));
+  EXPECT_THAT(parameter_names(graph_of(writer)), testing::UnorderedElementsAre("table", "mlp.weight", "head.weight"));
+}
+
 TEST(OnnxInputs, TensorFlowsLayerNormIsOne) {
   ModelWriter writer(13);
   writer.input("x", floats, {"N", 6, 16});
