@@ -234,7 +234,7 @@ TEST(PlanTrace, AReplayHasTheDatesOfTheStep) {
     spec.iterations = 3;
     spec.parallel.optimizer = hccl::parse_optimizer_parallel(any(std::array{"off", "zero1", "zero3"}));
     spec.optimizer = models::Optimizer::adam;
-    spec.parallel.shape.stages = any(std::array{1U, 2U, 3U});
+    spec.parallel.shape.stages = any(std::array{1U, 2U, 3U, 6U});  // of one replica too
     spec.parallel.micro_batches = spec.parallel.shape.stages > 1 ? 4 : any(std::array{1U, 4U});
     spec.hcom_parallel = random() % 2 == 0;
     if (random() % 2 == 0) spec.framework = Framework::tensorflow;
@@ -242,6 +242,15 @@ TEST(PlanTrace, AReplayHasTheDatesOfTheStep) {
     ASSERT_EQ(ends.size(), 3) << i;
     for (const auto& [simulated, of_replay] : ends) EXPECT_NEAR(of_replay, simulated, 1e-10 * simulated) << i;
   }
+}
+
+TEST(PlanTrace, AStepOfOneRank) {
+  RunSpec spec = small_gpt(test::write_platform({.npus_per_server = 2}), twelve_layers);
+  spec.npus = 1;
+  spec.iterations = 2;
+  const Ends ends = ends_of(spec);
+  ASSERT_EQ(ends.size(), 2);
+  for (const auto& [simulated, of_replay] : ends) EXPECT_NEAR(of_replay, simulated, 1e-10 * simulated);
 }
 
 TEST(PlanTrace, WhatATraceCannotCarry) {
