@@ -79,9 +79,7 @@ ChakraGroups read_chakra_groups(const std::string& path) {
   if (!read.is_object()) bad_input("trace", "{}: it is to be an object, such as {{\"1\": [0, 1]}}", path);
   ChakraGroups groups;
   for (const Json::Member& member : read.items()) {
-    const auto [place, is_new] = groups.try_emplace(member.key);
-    if (!is_new) bad_input("trace", "{}: group {} is there twice", path, member.key);
-    std::vector<Rank>& ranks = place->second;
+    std::vector<Rank>& ranks = groups[member.key];
     for (const Json& rank : member.value.is_array() ? member.value : Json::array({Json()})) {
       if (!rank.is_number_unsigned() || rank.get<std::uint64_t>() > ~Rank{0}) {
         bad_input("trace", "{}: group {} is no list of ranks", path, member.key);

@@ -222,12 +222,9 @@ TEST(Timeline, CommunicationOfSeveralStreamsHasThreadsOfItsOwn) {
   sim::Trace trace;
   trace.select({0}, 1, true);
   const auto add = [&](sim::SpanKind kind, std::uint32_t stream, std::uint32_t plane, double start, double end) {
-    trace.add({.stream = stream,
-               .name = trace.intern("x"),
-               .kind = kind,
-               .start = start * 1e-6,
-               .end = end * 1e-6,
-               .plane = plane});
+    sim::Span span{.stream = stream, .name = trace.intern("x"), .kind = kind, .start = start * 1e-6, .end = end * 1e-6};
+    span.plane = plane;
+    trace.add(span);
   };
   add(sim::SpanKind::collective, 1, 0, 0, 20);
   add(sim::SpanKind::copy, 1, 1, 5, 15);

@@ -235,7 +235,7 @@ TEST(PlanTrace, AReplayHasTheDatesOfTheStep) {
     spec.parallel.optimizer = hccl::parse_optimizer_parallel(any(std::array{"off", "zero1", "zero3"}));
     spec.optimizer = models::Optimizer::adam;
     spec.parallel.shape.stages = any(std::array{1U, 2U, 3U, 6U});  // of one replica too
-    spec.parallel.micro_batches = spec.parallel.shape.stages > 1 ? 4 : any(std::array{1U, 4U});
+    spec.parallel.micro_batches = spec.parallel.shape.stages > 1 ? 6 : any(std::array{1U, 4U});
     spec.hcom_parallel = random() % 2 == 0;
     if (random() % 2 == 0) spec.framework = Framework::tensorflow;
     const Ends ends = ends_of(spec);
