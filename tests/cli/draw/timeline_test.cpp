@@ -234,9 +234,9 @@ TEST(Timeline, CommunicationOfSeveralStreamsHasThreadsOfItsOwn) {
   EXPECT_THAT(names(events, "thread_name", "tid", 1),
               UnorderedElementsAre(Pair(0, "Group hccl_world_group Communication (stream 1)"), Pair(2, "Plane 1"),
                                    Pair(3, "Group hccl_world_group Communication (stream 4)"), Pair(4, "Plane 0")));
-  EXPECT_THAT(spans(events, 1, 0), ElementsAre("hcom_allReduce__000_0_1 0 20"));
+  EXPECT_THAT(spans(events, 1, 0), ElementsAre("hcom_allReduce__000_0_0 0 20"));
   EXPECT_THAT(spans(events, 1, 2), ElementsAre("Memcpy 5 15"));
-  EXPECT_THAT(spans(events, 1, 3), ElementsAre("hcom_allReduce__000_1_1 10 30"));
+  EXPECT_THAT(spans(events, 1, 3), ElementsAre("hcom_allReduce__000_1_0 10 30"));
   EXPECT_THAT(spans(events, 1, 4), ElementsAre("Memcpy 12 25"));
 }
 
