@@ -87,7 +87,7 @@ Json json_of(const MeasurementRow& row, const Measurement& measurement, const Me
             {"limited_by", row.limited_by},
             {"check", check_word(row)}};
   if (row.formula.has_value()) json["formula_s"] = *row.formula;
-  if (row.ranks_simulated > 0) json["folded"] = folded_json(row.ranks_simulated);
+  if (!row.folded.empty()) json["folded"] = folded_json(row.folded);
   if (row.uncertainty.has_value()) json["uncertainty"] = uncertainty_json(*row.uncertainty);
   if (row.routing.has_value()) json["routing"] = routing_json(*row.routing);
   return json;

@@ -1,23 +1,20 @@
 #pragma once
 
-#include <fmt/format.h>
-
-#include <string>
+#include <vector>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "hccl/comm/communicator.hpp"
+#include "hccl/runtime/fold/folded_class.hpp"
 
-/// How it is said that ranks stand for others (hccl/runtime/fold/rank_orbits.hpp).
+/// How results say that ranks stand for others (hccl/runtime/fold/rank_orbits.hpp).
 namespace hcclsim::cli {
 
-[[nodiscard]] inline Json folded_json(Rank simulated) {
-  return {{"classes", simulated}, {"ranks_simulated", simulated}};
-}
-
-[[nodiscard]] inline std::string folded_text(Rank simulated, Rank ranks) {
-  return fmt::format("{} of {} ranks simulated, the others do the same as these at the same dates",
-                     with_thousands(simulated), with_thousands(ranks));
+[[nodiscard]] inline Json folded_json(const std::vector<hccl::FoldedClass>& classes) {
+  Json members = Json::array();
+  for (const hccl::FoldedClass& one : classes) {
+    members.push_back({{"simulated", one.simulated}, {"ranks", hccl::rank_ranges(one.ranks)}});
+  }
+  return {{"classes", classes.size()}, {"ranks_simulated", classes.size()}, {"members", std::move(members)}};
 }
 
 }  // namespace hcclsim::cli

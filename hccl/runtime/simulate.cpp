@@ -138,11 +138,7 @@ class Hosts final : private sim::EventHandler {
     }
   }
 
-  /// That issue anything.
-  [[nodiscard]] Rank ranks() const {
-    const auto calls = [](const RankState& rank) { return !rank.calls.empty(); };
-    return static_cast<Rank>(std::ranges::count_if(ranks_, calls));
-  }
+  [[nodiscard]] bool issues_anything(Rank rank) const { return !ranks_[rank].calls.empty(); }
   [[nodiscard]] std::uint32_t iterations() const { return iterations_; }
   /// The first iteration ended on all ranks at one date and stands for the others.
   [[nodiscard]] bool all_equal() const { return all_equal_; }
@@ -336,7 +332,10 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
     simulated_failure("network", "{} of {} transfers did not complete", network->started() - network->completed(),
                       network->started());
   }
-  if (orbits.has_value()) result.ranks_simulated = hosts.ranks();
+  if (orbits.has_value()) {
+    result.folded = orbits->classes();
+    std::erase_if(result.folded, [&](const FoldedClass& one) { return !hosts.issues_anything(one.simulated); });
+  }
   result.flows = std::move(log.flows);
   for (const CollectiveStats& stats : runtime.collectives()) result.transfers += stats.transfers * stats.groups;
   result.simulated = hosts.all_equal() ? 1 : hosts.iterations();

@@ -382,7 +382,7 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
   simulation.run();
   step.trace.end_stream();
   if (const RankOrbits* orbits = simulation.orbits(); orbits != nullptr) {
-    step.ranks_simulated = orbits->orbits();
+    step.folded = orbits->classes();
     if (options.record_flows) step.orbits = *orbits;
     add_spans_of_images(*orbits, traced_ranks(options), step.trace);
   }

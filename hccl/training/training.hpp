@@ -126,7 +126,7 @@ struct TimedStep {
   std::vector<sim::Flow> flows;
   std::optional<RankOrbits> orbits;  ///< with these flows, if some ranks stand for all
   std::uint64_t transfers = 0;       ///< all of them completed
-  Rank ranks_simulated = 0;          ///< in place of all; 0: all were
+  std::vector<FoldedClass> folded;   ///< empty: all ranks were simulated
 };
 
 /// The Plan that is carried out, without a simulation.

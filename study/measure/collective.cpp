@@ -74,16 +74,17 @@ void add_empty_row(Measurement& measurement, bool check) {
 /// Says of how many sizes some ranks stand for all.
 void note_folding(Measurement& measurement, Rank ranks) {
   std::size_t folded = 0;
-  Rank most = 0;
+  const std::vector<hccl::FoldedClass>* most = nullptr;
   for (const MeasurementRow& row : measurement.rows) {
-    folded += row.ranks_simulated > 0 ? 1 : 0;
-    most = std::max(most, row.ranks_simulated);
+    if (row.folded.empty()) continue;
+    ++folded;
+    if (most == nullptr || most->size() < row.folded.size()) most = &row.folded;
   }
   if (folded == 0) return;
   const bool all = folded == measurement.rows.size();
   measurement.on.notes.push_back(
-      fmt::format("{}{} of {} ranks simulated, the others do the same as these at the same dates",
-                  all ? "" : fmt::format("of {} of {} sizes at most ", folded, measurement.rows.size()), most, ranks));
+      fmt::format("{}{}", all ? "" : fmt::format("of {} of {} sizes at most ", folded, measurement.rows.size()),
+                  hccl::folded_text(*most, ranks)));
 }
 
 /// The call that takes longest.
@@ -437,7 +438,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                        .speed = bandwidth_of(schedule, time),
                        .bound = least_time(schedule, bounds[group]),
                        .limited_by = bottleneck_of(call, cluster).name,
-                       .ranks_simulated = results[i].ranks_simulated};
+                       .folded = results[i].folded};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
     if (const auto formula = formula_of_windows(schedule, topology, soc, levels)) {

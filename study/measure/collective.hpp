@@ -66,7 +66,7 @@ struct MeasurementRow {
   std::string formula_text{};  ///< "14α + 1.75nβ"
   Seconds bound = 0;
   std::string limited_by;
-  Rank ranks_simulated = 0;  ///< in place of all; 0: all were
+  std::vector<hccl::FoldedClass> folded{};  ///< empty: all ranks were simulated
   std::optional<MeasurementCheck> check{};
   std::optional<Uncertainty> uncertainty{};
   std::optional<RoutingSpread> routing{};  ///< under routing ecmp

@@ -25,7 +25,7 @@ ScheduleTiming timing_of(const hccl::SimulatedCollectives& result, std::size_t c
           .device = time.duration,
           .transfers = time.stats.transfers,
           .simulated = result.simulated,
-          .ranks_simulated = result.ranks_simulated,
+          .folded = result.folded,
           .limit = bottleneck_of(time, cluster, others).name};
 }
 

@@ -40,8 +40,8 @@ struct ScheduleTiming {
   Seconds time = 0;  ///< per iteration, launch included
   Seconds device = 0;
   std::uint64_t transfers = 0;
-  std::uint32_t simulated = 0;  ///< iterations
-  Rank ranks_simulated = 0;     ///< in place of all; 0: all were
+  std::uint32_t simulated = 0;              ///< iterations
+  std::vector<hccl::FoldedClass> folded{};  ///< empty: all ranks were simulated
   std::string limit{};
 };
 

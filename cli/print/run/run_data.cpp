@@ -226,7 +226,7 @@ std::string json_report(const RunReport& report) {
             {"advice", advice_json(report)},
             {"notes", report.notes}};
   if (!report.mapping.empty()) json["mapping"] = mapping_json(report.mapping);
-  if (report.step.ranks_simulated > 0) json["folded"] = folded_json(report.step.ranks_simulated);
+  if (!report.step.folded.empty()) json["folded"] = folded_json(report.step.folded);
   if (report.faults.has_value()) {
     json["faults"] = {
         {"given", report.faults->texts},

@@ -8,7 +8,6 @@
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/baseline.hpp"
 #include "cli/print/explanation.hpp"
-#include "cli/print/folded.hpp"
 #include "cli/print/link_report.hpp"
 #include "cli/print/output.hpp"
 #include "cli/print/plan/comm_reuse_report.hpp"
@@ -352,8 +351,8 @@ std::string foot(const RunReport& report) {
   text += links_text(report);
   text +=
       fmt::format("\nNetwork: {}, all {} transfers completed.", report.network, with_thousands(report.step.transfers));
-  if (const Rank simulated = report.step.ranks_simulated; simulated > 0) {
-    text += fmt::format("  Folded: {}.", folded_text(simulated, report.npus));
+  if (!report.step.folded.empty()) {
+    text += fmt::format("  Folded: {}.", hccl::folded_text(report.step.folded, report.npus));
   }
   if (!report.timeline.empty()) text += fmt::format("  Timeline: {}", report.timeline);
   text += '\n';

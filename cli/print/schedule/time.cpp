@@ -29,7 +29,7 @@ Json json_of(const study::TimedSchedule& row) {
             {"limited_by", row.alone.limit},
             {"transfers", row.alone.transfers},
             {"simulated_iterations", row.alone.simulated}};
-  if (row.alone.ranks_simulated > 0) json["folded"] = folded_json(row.alone.ranks_simulated);
+  if (!row.alone.folded.empty()) json["folded"] = folded_json(row.alone.folded);
   if (row.links.has_value()) add_links_json(json, *row.links);
   if (!row.npus.empty()) json["on_npus"] = row.npus;
   if (row.together.has_value()) {
@@ -86,8 +86,8 @@ std::string times_text(const study::ScheduleTimes& times, const study::TimeSpec&
                         row.file);
   }
   for (const study::TimedSchedule& row : times.schedules) {
-    if (row.alone.ranks_simulated == 0) continue;
-    text += fmt::format("{}: {}.\n", row.file, folded_text(row.alone.ranks_simulated, row.ranks));
+    if (row.alone.folded.empty()) continue;
+    text += fmt::format("{}: {}.\n", row.file, hccl::folded_text(row.alone.folded, row.ranks));
   }
   if (together) text += fmt::format("All together end after {} us.\n", microseconds(times.makespan, 3));
   for (const study::TimedSchedule& row : times.schedules) {

@@ -83,6 +83,20 @@ Rank RankOrbits::size(Rank rank) const {
   return static_cast<Rank>(end - first_[orbit]);
 }
 
+std::vector<FoldedClass> RankOrbits::classes() const {
+  std::vector<FoldedClass> classes;
+  std::vector<std::uint32_t> class_of(orbits(), none);
+  for (Rank rank = 0; rank < ranks(); ++rank) {
+    std::uint32_t& number = class_of[orbit_of_[rank]];
+    if (number == none) {
+      number = static_cast<std::uint32_t>(classes.size());
+      classes.push_back({.simulated = representative(rank)});
+    }
+    classes[number].ranks.push_back(rank);
+  }
+  return classes;
+}
+
 std::pair<Rank, Rank> RankOrbits::turned_back(Rank source, Rank destination) const {
   const Rank ranks = size(destination);
   const Rank place = sum(place_[destination], back(place_[source] % ranks, ranks), ranks);

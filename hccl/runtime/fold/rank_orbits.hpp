@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "hccl/runtime/fold/folded_class.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
 #include "sim/faults/fault_plan.hpp"
@@ -92,6 +93,8 @@ class RankOrbits {
   [[nodiscard]] bool represents(Rank rank) const { return representative(rank) == rank; }
   /// Ranks in its orbit.
   [[nodiscard]] Rank size(Rank rank) const;
+  /// All orbits, in the order of their first ranks.
+  [[nodiscard]] std::vector<FoldedClass> classes() const;
   /// Source and destination turned back until the source is the one that is simulated.
   [[nodiscard]] std::pair<Rank, Rank> turned_back(Rank source, Rank destination) const;
   /// Calls visit(source, destination) for a pair and all its images.

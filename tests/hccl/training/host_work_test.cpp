@@ -71,8 +71,12 @@ Figures simulate(const Setting& setting) {
     const auto program = std::make_shared<models::Program>(setting.program);
     const TimedStep step = simulate_training(cluster, program, soc, costs, setting.options);
     const StepView view = StepView::of(step.plan, step.trace, 0);
-    return Figures{step.iteration_ends, view.iterations,      step.step_times[0],
-                   view.free(),         step.ranks_simulated, ideal_walk(step.plan, costs, setting.options).step};
+    return Figures{step.iteration_ends,
+                   view.iterations,
+                   step.step_times[0],
+                   view.free(),
+                   static_cast<Rank>(step.folded.size()),
+                   ideal_walk(step.plan, costs, setting.options).step};
   });
 }
 

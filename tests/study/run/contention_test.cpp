@@ -48,7 +48,7 @@ Ends ends_at(RunSpec spec, bool contention) {
   spec.hbm_contention = contention;
   return on_experiment(spec, [](Experiment& experiment) {
     const hccl::TimedStep step = experiment.simulate(experiment.training);
-    Ends ends{.simulated = step.ranks_simulated, .dates = {}};
+    Ends ends{.simulated = static_cast<Rank>(step.folded.size()), .dates = {}};
     for (const auto& of_ranks : step.iteration_ends) {
       ends.dates.insert(ends.dates.end(), of_ranks.begin(), of_ranks.end());
     }

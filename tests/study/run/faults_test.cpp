@@ -76,7 +76,7 @@ FaultFigures ends_of(RunSpec spec, const std::vector<std::string>& faults, hccl:
   spec.fold = fold;
   return on_experiment(spec, [](Experiment& experiment) {
     const hccl::TimedStep step = experiment.simulate(experiment.training);
-    FaultFigures result{.simulated = step.ranks_simulated, .ends = {}};
+    FaultFigures result{.simulated = static_cast<Rank>(step.folded.size()), .ends = {}};
     for (const std::vector<Seconds>& of_ranks : step.iteration_ends) {
       result.ends.insert(result.ends.end(), of_ranks.begin(), of_ranks.end());
     }

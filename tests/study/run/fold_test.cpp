@@ -34,7 +34,7 @@ RunSpec tiny_gpt(const std::string& platform, Rank npus) {
 }
 
 struct Figures {
-  Rank simulated = 0;
+  std::vector<hccl::FoldedClass> classes;
   std::uint64_t transfers = 0;
   std::vector<Seconds> ends;  ///< of all iterations on all ranks, then exposed communication and computing of rank
   std::vector<std::string> limits;  ///< what limits each collective
@@ -44,7 +44,7 @@ Figures figures(RunSpec spec, hccl::Fold fold) {
   spec.fold = fold;
   return on_experiment(spec, [](Experiment& experiment) {
     const hccl::TimedStep step = experiment.simulate(experiment.training);
-    Figures result{.simulated = step.ranks_simulated, .transfers = step.transfers, .ends = {}, .limits = {}};
+    Figures result{.classes = step.folded, .transfers = step.transfers, .ends = {}, .limits = {}};
     for (const hccl::Bottleneck& limit : step.bottlenecks) result.limits.push_back(limit.name);
     for (const std::vector<Seconds>& of_ranks : step.iteration_ends) {
       result.ends.insert(result.ends.end(), of_ranks.begin(), of_ranks.end());
@@ -56,11 +56,24 @@ Figures figures(RunSpec spec, hccl::Fold fold) {
   });
 }
 
+/// Every rank is in one class, where its dates are those of the rank that was simulated.
+void expect_classes(const Figures& folded, Rank npus, const std::string& what) {
+  std::vector<Rank> ranks;
+  for (const hccl::FoldedClass& one : folded.classes) {
+    EXPECT_TRUE(std::ranges::count(one.ranks, one.simulated) == 1 && std::ranges::is_sorted(one.ranks)) << what;
+    for (const Rank rank : one.ranks) EXPECT_EQ(folded.ends.at(rank), folded.ends.at(one.simulated)) << what;
+    ranks.insert(ranks.end(), one.ranks.begin(), one.ranks.end());
+  }
+  std::ranges::sort(ranks);
+  EXPECT_EQ(ranks, hccl::world_communicator(npus).ranks) << what;
+}
+
 /// Compares both ways; returns the ranks that were simulated, 0 for all.
 Rank compare(const RunSpec& spec, const std::string& what) {
   const Figures folded = figures(spec, hccl::Fold::automatic);
   const Figures all = figures(spec, hccl::Fold::off);
-  EXPECT_EQ(all.simulated, 0U) << what;
+  EXPECT_TRUE(all.classes.empty()) << what;
+  if (!folded.classes.empty()) expect_classes(folded, *spec.npus, what);
   EXPECT_EQ(folded.transfers, all.transfers) << what;
   // Links are those of the rank that is simulated for others.
   if (spec.rank == 0) {
@@ -70,7 +83,7 @@ Rank compare(const RunSpec& spec, const std::string& what) {
   for (std::size_t i = 0; i < std::min(folded.ends.size(), all.ends.size()); ++i) {
     EXPECT_NEAR(folded.ends[i], all.ends[i], 1e-12 * all.ends[i]) << what << ", figure " << i;
   }
-  return folded.simulated;
+  return static_cast<Rank>(folded.classes.size());
 }
 
 std::string servers(Rank count, Rank npus_per_server) {

@@ -128,8 +128,12 @@ TEST(JsonReport, Keys) {
   EXPECT_EQ(json["hbm_contention"], "off");
   report.shared_hbm = 1e12;
   EXPECT_EQ(Json::parse(json_report(report))["hbm_contention"], "on");
-  report.step.ranks_simulated = 2;
-  EXPECT_EQ(Json::parse(json_report(report))["folded"], (Json{{"classes", 2}, {"ranks_simulated", 2}}));
+  report.step.folded = {{.simulated = 0, .ranks = {0, 2, 3}}, {.simulated = 1, .ranks = {1, 4, 5, 6, 7}}};
+  EXPECT_EQ(Json::parse(json_report(report))["folded"],
+            (Json{{"classes", 2},
+                  {"ranks_simulated", 2},
+                  {"members",
+                   Json::array({{{"simulated", 0}, {"ranks", "0,2-3"}}, {{"simulated", 1}, {"ranks", "1,4-7"}}})}}));
   EXPECT_EQ(json["npus"], 8);
   EXPECT_EQ(json["step_time_s"], 0.01);
   EXPECT_EQ(json["images_per_s"], 25600.0);

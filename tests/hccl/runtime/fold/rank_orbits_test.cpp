@@ -42,7 +42,7 @@ Figures figures(const std::string& platform, const Schedule& schedule, const std
         simulate_collectives(cluster, soc, costs, options,
                              {{.name = "one", .schedule = std::make_shared<const Schedule>(schedule), .ranks = npus}});
     const CollectiveTime& time = result.calls.front();
-    std::vector<double> numbers{result.ranks_simulated + 0.,
+    std::vector<double> numbers{static_cast<double>(result.folded.size()),
                                 time.start,
                                 time.end,
                                 time.duration,
