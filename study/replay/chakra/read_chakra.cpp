@@ -268,9 +268,9 @@ class FileReader {
   }
 
   std::uint64_t size(const TraceNode& node, std::string_view name, std::int64_t value) const {
-    constexpr std::int64_t most = std::int64_t{1} << 48;
+    const std::int64_t most = std::int64_t{1} << (name.ends_with("_size") ? 48 : 62);
     if (value < 0) fail_at(node, "{} is negative: {}", name, value);
-    if (value > most && name.ends_with("_size")) fail_at(node, "{} {}: accepted: 0 to {} B", name, value, most);
+    if (value > most) fail_at(node, "{} is {}; accepted: 0 to {}", name, value, most);
     return static_cast<std::uint64_t>(value);
   }
 

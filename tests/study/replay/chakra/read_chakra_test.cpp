@@ -207,7 +207,7 @@ TEST(ReadChakra, WrongNodes) {
   EXPECT_THAT(refused_nodes({collective_node(1, 2, 0)}), HasSubstr("a collective of 0 bytes"));
   EXPECT_THAT(refused_nodes({collective_node(1, 2, -8)}), HasSubstr("comm_size is negative: -8"));
   EXPECT_THAT(refused_nodes({collective_node(1, 2, std::int64_t{1} << 62)}),
-              HasSubstr("comm_size 4611686018427387904"));
+              HasSubstr("comm_size is 4611686018427387904"));
   EXPECT_THAT(refused_nodes({compute_node(1, ~std::uint64_t{0} - 4)}), HasSubstr("(-5 with its sign)"));
   EXPECT_THAT(refused_nodes({compute_node(1, std::uint64_t{1} << 60)}), HasSubstr("duration_micros is"));
   EXPECT_THAT(refused_nodes({collective_node(1, 2, 8, {}, "9")}),
