@@ -95,7 +95,8 @@ ExecResult exec(const ExecSpec& spec, const std::function<void(const ExecTrace&)
         .launch = spec.launch,
         .connect_timeout = connect_timeout_of(spec),
         .faults = sim::FaultPlan::of(platform.cluster, spec.faults, platform.cluster.size(), all),
-        .traced = spec.traces_all ? all : spec.traced};
+        .traced = spec.traces_all ? all : spec.traced,
+        .wall_timeout_s = spec.wall_timeout_s};
     check_traced(spec, platform.cluster);
     ExecResult result{.unmodelled = platform.unmodelled, .notes = platform.notes};
     study::note_faults(spec.faults, result.notes);

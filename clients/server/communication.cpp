@@ -14,6 +14,24 @@ namespace hcclsim::clients {
 
 using hccl::Collective;
 
+namespace {
+
+/// Where the counts of two ranks differ first; empty: nowhere.
+std::string difference_of(const hccl::Operation& own, const hccl::Operation& other) {
+  const std::vector<std::uint64_t>& counts = own.counts.counts();
+  const std::vector<std::uint64_t>& others = other.counts.counts();
+  if (own.collective != other.collective || counts.size() != others.size()) return "";
+  const auto [at, at_other] = std::ranges::mismatch(counts, others);
+  if (at == counts.end()) return "";
+  const auto block = static_cast<std::size_t>(at - counts.begin());
+  const std::string which = counts_pairs(own.collective)
+                                ? fmt::format("from rank {} to rank {}", block / own.ranks, block % own.ranks)
+                                : fmt::format("of block {}", block);
+  return fmt::format(", {} {} and {} elements", which, *at, *at_other);
+}
+
+}  // namespace
+
 std::string Communication::text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy) {
   std::string text = function;
   if (operation.collective == Collective::barrier) return text;
@@ -28,25 +46,48 @@ std::string Communication::text_of(const std::string& function, const hccl::Oper
 
 std::optional<Result> Communication::handle(ThreadId id, const Question& question) {
   const auto grouped = groups_.find(id);
-  switch (question.call) {
-    case Call::begin_group:
-      if (grouped != groups_.end()) return refused(HCCL_E_PARA, "a group has begun already");
+  if (question.call == Call::begin_group) {
+    if (grouped == groups_.end()) {
       groups_[id];
-      return Result{};
-    case Call::end_group: {
-      if (grouped == groups_.end()) return refused(HCCL_E_PARA, "no group has begun");
-      const std::vector<Question> questions = std::move(grouped->second);
-      groups_.erase(grouped);
-      return run(id, questions);
+    } else {
+      ++grouped->second.depth;
     }
-    default:
-      break;
-  }
-  if (grouped != groups_.end()) {
-    grouped->second.push_back(question);
     return Result{};
   }
-  return run(id, {question});
+  if (question.call == Call::end_group) return end_group(id);
+  return grouped == groups_.end() ? run(id, {question}) : keep(id, grouped->second, question);
+}
+
+Result Communication::keep(ThreadId id, Group& group, Question question) {
+  if (question.call == Call::begin_communicator || question.call == Call::begin_from_table) {
+    group.beginnings.emplace_back(std::move(question), core_.hosts.thread(id).npu);
+    constexpr std::uint64_t later = 1;
+    return {.values = {0, later}};
+  }
+  // The default stream is that of the device that is set now.
+  ClientStream* const usual = devices_.stream_of(id, 0);
+  const std::uint64_t handle = usual == nullptr ? 0 : devices_.handle_of(*usual);
+  if (question.call == Call::batch) {
+    if (question.values[1] == 0) question.values[1] = handle;
+  } else {
+    CollectiveArguments arguments;
+    std::memcpy(&arguments, question.bytes.data(), sizeof arguments);
+    if (arguments.stream == 0) arguments.stream = handle;
+    std::memcpy(question.bytes.data(), &arguments, sizeof arguments);
+  }
+  group.calls.push_back(std::move(question));
+  return {};
+}
+
+std::optional<Result> Communication::end_group(ThreadId id) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) return refused(HCCL_E_NOT_SUPPORT, "no group has begun");
+  if (--found->second.depth > 0) return Result{.values = {found->second.depth}};
+  const Group group = std::move(found->second);
+  groups_.erase(found);
+  if (group.beginnings.empty()) return run(id, group.calls);
+  if (group.calls.empty()) return communicators_.begin_together(id, group.beginnings);
+  return refused(HCCL_E_NOT_SUPPORT, "a group has communicators that begin, or communication, not both");
 }
 
 std::optional<Result> Communication::run(ThreadId id, const std::vector<Question>& questions) {
@@ -218,10 +259,18 @@ MadeSchedule& Communication::schedule_for(const RankCall& call) {
 }
 
 std::string Communication::missing(const RankCall& call, const std::string& meeting) const {
-  std::string ranks = meetings_.missing(meeting);
+  const std::string ranks = meetings_.missing(meeting);
   if (ranks == "nobody") return {};
-  return call.is_message() ? fmt::format("rank {} on {}", call.peer, call.group->name)
-                           : fmt::format("{} on {}", ranks, call.group->name);
+  const std::vector<Rank> members = call.is_message() ? std::vector{call.peer} : meetings_.missing_ranks(meeting);
+  std::string text = fmt::format("{} on {}", call.is_message() ? fmt::format("rank {}", call.peer) : ranks,
+                                 call.group->name);
+  constexpr std::size_t most = 4;
+  for (std::size_t i = 0; i < std::min(members.size(), most); ++i) {
+    const std::uint32_t process = call.group->processes[members[i]];
+    const std::string doing = core_.hosts.doing_of(process);
+    if (!doing.empty()) text += fmt::format("; process {} {}", process, doing);
+  }
+  return text;
 }
 
 void Communication::announce(RankCall& call) {
@@ -256,10 +305,10 @@ void Communication::announce(RankCall& call) {
   } else if (record.operation != call.operation || record.zero_copy != call.zero_copy) {
     const Rank other = record.members[*record.called.begin()];
     simulated_failure("mismatch",
-                      "{}: rank {} (process {}) calls {}, rank {} (process {}) has called {}; all ranks must "
+                      "{}: rank {} (process {}) calls {}, rank {} (process {}) has called {}{}; all ranks must "
                       "call the same",
                       record.name, call.rank, group.processes[call.rank], what, other, group.processes[other],
-                      record.what);
+                      record.what, difference_of(call.operation, record.operation));
   }
   record.called.insert(call.place);
 }
@@ -325,11 +374,12 @@ void Communication::require_memory(const std::string& name, Rank rank, const Ran
 }
 
 void Communication::end_process(std::uint32_t process) const {
-  for (const auto& [id, questions] : groups_) {
-    if (core_.hosts.thread(id).process != process || questions.empty() || core_.failure.has_value()) continue;
+  for (const auto& [id, group] : groups_) {
+    const std::size_t calls = group.calls.size() + group.beginnings.size();
+    if (core_.hosts.thread(id).process != process || calls == 0 || core_.failure.has_value()) continue;
     simulated_failure("client",
                       "process {} ended between HcclGroupStart and HcclGroupEnd: {} calls of the group were not issued",
-                      process, questions.size());
+                      process, calls);
   }
 }
 

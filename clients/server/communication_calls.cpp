@@ -106,11 +106,11 @@ Result Communication::prepare_message(RankCall& call, std::uint32_t type, std::u
                                       std::uint64_t count) {
   Result wrong = find_type(call, type, count, {});
   if (wrong.status != 0) return wrong;
-  if (peer >= call.group->ranks() || peer == call.rank) {
-    return refused(HCCL_E_PARA,
-                   fmt::format("rank {} {}", peer,
-                               peer == call.rank ? "is the caller itself"
-                                                 : fmt::format("of a communicator of {}", call.group->ranks())));
+  if (peer >= call.group->ranks()) {
+    return refused(HCCL_E_PARA, fmt::format("rank {} of a communicator of {}", peer, call.group->ranks()));
+  }
+  if (peer == call.rank && !call.batch) {
+    return refused(HCCL_E_PARA, fmt::format("rank {} is the caller itself; HcclBatchSendRecv can do that", peer));
   }
   call.peer = peer;
   call.operation = {.ranks = 2,
@@ -262,6 +262,19 @@ void Communication::collective(ThreadId id, const Question& question, const std:
   connect(std::move(call), answers, done);
 }
 
+Result Communication::copy_to_itself(const std::vector<RankCall>& calls) {
+  if (calls.empty()) return {};
+  const bool both = calls.size() == 2;  // not more, as no two items have the same peer and direction
+  if (!both || calls[0].operation != calls[1].operation) {
+    return refused(HCCL_E_PARA, "what a rank sends to itself and what it receives from itself differ");
+  }
+  const RankCall& from = calls[calls[0].receives ? 1 : 0];
+  const RankCall& to = calls[calls[0].receives ? 0 : 1];
+  devices_.reach(*from.stream, core_.hosts.thread(from.thread).date);
+  devices_.copy_within(*from.stream, to.buffers.output.front(), from.buffers.input.front());
+  return {};
+}
+
 void Communication::batch(ThreadId id, const Question& question, const std::shared_ptr<Answers>& answers,
                           const Done& done) {
   std::vector<BatchItem> items(question.bytes.size() / sizeof(BatchItem));
@@ -274,6 +287,7 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
     return done(refused(HCCL_E_PARA, "stream is no stream of the communicator's NPU"));
   }
   const auto calls = std::make_shared<std::vector<RankCall>>();
+  std::vector<RankCall> to_itself;
   std::set<std::pair<Rank, bool>> ends;
   for (const BatchItem& item : items) {
     RankCall call{.thread = id,
@@ -289,9 +303,11 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
       return done(refused(HCCL_E_PARA,
                           fmt::format("two items {} rank {}", call.receives ? "receive from" : "send to", item.peer)));
     }
-    if (item.count > 0) calls->push_back(std::move(call));
+    std::vector<RankCall>& kind = item.peer == own->rank ? to_itself : *calls;
+    if (item.count > 0) kind.push_back(std::move(call));
   }
-  if (calls->empty()) return done({});
+  const Result wrong = copy_to_itself(to_itself);
+  if (wrong.status != 0 || calls->empty()) return done(wrong);
   for (RankCall& call : *calls) announce(call);
 
   // When all transports are there: the items work side by side, between two places of the stream.

@@ -37,9 +37,10 @@ enum class Call : std::uint32_t {
   device_topology,  ///< device, other device → links
   allocate,         ///< bytes → address
   free,             ///< address
+  free_host,        ///< address of the program's own memory, bytes
   memory_info,      ///< → free, total
   copy,  ///< destination, its room, source, bytes, kind, stream, whether at once, whether the source is pinned
-  fill,  ///< address, its room, value, bytes, stream, whether at once
+  fill,  ///< address, its room, value, bytes, stream, whether at once, whether it is pinned memory of the program
   reserve_address,    ///< bytes → address
   release_address,    ///< address
   allocate_physical,  ///< bytes, device → handle
@@ -58,7 +59,7 @@ enum class Call : std::uint32_t {
   wait_event,          ///< stream, event
   reset_event,         ///< event, stream
   synchronize_event,   ///< event, milliseconds
-  query_event,         ///< event → recorded and done, all waits done
+  query_event,         ///< event → all records done, all waits done, a record is done that was not reset
   elapsed_time,        ///< event, event → bits of a float
   event_time,          ///< event → microseconds
   launch_kernel,       ///< bits of a double (seconds), stream; the name
@@ -102,6 +103,12 @@ enum class Call : std::uint32_t {
   receive_bytes,  ///< communicator, source or any, tag or any; → source, tag, the bytes
   abort,          ///< status
 };
+
+/// Does not change what others may wait for: it only looks.
+constexpr bool only_looks(Call call) {
+  return call == Call::yield || call == Call::date || call == Call::query_stream || call == Call::query_event ||
+         call == Call::async_error || call == Call::status_by_name;
+}
 
 /// Why a thread yields.
 enum class Yield : std::uint64_t { lock, poll };
