@@ -20,7 +20,6 @@ namespace hcclsim::clients {
 namespace {
 
 constexpr int status_without = 500000;  // ACL_ERROR_INTERNAL_ERROR; of HcclResult see hccl.cpp
-constexpr int lost_status = 70;
 
 /// What all threads share; only the one that has the token changes it.
 struct Process {

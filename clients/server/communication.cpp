@@ -154,16 +154,17 @@ void Communication::meet(const std::string& meeting, Rank place, Rank needed, co
     const std::string ranks = missing_now();
     return ranks.empty() ? "" : fmt::format("waits in {}, which connects for the first time, for {}", function, ranks);
   });
-  const auto done = [this, id = call.thread, failed, met, missing_now](const std::map<Rank, Guest>* all, Seconds date) {
-    HostThread& thread = core_.hosts.thread(id);
+  const auto done = [this, call, meeting, failed, met](const std::map<Rank, Guest>* all, Seconds date) {
+    HostThread& thread = core_.hosts.thread(call.thread);
     thread.date = std::max(thread.date, date);
     if (all != nullptr) {
       met(*all);
       return;
     }
     failed(refused(HCCL_E_TIMEOUT, fmt::format("it connects for the first time, and has waited {:.6g} s "
-                                               "(HCCL_CONNECT_TIMEOUT) for {}",
-                                               communicators_.connect_timeout(), missing_now())));
+                                               "(HCCL_CONNECT_TIMEOUT) for {}{}",
+                                               communicators_.connect_timeout(), missing(call, meeting),
+                                               doing_of_missing(call, meeting))));
   };
   const std::uint32_t process = core_.hosts.thread(call.thread).process;
   const std::string problem = meetings_.problem(meeting, place, needed);
@@ -261,13 +262,21 @@ MadeSchedule& Communication::schedule_for(const RankCall& call) {
 std::string Communication::missing(const RankCall& call, const std::string& meeting) const {
   const std::string ranks = meetings_.missing(meeting);
   if (ranks == "nobody") return {};
-  const std::vector<Rank> members = call.is_message() ? std::vector{call.peer} : meetings_.missing_ranks(meeting);
-  std::string text = fmt::format("{} on {}", call.is_message() ? fmt::format("rank {}", call.peer) : ranks,
-                                 call.group->name);
+  return fmt::format("{} on {}", call.is_message() ? fmt::format("rank {}", call.peer) : ranks, call.group->name);
+}
+
+std::string Communication::doing_of_missing(const RankCall& call, const std::string& meeting) const {
   constexpr std::size_t most = 4;
+  const std::vector<Rank> members = call.is_message() ? std::vector{call.peer} : meetings_.missing_ranks(meeting);
+  std::string text;
   for (std::size_t i = 0; i < std::min(members.size(), most); ++i) {
     const std::uint32_t process = call.group->processes[members[i]];
     const std::string doing = core_.hosts.doing_of(process);
+    if (process == core_.hosts.thread(call.thread).process) {
+      if (doing.empty()) continue;
+      return "; it is in this thread's own process: calls of one thread for several NPUs belong between HcclGroupStart "
+             "and HcclGroupEnd";
+    }
     if (!doing.empty()) text += fmt::format("; process {} {}", process, doing);
   }
   return text;

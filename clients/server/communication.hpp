@@ -136,6 +136,8 @@ class Communication {
   void require_memory(const std::string& name, Rank rank, const RankBuffers& buffers) const;
   /// Ranks that have not come to a meeting of the call.
   [[nodiscard]] std::string missing(const RankCall& call, const std::string& meeting) const;
+  /// What their processes do instead: "; process 2 has ended".
+  [[nodiscard]] std::string doing_of_missing(const RankCall& call, const std::string& meeting) const;
 
   Core& core_;
   Devices& devices_;

@@ -176,6 +176,9 @@ std::string Simulator::standing() const {
 void Simulator::report_process(std::uint32_t number) const {
   const HostProcess& process = hosts_.process(number);
   std::string end = fmt::format("ended with status {}", WEXITSTATUS(process.status));
+  if (WIFEXITED(process.status) && WEXITSTATUS(process.status) == lost_status) {
+    end += ", as it had lost its connection to the simulator: has it closed descriptors that it had not opened?";
+  }
   if (WIFSIGNALED(process.status)) {
     end = fmt::format("was killed by signal {} ({})", WTERMSIG(process.status), ::strsignal(WTERMSIG(process.status)));
   }

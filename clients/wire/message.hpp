@@ -15,6 +15,9 @@ inline constexpr const char* socket_variable = "HCCLSIM_EXEC_SOCKET";    ///< ab
 inline constexpr const char* process_variable = "HCCLSIM_EXEC_PROCESS";  ///< number of the process
 inline constexpr const char* count_variable = "HCCLSIM_EXEC_PROCESSES";
 
+/// With which a process ends that has lost its connection.
+inline constexpr int lost_status = 70;
+
 /// What is asked for, with the numbers that go along, and those of the answer behind the arrow. Addresses are numbers.
 /// The names of functions that ask are in the first bytes, where the simulator's messages need them.
 enum class Call : std::uint32_t {

@@ -225,6 +225,7 @@ class ClientsTest(unittest.TestCase):
         """Communicators and calls in groups, and what a rank sends to itself."""
         done = on_npus(1, program(HERE / "programs/one_thread.cpp"))
         self.assertEqual(self.passes_with_refusals(done), (HERE / "programs/one_thread.txt").read_text())
+        self.assertIn("calls of one thread for several NPUs belong between HcclGroupStart and HcclGroupEnd", done.stderr)
 
     def waits(self, case, *options):
         return on_npus(4, program(HERE / "programs/waits.cpp"), case, options=options)
@@ -319,6 +320,7 @@ class ClientsTest(unittest.TestCase):
             "stream_of_other_device": [r"the stream is on NPU 0, the thread has set NPU 1"],
             "no_peer_access": [r"dst is memory of NPU 4, src of NPU 0: call aclrtDeviceEnablePeerAccess"],
             "exception_in_thread": [r"of a thread", r"process 0 was killed by signal 6"],
+            "closes_all": [r"process 0 ended with status 70, as it had lost its connection to the simulator"],
             "freed_in_copy": [r"a copy of 1024 bytes in stream \d of NPU \d: memory of NPU \d was freed before it had ended"],
             "freed_source": [r"a copy of 1024 bytes in stream \d of NPU \d: memory of NPU \d was freed before it had ended"],
             "freed_in_fill": [r"filling 1024 bytes in stream \d of NPU \d: memory of NPU \d was freed before it had ended"],

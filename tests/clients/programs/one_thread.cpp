@@ -106,6 +106,8 @@ void refused() {
   items[0].sendRecvType = static_cast<HcclSendRecvType>(9);
   std::printf("unknown kind of item: %d\n", HcclBatchSendRecv(items.data(), 1, comms[0], nullptr));
   std::printf("end without start: %d\n", HcclGroupEnd());
+  std::printf("first call without a group: %d\n",
+              HcclBroadcast(buffers[0], 1, HCCL_DATA_TYPE_FP32, 0, comms[0], nullptr));
 }
 
 }  // namespace
