@@ -137,9 +137,8 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
 }
 
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
-  return status_of(__func__,
-                   ask(Call::fill, {number_of(devPtr), maxCount, as_number(value), count, number_of(stream), 0,
-                               is_pinned(devPtr) ? 1U : 0U}));
+  return status_of(__func__, ask(Call::fill, {number_of(devPtr), maxCount, as_number(value), count, number_of(stream),
+                                              0, is_pinned(devPtr) ? 1U : 0U}));
 }
 
 aclError aclrtGetMemInfo(aclrtMemAttr /*attr*/, size_t* free, size_t* total) {

@@ -79,13 +79,65 @@ Result Communication::keep(ThreadId id, Group& group, Question question) {
   return {};
 }
 
+/// The messages of a group that are on one stream, several in number, go side by side: as a batch of those that are the
+/// first between their ends, one of the second, and so on.
+std::vector<Question> Communication::with_merged_messages(const std::vector<Question>& calls) {
+  struct Merged {
+    std::map<std::pair<std::uint32_t, bool>, std::size_t> before{};  // peer, direction: how many
+    std::vector<std::vector<BatchItem>> batches{};
+    std::size_t count = 0;
+  };
+  using Place = std::pair<std::uint64_t, std::uint64_t>;  // communicator, stream
+  std::map<Place, Merged> messages;
+  const auto message_of = [](const Question& question) -> std::optional<std::pair<Place, BatchItem>> {
+    if (question.call != Call::collective) return std::nullopt;
+    CollectiveArguments arguments;
+    std::memcpy(&arguments, question.bytes.data(), sizeof arguments);
+    const bool receives = arguments.collective == CollectiveCall::receive;
+    if (!receives && arguments.collective != CollectiveCall::send) return std::nullopt;
+    return std::pair(Place{arguments.communicator, arguments.stream},
+                     BatchItem{.receives = receives ? 1U : 0U,
+                               .type = arguments.type,
+                               .peer = arguments.peer,
+                               .address = receives ? arguments.receive : arguments.send,
+                               .count = arguments.count});
+  };
+  for (const Question& question : calls) {
+    const auto message = message_of(question);
+    if (!message.has_value()) continue;
+    const auto& [place, item] = *message;
+    Merged& own = messages[place];
+    const std::size_t round = own.before[{item.peer, item.receives != 0}]++;
+    if (round == own.batches.size()) own.batches.emplace_back();
+    own.batches[round].push_back(item);
+    ++own.count;
+  }
+  std::vector<Question> merged;
+  for (const Question& question : calls) {
+    const auto message = message_of(question);
+    if (!message.has_value() || messages[message->first].count == 1) {
+      merged.push_back(question);
+      continue;
+    }
+    const auto& [place, item] = *message;
+    for (const std::vector<BatchItem>& batch : std::exchange(messages[place].batches, {})) {
+      constexpr std::uint64_t of_a_group = 1;
+      merged.push_back(
+          {.call = Call::batch,
+           .values = {place.first, place.second, of_a_group},
+           .bytes = std::string(reinterpret_cast<const char*>(batch.data()), batch.size() * sizeof batch.front())});
+    }
+  }
+  return merged;
+}
+
 std::optional<Result> Communication::end_group(ThreadId id) {
   const auto found = groups_.find(id);
   if (found == groups_.end()) return refused(HCCL_E_NOT_SUPPORT, "no group has begun");
   if (--found->second.depth > 0) return Result{.values = {found->second.depth}};
   const Group group = std::move(found->second);
   groups_.erase(found);
-  if (group.beginnings.empty()) return run(id, group.calls);
+  if (group.beginnings.empty()) return run(id, with_merged_messages(group.calls));
   if (group.calls.empty()) return communicators_.begin_together(id, group.beginnings);
   return refused(HCCL_E_NOT_SUPPORT, "a group has communicators that begin, or communication, not both");
 }
@@ -124,6 +176,8 @@ std::optional<Result> Communication::run(ThreadId id, const std::vector<Question
 
 Communication::ChainKey Communication::chain_of(const Question& question) {
   constexpr std::uint32_t no_peer = ~std::uint32_t{0};
+  const bool of_a_group = question.call == Call::batch && question.values[2] != 0;
+  if (of_a_group) return {question.values[1], no_peer, true};  // of the stream
   if (question.call == Call::batch) return {question.values[0], no_peer, false};
   CollectiveArguments arguments;
   std::memcpy(&arguments, question.bytes.data(), sizeof arguments);
@@ -180,7 +234,7 @@ void Communication::connect(RankCall call, const std::shared_ptr<Answers>& answe
   Rank place = call.rank;
   Rank needed = group.ranks();
   if (call.is_message()) {
-    transport = fmt::format("message {} to {}", call.source(), call.destination());
+    transport = transport_of(call);
     place = call.place;
     needed = 2;
   } else {

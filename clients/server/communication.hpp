@@ -93,6 +93,7 @@ class Communication {
   /// Keeps a call until the group ends.
   Result keep(ThreadId id, Group& group, Question question);
   std::optional<Result> end_group(ThreadId id);
+  static std::vector<Question> with_merged_messages(const std::vector<Question>& calls);
 
   /// Calls of a group that follow each other: of a communicator's rank, and of messages the peer and the direction.
   using Chain = std::vector<Question>;
@@ -104,12 +105,13 @@ class Communication {
   std::optional<Result> run(ThreadId id, const std::vector<Question>& questions);
   void collective(ThreadId id, const Question& question, const std::shared_ptr<Answers>& answers, const Done& done);
   void batch(ThreadId id, const Question& question, const std::shared_ptr<Answers>& answers, const Done& done);
+  [[nodiscard]] static std::string transport_of(const RankCall& message);
   /// What a batch sends from its rank to itself.
   Result copy_to_itself(const std::vector<RankCall>& calls);
   /// Why the call cannot be; status 0: nothing.
   Result prepare(RankCall& call, const CollectiveArguments& arguments, const std::vector<std::uint64_t>& counts);
   Result prepare_message(RankCall& call, std::uint32_t type, std::uint32_t peer, std::uint64_t address,
-                         std::uint64_t count);
+                         std::uint64_t count, bool may_be_itself = false);
   /// The type of the call's elements, of which there are so many.
   Result find_type(RankCall& call, std::uint32_t type, std::uint64_t count,
                    const std::vector<std::uint64_t>& counts) const;

@@ -103,14 +103,15 @@ Result Communication::find_type(RankCall& call, std::uint32_t type, std::uint64_
 }
 
 Result Communication::prepare_message(RankCall& call, std::uint32_t type, std::uint32_t peer, std::uint64_t address,
-                                      std::uint64_t count) {
+                                      std::uint64_t count, bool may_be_itself) {
   Result wrong = find_type(call, type, count, {});
   if (wrong.status != 0) return wrong;
   if (peer >= call.group->ranks()) {
     return refused(HCCL_E_PARA, fmt::format("rank {} of a communicator of {}", peer, call.group->ranks()));
   }
-  if (peer == call.rank && !call.batch) {
-    return refused(HCCL_E_PARA, fmt::format("rank {} is the caller itself; HcclBatchSendRecv can do that", peer));
+  if (peer == call.rank && !may_be_itself) {
+    return refused(HCCL_E_PARA,
+                   fmt::format("rank {} is the caller itself; HcclBatchSendRecv can do that, and a group of both", peer));
   }
   call.peer = peer;
   call.operation = {.ranks = 2,
@@ -262,6 +263,10 @@ void Communication::collective(ThreadId id, const Question& question, const std:
   connect(std::move(call), answers, done);
 }
 
+std::string Communication::transport_of(const RankCall& message) {
+  return fmt::format("{} {} to {}", message.batch ? "batch" : "message", message.source(), message.destination());
+}
+
 Result Communication::copy_to_itself(const std::vector<RankCall>& calls) {
   if (calls.empty()) return {};
   const bool both = calls.size() == 2;  // not more, as no two items have the same peer and direction
@@ -286,18 +291,20 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
   if (stream == nullptr || stream->npu != own->group->npus[own->rank]) {
     return done(refused(HCCL_E_PARA, "stream is no stream of the communicator's NPU"));
   }
+  const bool of_a_group = question.values[2] != 0;  // messages, not a batch
   const auto calls = std::make_shared<std::vector<RankCall>>();
   std::vector<RankCall> to_itself;
   std::set<std::pair<Rank, bool>> ends;
   for (const BatchItem& item : items) {
+    const char* const message = item.receives != 0 ? "HcclRecv" : "HcclSend";
     RankCall call{.thread = id,
-                  .function = "HcclBatchSendRecv",
+                  .function = of_a_group ? message : "HcclBatchSendRecv",
                   .group = own->group,
                   .rank = own->rank,
                   .stream = stream,
                   .receives = item.receives != 0,
-                  .batch = true};
-    const Result wrong = prepare_message(call, item.type, item.peer, item.address, item.count);
+                  .batch = !of_a_group};
+    const Result wrong = prepare_message(call, item.type, item.peer, item.address, item.count, true);
     if (wrong.status != 0) return done(wrong);
     if (!ends.emplace(item.peer, call.receives).second) {
       return done(refused(HCCL_E_PARA,
@@ -324,7 +331,8 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
     const Seconds begin = std::max(thread.date, core_.loop.now()) + whole.until_start();
     thread.date = begin + whole.behind_the_call;
     devices_.reach(*stream, begin);
-    devices_.begin_task(*stream, "HcclBatchSendRecv on " + calls->front().group->name);
+    const char* const what = calls->front().batch ? "HcclBatchSendRecv" : "messages of a group";
+    devices_.begin_task(*stream, fmt::format("{} on {}", what, calls->front().group->name));
     std::vector<hccl::EventId> ended;
     for (std::size_t i = 0; i < calls->size(); ++i) {
       const RankCall& call = (*calls)[i];
@@ -350,7 +358,7 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
     if (--*left == 0) issue_all();
   };
   for (const RankCall& call : *calls) {
-    const std::string transport = fmt::format("batch {} to {}", call.source(), call.destination());
+    const std::string transport = transport_of(call);
     if (call.group->connected[transport]) continue;
     ++*left;
     meet(

@@ -260,8 +260,8 @@ std::optional<Result> Communicators::begin(ThreadId id, const Question& question
   return std::nullopt;
 }
 
-std::optional<Result> Communicators::begin_together(
-    ThreadId id, const std::vector<std::pair<Question, std::optional<Rank>>>& all) {
+std::optional<Result> Communicators::begin_together(ThreadId id,
+                                                    const std::vector<std::pair<Question, std::optional<Rank>>>& all) {
   struct Together {
     std::vector<std::uint64_t> handles;
     std::size_t left = 0;
@@ -313,8 +313,7 @@ void Communicators::join(ThreadId id, const Beginning& beginning, const Begun& b
     begun(date, handle == 0 ? refused(HCCL_E_MEMORY, "no memory is left for the communicator's buffers")
                             : Result{.values = {handle}});
   };
-  const Guest guest{
-      .thread = id, .process = process, .npu = beginning.npu, .bytes = beginning.settings, .done = done};
+  const Guest guest{.thread = id, .process = process, .npu = beginning.npu, .bytes = beginning.settings, .done = done};
   meetings_.join(beginning.meeting, beginning.rank, beginning.ranks, guest, connect_timeout_);
 }
 

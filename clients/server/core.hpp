@@ -37,8 +37,8 @@ class Deadlines final : private sim::EventHandler {
   [[nodiscard]] bool hosts_are_due() const {
     const std::optional<Seconds> next = loop_.first_date();
     return next.has_value() && std::ranges::any_of(pending_, [&](const auto& one) {
-      return one.second.of_hosts && one.second.date <= *next;
-    });
+             return one.second.of_hosts && one.second.date <= *next;
+           });
   }
   /// Does nothing if the function was called.
   void cancel(Number number) {

@@ -74,7 +74,7 @@ class Devices {
     std::uint64_t records = 0;
     std::uint64_t done = 0;
     std::uint64_t reset = 0;  // so many of the records
-    Seconds date = 0;  // of the last record that is done
+    Seconds date = 0;         // of the last record that is done
     std::uint64_t waits = 0;
     std::uint64_t passed = 0;
     std::vector<std::pair<ThreadId, std::uint64_t>> waiting{};  // until so many records are done

@@ -21,7 +21,7 @@
 namespace hcclsim::clients {
 namespace {
 
-constexpr int moment_ms = 20;                   // of real time, after which a thread that sleeps is outside
+constexpr int moment_ms = 20;  // of real time, after which a thread that sleeps is outside
 // How long threads may poll, or sleep outside, when nothing else happens: moments of 2 ms at least, and real time.
 constexpr std::uint64_t most_fruitless = 1000;
 constexpr std::chrono::seconds most_polling{10};

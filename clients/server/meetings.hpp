@@ -83,7 +83,8 @@ class Meetings {
     const std::vector<Rank> ranks = missing_ranks(name);
     constexpr std::size_t most = 8;
     std::string text;
-    for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i) text += fmt::format("{}{}", i > 0 ? ", " : "", ranks[i]);
+    for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i)
+      text += fmt::format("{}{}", i > 0 ? ", " : "", ranks[i]);
     if (ranks.size() > most) text += ", …";
     return fmt::format("rank{} {} of {}", ranks.size() == 1 ? "" : "s", text, found->second.needed);
   }

@@ -111,7 +111,7 @@ void Simulator::run() {
     const bool ran = hosts_.run_one(loop_.now(), answer);
     if (const std::optional<std::uint32_t> failed = hosts_.failed_process()) report_process(*failed);
     if (hosts_.out_of_time()) {
-      simulated_failure("wall_timeout", "the program has not ended within {:.6g} s of real time (--wall-timeout):{}",
+      simulated_failure("wall-timeout", "the program has not ended within {:.6g} s of real time (--wall-timeout):{}",
                         *wall_timeout_s_, standing());
     }
     if (ran) continue;

@@ -26,7 +26,7 @@ struct SimulatorOptions {
   hccl::LaunchMode launch = hccl::LaunchMode::op;
   Seconds connect_timeout = 120;
   std::shared_ptr<const sim::FaultPlan> faults{};
-  std::vector<Rank> traced{};             ///< NPUs whose spans are kept
+  std::vector<Rank> traced{};              ///< NPUs whose spans are kept
   std::optional<double> wall_timeout_s{};  ///< of real time, after which the program is given up
 };
 
@@ -35,7 +35,7 @@ class Simulator {
   Simulator(study::LoadedPlatform& platform, Hosts& hosts, const SimulatorOptions& options);
 
   /// Until all processes have ended. Throws Error(simulated_failure): "client" for a process that crashes or ends with
-  /// an error, "deadlock" for a program that stands still, "wall_timeout" for one that has not ended in time,
+  /// an error, "deadlock" for a program that stands still, "wall-timeout" for one that has not ended in time,
   /// "mismatch" for ranks that call different things, and what the simulated cluster throws.
   void run();
 

@@ -84,7 +84,7 @@ enum class Call : std::uint32_t {
   get_deterministic,     ///< → value
   suspend,               ///< communicator, whether it goes on again
   collective,            ///< CollectiveArguments and counts
-  batch,                 ///< communicator, stream; BatchItems
+  batch,                 ///< communicator, stream, whether of a group's messages; BatchItems
   begin_group,
   end_group,
   set_range,         ///< communicator, address, bytes

@@ -20,7 +20,8 @@ void set_values() {
   for (std::uint32_t npu = 0; npu < npus; ++npu) {
     CHECK(aclrtSetDevice(static_cast<int>(npu)));
     const std::vector<float> host(count, static_cast<float>(npu + 1));
-    CHECK(aclrtMemcpy(buffers[npu], count * sizeof(float), host.data(), count * sizeof(float), ACL_MEMCPY_HOST_TO_DEVICE));
+    CHECK(aclrtMemcpy(buffers[npu], count * sizeof(float), host.data(), count * sizeof(float),
+                      ACL_MEMCPY_HOST_TO_DEVICE));
   }
 }
 
@@ -70,28 +71,40 @@ void add_up() {
   for (std::uint32_t npu = 0; npu < npus; ++npu) std::printf("NPU %u: sum %g\n", npu, value(npu, count - 1));
 }
 
-/// Half to the next rank, and a fifth of it to itself.
+/// Half to the next rank, in two messages, all of whom send first; then a fifth of it to itself.
 void send() {
-  CHECK(HcclGroupStart());
-  for (std::uint32_t npu = 0; npu < npus; ++npu) {
-    CHECK(aclrtSetDevice(static_cast<int>(npu)));
-    CHECK(HcclSend(buffers[npu], count / 2, HCCL_DATA_TYPE_FP32, (npu + 1) % npus, comms[npu], nullptr));
-    CHECK(HcclRecv(buffers[npu] + count / 2, count / 2, HCCL_DATA_TYPE_FP32, (npu + npus - 1) % npus, comms[npu],
-                   nullptr));
+  constexpr std::uint64_t quarter = count / 4;
+  for (int again = 0; again < 2; ++again) {  // with transports, too
+    CHECK(HcclGroupStart());
+    for (std::uint32_t npu = 0; npu < npus; ++npu) {
+      CHECK(aclrtSetDevice(static_cast<int>(npu)));
+      for (std::uint64_t part = 0; part < 2; ++part) {
+        CHECK(HcclSend(buffers[npu] + part * quarter, quarter, HCCL_DATA_TYPE_FP32, (npu + 1) % npus, comms[npu],
+                       nullptr));
+      }
+      for (std::uint64_t part = 2; part < 4; ++part) {
+        CHECK(HcclRecv(buffers[npu] + part * quarter, quarter, HCCL_DATA_TYPE_FP32, (npu + npus - 1) % npus, comms[npu],
+                       nullptr));
+      }
+    }
+    CHECK(HcclGroupEnd());
+    synchronize();
   }
-  CHECK(HcclGroupEnd());
-  synchronize();
   for (std::uint32_t npu = 0; npu < npus; ++npu) {
     CHECK(aclrtSetDevice(static_cast<int>(npu)));
-    std::vector<HcclSendRecvItem> items{
-        {HCCL_RECV, buffers[npu], count / 10, HCCL_DATA_TYPE_FP32, npu},
-        {HCCL_SEND, buffers[npu] + count / 2, count / 10, HCCL_DATA_TYPE_FP32, npu}};
+    std::vector<HcclSendRecvItem> items{{HCCL_RECV, buffers[npu], count / 10, HCCL_DATA_TYPE_FP32, npu},
+                                        {HCCL_SEND, buffers[npu] + count / 2, count / 10, HCCL_DATA_TYPE_FP32, npu}};
     CHECK(HcclBatchSendRecv(items.data(), 2, comms[npu], nullptr));
     CHECK(HcclBatchSendRecv(items.data(), 0, comms[npu], nullptr));  // nothing
+    CHECK(HcclGroupStart());
+    CHECK(HcclSend(buffers[npu] + count / 2, 1, HCCL_DATA_TYPE_FP32, npu, comms[npu], nullptr));
+    CHECK(HcclRecv(buffers[npu] + count / 10, 1, HCCL_DATA_TYPE_FP32, npu, comms[npu], nullptr));
+    CHECK(HcclGroupEnd());
   }
   synchronize();
   for (std::uint32_t npu = 0; npu < npus; ++npu) {
-    std::printf("NPU %u: %g %g %g\n", npu, value(npu, 0), value(npu, count / 10), value(npu, count / 2));
+    std::printf("NPU %u: %g %g %g %g\n", npu, value(npu, 0), value(npu, count / 10), value(npu, count / 10 + 1),
+                value(npu, count / 2));
   }
 }
 

@@ -25,9 +25,7 @@ HcclComm comm;
 aclrtStream stream;
 void* buffer;
 
-void allreduce() {
-  CHECK(HcclAllReduce(buffer, buffer, 16, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, stream));
-}
+void allreduce() { CHECK(HcclAllReduce(buffer, buffer, 16, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, stream)); }
 
 /// A socket of this computer that listens at a free port, or is connected to it.
 int listen_at(int& port) {
