@@ -4,7 +4,7 @@
 
 #include "base/json.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "hccl/runtime/fold/folded_class.hpp"
+#include "hccl/comm/folded_class.hpp"
 
 /// How results say that ranks stand for others (hccl/runtime/fold/rank_orbits.hpp).
 namespace hcclsim::cli {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "hccl/check/symmetry/even_order.hpp"
 #include "hccl/check/symmetry/rounds_in_time.hpp"
 
 namespace hcclsim::hccl {
@@ -21,11 +22,15 @@ enum class Kind : std::uint8_t {
   other,
 };
 
+/// Whether the images of a rank do the same with the same bytes further on, or the same in time.
+enum class Sameness : std::uint8_t { bytes, time };
+
 /// Whether the closed forms meet the conditions at the head of symmetry.hpp for a rotation by `period`.
 class Reading {
  public:
-  Reading(const Schedule& schedule, Rank period)
+  Reading(const Schedule& schedule, Rank period, Sameness sameness)
       : schedule_(schedule),
+        sameness_(sameness),
         period_(period),
         turns_count_(schedule.ranks / period),
         turns_(schedule.blocks() > 1 || any_range([&](const Range& range) { return turning_cut(range) != nullptr; })),
@@ -72,9 +77,10 @@ class Reading {
     const std::uint64_t block = std::uint64_t{group.span()} * group.stride();
     return block > 0 && period_ % block == 0;
   }
-  /// The position of the next image of a rank is one further.
+  /// The position of the next image of a rank is one further; for the same in time, a constant further.
   [[nodiscard]] bool is_turned(const Group& group) const {
-    return group.span() == turns_count_ && group.stride() == period_ && group.order().empty();
+    return group.span() == turns_count_ && group.stride() == period_ &&
+           (group.order().empty() || (sameness_ == Sameness::time && has_even_order(group)));
   }
   /// The position of the next image of a rank is a period further.
   [[nodiscard]] bool has_all(const Group& group) const {
@@ -249,6 +255,7 @@ class Reading {
   static constexpr std::uint64_t most_parts = std::uint64_t{1} << 31U;
 
   const Schedule& schedule_;
+  Sameness sameness_;
   Rank period_;
   Rank turns_count_;
   bool turns_;
@@ -274,7 +281,7 @@ std::vector<Rank> possible_periods(const Schedule& schedule) {
 std::optional<Rotation> Rotation::of(const Schedule& schedule) {
   if (schedule.ranks < 2) return {};
   for (const Rank period : possible_periods(schedule)) {
-    const Reading reading(schedule, period);
+    const Reading reading(schedule, period, Sameness::bytes);
     if (!reading.rotates()) continue;
     Rotation rotation;
     rotation.ranks_ = schedule.ranks;
@@ -302,7 +309,7 @@ std::optional<Rotation> Rotation::of(const Schedule& schedule) {
 
 std::optional<Rank> period_in_time(const Schedule& schedule) {
   for (const Rank period : possible_periods(schedule)) {
-    if (Reading(schedule, period).repeats()) return period;
+    if (Reading(schedule, period, Sameness::time).repeats()) return period;
   }
   return {};
 }

@@ -132,7 +132,8 @@ class Rotation {
 /// The least number m of ranks that divides them all, such that x+m does in time what x does: the same tasks of the
 /// same lengths, with the peers and notifies m ranks further. It asks less than a rotation: what is said above of
 /// groups, peers, notifies and cuts into equal parts must hold, but not where bytes are. Scratch memory may hold blocks
-/// at one time and slots at another; rounds are taken together (rounds_in_time.hpp). Nothing if closed forms do not
+/// at one time and slots at another; rounds are taken together (rounds_in_time.hpp); a turned group may have another
+/// even order (even_order.hpp), so that positions go up by another constant. Nothing if closed forms do not
 /// show one.
 [[nodiscard]] std::optional<Rank> period_in_time(const Schedule& schedule);
 

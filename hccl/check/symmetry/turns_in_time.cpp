@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "hccl/check/symmetry/even_order.hpp"
 #include "hccl/check/symmetry/rounds_in_time.hpp"
 
 namespace hcclsim::hccl {
@@ -116,7 +117,7 @@ bool turns_in_blocks_in_time(const Schedule& schedule, Rank block) {
   const auto form_of = [&](const Group& group) {
     if (group.stride() % block == 0) return Form::fixed;
     if (group.stride() == 1 && group.span() == schedule.ranks && block < schedule.ranks) return Form::mixed;
-    return group.stride() == 1 && group.span() == block && group.order().empty() ? Form::carried : Form::other;
+    return group.stride() == 1 && group.span() == block && has_even_order(group) ? Form::carried : Form::other;
   };
   return TurnInTime(schedule, forms_of(schedule, form_of), false).carries();
 }

@@ -21,7 +21,8 @@
 ///     members to, the image of x has the position of x plus a constant, modulo the size. Groups of one rank are fixed.
 ///     For half-turns those are fixed whose blocks lie within half of the ranks; one is carried whose one block has all
 ///     p ranks or those s apart, an even number of them in their order. For turns in blocks those are fixed whose ranks
-///     lie a multiple of b apart; one is carried that consists of the b ranks of a block in their order. A group of all
+///     lie a multiple of b apart; one is carried that consists of the b ranks of a block, in
+///     their order or another even one (even_order.hpp). A group of all
 ///     ranks is *mixed*: positions of images are just other ones. What it does, such as copies of a rank's own block,
 ///     must not depend on them as in a carried group, and has no peers;
 ///   - in a carried group peers are in the group itself, at an offset that does not depend on the position; in a fixed

@@ -8,7 +8,7 @@
 
 #include "base/units.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "hccl/runtime/fold/folded_class.hpp"
+#include "hccl/comm/folded_class.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
 #include "sim/faults/fault_plan.hpp"

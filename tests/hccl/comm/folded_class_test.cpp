@@ -1,4 +1,4 @@
-#include "hccl/runtime/fold/folded_class.hpp"
+#include "hccl/comm/folded_class.hpp"
 
 #include <gtest/gtest.h>
 
