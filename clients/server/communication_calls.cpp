@@ -110,8 +110,9 @@ Result Communication::prepare_message(RankCall& call, std::uint32_t type, std::u
     return refused(HCCL_E_PARA, fmt::format("rank {} of a communicator of {}", peer, call.group->ranks()));
   }
   if (peer == call.rank && !may_be_itself) {
-    return refused(HCCL_E_PARA,
-                   fmt::format("rank {} is the caller itself; HcclBatchSendRecv can do that, and a group of both", peer));
+    return refused(
+        HCCL_E_PARA,
+        fmt::format("rank {} is the caller itself; HcclBatchSendRecv can do that, and a group of both", peer));
   }
   call.peer = peer;
   call.operation = {.ranks = 2,
