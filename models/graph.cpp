@@ -293,7 +293,7 @@ Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gr
     case OperatorKind::vector:
       return static_cast<Flops>(op.work.backward);
     case OperatorKind::product:
-      return 4 * product_multiply_adds(op);
+      return (op.parameters.empty() || input_needs_gradient ? 4 : 2) * product_multiply_adds(op);
     case OperatorKind::gelu:
       return 17 * outputs;
     case OperatorKind::rms_norm:

@@ -28,6 +28,8 @@ internal error
 def escaped(text: str) -> str:
     """Text as roff takes it."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...")
+    # A word that is longer than a line may be broken behind a comma, a bar or a slash.
+    text = re.sub(r"\S{50,}", lambda word: re.sub(r"([,|;/=])", r"\1\\:", word[0]), text)
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
 
 

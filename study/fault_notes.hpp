@@ -18,6 +18,16 @@ inline void note_faults(std::span<const sim::Fault> faults, std::vector<std::str
     notes.emplace_back("dates of faults are those since the first call of each simulation is issued");
 }
 
+/// Says which faults have links over which no bytes go. `idle`: of each simulation.
+inline void note_idle_faults(std::span<const std::vector<std::string>> idle, std::vector<std::string>& notes) {
+  if (idle.empty()) return;
+  for (const std::string& fault : idle.front()) {
+    const auto is_idle = [&](const std::vector<std::string>& one) { return std::ranges::count(one, fault) > 0; };
+    if (!std::ranges::all_of(idle, is_idle)) continue;
+    notes.push_back(fmt::format("no bytes go over links of the fault {}", fault));
+  }
+}
+
 /// Says which faults have done nothing, as they begin when all is over. `ends`: dates at which it is, of all ranks or
 /// simulations.
 inline void note_faults_to_come(std::span<const sim::Fault> faults, std::span<const Seconds> ends,

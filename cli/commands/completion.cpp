@@ -58,10 +58,15 @@ end
 complete --command hcclsim --no-files --arguments '(__hcclsim_complete)'
 )";
 
-/// Names that come with hcclsim.
+/// Names that come with hcclsim, also of arguments.
 std::vector<std::string> known_values(const Option& option) {
   if (option.key() == "platform") return study::shipped_platforms();
-  if (option.key() == "model") {
+  if (option.name() == "OP") {
+    return {"allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallvc",    "batchsendrecv",
+            "broadcast", "gather",     "reduce",    "scatter",  "sendrecv",  "reducescatter", "reducescatterv"};
+  }
+  if (option.name() == "COMMAND") return {"collective", "job", "run"};  // whose points a sweep computes
+  if (option.key() == "model" || option.name() == "NETWORK") {
     std::vector<std::string> names;
     for (const models::ModelInfo& info : models::model_list()) names.emplace_back(info.name);
     return names;

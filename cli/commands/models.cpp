@@ -365,7 +365,7 @@ void add_models_command(Command& app) {
 
     Command& shown = models.add_command("show", "Show one network, or one of its tables");
     const auto options = std::make_shared<ShowModel>();
-    shown.add("NAME", text(options->model.name), "A network of `models list`").required();
+    shown.add("NETWORK", text(options->model.name), "One of `models list`, or a file *.onnx").required();
     shown.add("--batch", whole_number(options->model.batch), "Samples per step on one NPU").with_default();
     add_model_size_options(shown, options->model);
     add_precision_options(shown, options->precision);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <limits>
 #include <map>
 #include <set>
@@ -54,10 +55,14 @@ std::string_view colour_of(const hccl::Plan& plan, const sim::Span& span) {
   return phase == hccl::StepPhase::backward ? paje_backward : update_colour;
 }
 
-/// A text in quotes, which cannot hold any itself.
+/// A text in quotes, which can hold neither these nor an end of line, and is not empty: readers lose count else.
 std::string quoted(std::string_view text) {
+  if (text.empty()) return "\"no name\"";
   std::string result = "\"";
-  for (const char letter : text) result += letter == '"' ? '\'' : letter;
+  for (const char letter : text) {
+    const bool is_control = std::iscntrl(static_cast<unsigned char>(letter)) != 0;
+    result += letter == '"' ? '\'' : is_control ? ' ' : letter;
+  }
   return result + '"';
 }
 

@@ -42,10 +42,10 @@ class ProfiledGroups {
   [[nodiscard]] const std::vector<ProfiledGroup>& groups() const { return groups_; }
   /// That of the collective or the message which a span shows.
   [[nodiscard]] const ProfiledGroup& of(const sim::Span& span) const { return groups_[number_of(span)]; }
-
- private:
+  /// Its place in groups(). Tasks inside a collective are of its group.
   [[nodiscard]] std::uint32_t number_of(const sim::Span& span) const;
 
+ private:
   const hccl::Plan& plan_;
   std::vector<ProfiledGroup> groups_;
   std::vector<std::vector<std::uint32_t>> number_;  // by family, by rank

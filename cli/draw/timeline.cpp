@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/json.hpp"
+#include "cli/draw/communication_lanes.hpp"
 #include "cli/draw/profiler_names.hpp"
 #include "cli/print/output.hpp"
 #include "sim/intervals.hpp"
@@ -33,10 +34,6 @@ constexpr std::uint32_t sort_indices_per_rank = 100;
 /// What the host of a rank does; behind the processes of all ranks, where a rank has any.
 constexpr std::string_view host_process = "Host";
 constexpr std::uint32_t host_sort_index = 7;  // msprof's of its host, "CANN"
-
-/// Threads of "Communication": the group, then its planes.
-constexpr std::uint32_t group_thread = 0;
-constexpr std::uint32_t first_plane_thread = 1;
 
 constexpr std::array<std::string_view, 4> overlap_threads{"Computing", "Communication", "Communication(Not Overlapped)",
                                                           "Free"};
@@ -105,7 +102,8 @@ class Writer {
   }
 
   void name_thread(std::uint32_t process, std::uint32_t thread, std::string_view name) {
-    event(R"("name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"{}"}})", process, thread, name);
+    event(R"("name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":{}}})", process, thread,
+          json_string(name));
     event(R"("name":"thread_sort_index","ph":"M","pid":{},"tid":{},"args":{{"sort_index":{}}})", process, thread,
           thread);
   }
@@ -135,6 +133,9 @@ class Writer {
   std::uint32_t next_task(std::uint32_t process, std::uint32_t thread) { return tasks_[{process, thread}]++; }
   /// What the host launches for a rank, kernels and operators, is numbered.
   std::uint32_t next_launch(Rank rank) { return ++launches_[npu(rank)]; }
+
+  /// Threads of the communication of a rank.
+  [[nodiscard]] CommunicationLanes lanes(const std::vector<const sim::Span*>& spans) const { return {*groups_, spans}; }
 
   /// HCCL's name of the operator of a collective's span.
   std::string next_operator(const sim::Span& span) { return operators_->next(span); }
@@ -198,27 +199,27 @@ std::string task_args(const sim::Span& span, std::uint32_t task) {
 /// Numbers, from 1 on in the order of the posts, of those whose waits are in the timeline too.
 using Flows = std::map<NotifyKey, std::uint64_t>;
 
-void write_flow(Writer& writer, const hccl::Plan& plan, const sim::Span& span, const Flows& flows) {
+void write_flow(Writer& writer, const hccl::Plan& plan, const CommunicationLanes& lanes, const sim::Span& span,
+                const Flows& flows) {
   const std::optional<NotifyKey> key = notify_key(plan, span);
   if (!key.has_value()) return;
   const auto flow = flows.find(*key);
   if (flow == flows.end()) return;
   const char phase = span.kind == sim::SpanKind::notify_post ? 's' : 'f';
-  writer.flow_end(phase, flow->second, writer.pid(span.rank, Process::communication), first_plane_thread + span.plane,
-                  span.end);
+  writer.flow_end(phase, flow->second, writer.pid(span.rank, Process::communication), lanes.thread(span), span.end);
 }
 
-void write_span(Writer& writer, const sim::Span& span) {
+void write_span(Writer& writer, const CommunicationLanes& lanes, const sim::Span& span) {
   if (is_task(span)) {
     const std::uint32_t process = writer.pid(span.rank, Process::communication);
-    const std::uint32_t thread = first_plane_thread + span.plane;
+    const std::uint32_t thread = lanes.thread(span);
     writer.span(json_string(task_name(span)), process, thread, span.start, span.end,
                 task_args(span, writer.next_task(process, thread)));
     return;
   }
   if (span.kind == sim::SpanKind::collective) {
-    writer.span(json_string(writer.next_operator(span)), writer.pid(span.rank, Process::communication), group_thread,
-                span.start, span.end,
+    writer.span(json_string(writer.next_operator(span)), writer.pid(span.rank, Process::communication),
+                lanes.thread(span), span.start, span.end,
                 fmt::format("\"trace point\":{},\"alg_type\":{},\"count\":{},\"data_type\":\"{}\",\"size(Byte)\":{},"
                             "\"stream id\":{},\"connection_id\":{},\"model id\":{},\"iteration\":{}",
                             writer.name(span), writer.quoted_name(span.algorithm), span.bytes / size_of(span.type),
@@ -254,15 +255,11 @@ void write_host(Writer& writer, const hccl::Plan& plan, Rank rank, const std::ve
 }
 
 /// Names of the processes and threads that a rank's spans use.
-void write_names(Writer& writer, Rank rank, const std::vector<const sim::Span*>& spans) {
+void write_names(Writer& writer, const CommunicationLanes& lanes, Rank rank,
+                 const std::vector<const sim::Span*>& spans) {
   std::set<std::uint32_t> streams;
-  std::set<std::uint32_t> planes;
   for (const sim::Span* span : spans) {
-    if (is_task(*span)) {
-      planes.insert(span->plane);
-    } else if (span->kind == sim::SpanKind::kernel) {
-      streams.insert(span->stream);
-    }
+    if (span->kind == sim::SpanKind::kernel) streams.insert(span->stream);
   }
   for (const ProcessName& process : processes) {
     writer.name_process(writer.pid(rank, process.process), rank, process.name, process.sort_index);
@@ -270,11 +267,9 @@ void write_names(Writer& writer, Rank rank, const std::vector<const sim::Span*>&
   for (const std::uint32_t stream : streams) {
     writer.name_thread(writer.pid(rank, Process::hardware), stream, fmt::format("Stream {}", stream));
   }
-  writer.name_thread(writer.pid(rank, Process::communication), group_thread, "Group hccl_world_group Communication");
-  for (const std::uint32_t plane : planes) {
-    writer.name_thread(writer.pid(rank, Process::communication), first_plane_thread + plane,
-                       fmt::format("Plane {}", plane));
-  }
+  lanes.name([&](std::uint32_t thread, const std::string& name) {
+    writer.name_thread(writer.pid(rank, Process::communication), thread, name);
+  });
   for (std::uint32_t i = 0; i < overlap_threads.size(); ++i) {
     writer.name_thread(writer.pid(rank, Process::overlap), i, overlap_threads.at(i));
   }
@@ -352,10 +347,11 @@ Flows flows_of(const hccl::Plan& plan, const std::vector<const sim::Span*>& span
 
 void write_rank(Writer& writer, const hccl::Plan& plan, Rank rank, const std::vector<const sim::Span*>& spans,
                 const Flows& flows) {
-  write_names(writer, rank, spans);
+  const CommunicationLanes lanes = writer.lanes(spans);
+  write_names(writer, lanes, rank, spans);
   for (const sim::Span* span : spans) {
-    write_span(writer, *span);
-    write_flow(writer, plan, *span, flows);
+    write_span(writer, lanes, *span);
+    write_flow(writer, plan, lanes, *span, flows);
   }
   write_overlap(writer, rank, spans);
   write_cells(writer, rank, hccl::traced_cells(plan, spans));

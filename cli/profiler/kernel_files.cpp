@@ -60,8 +60,8 @@ void write_op_statistic(const ProfiledRank& rank, const Sink& sink) {
   rows.add("Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)");
   for (const auto& [type, total] : sorted) {
     rows.add("{},{},{},{},{},{},{},{},{:.3f}", rank.rank(), csv_field(type.first), type.second, total.count,
-             profiled_date(total.total), profiled_date(total.least),
-             profiled_date(total.total / static_cast<double>(total.count)), profiled_date(total.most),
+             profiled_duration(total.total), profiled_duration(total.least),
+             profiled_duration(total.total / static_cast<double>(total.count)), profiled_duration(total.most),
              all > 0 ? total.total / all * 100 : 0);
   }
   rows.hand_on();

@@ -33,11 +33,10 @@ void PrivateLinks::add(const sim::Route& route, Rank npu, std::uint32_t stream) 
 }
 
 void PrivateLinks::add_way(sim::LinkId link, const Use& use) {
-  if (!cluster_.links()[link].shared) return;
   Use& known = uses_[link];
   const bool other_stream = known.stream != nobody && known.stream != use.stream;
   const bool other_queue = known.stream != nobody && known.stage == use.stage && known.queue != use.queue;
-  const bool shared = known.shared || other_stream || other_queue;
+  const bool shared = cluster_.links()[link].shared && (known.shared || other_stream || other_queue);
   known = use;
   known.shared = shared;
 }
@@ -45,6 +44,7 @@ void PrivateLinks::add_way(sim::LinkId link, const Use& use) {
 void PrivateLinks::meet(PrivateLinks& other) {
   for (std::size_t link = 0; link < uses_.size(); ++link) {
     if (uses_[link].stream == nobody || other.uses_[link].stream == nobody) continue;
+    if (!cluster_.links()[link].shared) continue;
     uses_[link].shared = true;
     other.uses_[link].shared = true;
   }
@@ -60,6 +60,15 @@ BytesPerSecond PrivateLinks::rate(const sim::Route& route) const {
     rate = std::min(rate, cluster_.capacity(link) / static_cast<double>(passes));
   }
   return rate;
+}
+
+std::vector<std::string> PrivateLinks::idle(const sim::FaultPlan& faults) const {
+  std::vector<std::string> idle;
+  for (const sim::Fault& fault : faults.faults()) {
+    const auto is_used = [this](sim::LinkId link) { return uses_[link].stream != nobody; };
+    if (fault.of_links() && std::ranges::none_of(faults.links_of(fault), is_used)) idle.push_back(fault.text);
+  }
+  return idle;
 }
 
 }  // namespace hcclsim::hccl

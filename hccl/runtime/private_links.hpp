@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/units.hpp"
@@ -8,6 +9,7 @@
 #include "hccl/runtime/fold/rank_orbits.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
+#include "sim/faults/fault_plan.hpp"
 
 /// Links on which transfers come one after the other whatever their dates: all of them are tasks of one queue of one
 /// stream of one NPU, or of queues that never work at the same time. A transfer over such links alone has their whole
@@ -34,6 +36,9 @@ class PrivateLinks {
   /// whole capacity in any case.
   [[nodiscard]] BytesPerSecond rate(const sim::Route& route) const;
   [[nodiscard]] bool holds(sim::LinkId link) const { return !uses_[link].shared; }
+
+  /// The faults of links, as they were given, over whose links no bytes go.
+  [[nodiscard]] std::vector<std::string> idle(const sim::FaultPlan& faults) const;
 
  private:
   static constexpr std::uint64_t nobody = ~std::uint64_t{0};

@@ -332,6 +332,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
     simulated_failure("network", "{} of {} transfers did not complete", network->started() - network->completed(),
                       network->started());
   }
+  if (options.faults != nullptr) result.idle_faults = private_links.idle(*options.faults);
   if (orbits.has_value()) {
     result.folded = orbits->classes();
     std::erase_if(result.folded, [&](const FoldedClass& one) { return !hosts.issues_anything(one.simulated); });

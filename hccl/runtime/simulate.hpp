@@ -69,13 +69,14 @@ struct CollectiveTime {
 };
 
 struct SimulatedCollectives {
-  std::vector<CollectiveTime> calls;  ///< as they were given
-  Seconds makespan = 0;               ///< end of the last iteration; the first host begins at 0
-  std::uint32_t simulated = 0;        ///< iterations; 1 also where the others are proved equal to it
-  std::uint64_t transfers = 0;        ///< in these iterations, all completed
-  std::vector<FoldedClass> folded;    ///< of the ranks that take part; empty: all were simulated
-  std::vector<sim::Flow> flows;       ///< of the ranks that were simulated; empty unless asked for
-  std::optional<RankOrbits> orbits;   ///< with these flows, if some ranks stand for all
+  std::vector<CollectiveTime> calls;     ///< as they were given
+  Seconds makespan = 0;                  ///< end of the last iteration; the first host begins at 0
+  std::uint32_t simulated = 0;           ///< iterations; 1 also where the others are proved equal to it
+  std::uint64_t transfers = 0;           ///< in these iterations, all completed
+  std::vector<std::string> idle_faults;  ///< of links over which no bytes go
+  std::vector<FoldedClass> folded;       ///< of the ranks that take part; empty: all were simulated
+  std::vector<sim::Flow> flows;          ///< of the ranks that were simulated; empty unless asked for
+  std::optional<RankOrbits> orbits;      ///< with these flows, if some ranks stand for all
   sim::Trace trace;
 };
 

@@ -57,6 +57,8 @@ class Simulation {
   [[nodiscard]] Runtime& runtime(std::size_t job = 0) { return running_[job].runtime; }
   /// Whether a fault keeps a job from ever going on.
   [[nodiscard]] bool any_stands_still() const;
+  /// What the Plan that is alone sends over links.
+  [[nodiscard]] const PrivateLinks& links() const { return prepared_.front().private_links; }
   /// Null: no rank stands for another.
   [[nodiscard]] const RankOrbits* orbits() const { return prepared_.front().orbits_or_null(); }
 

@@ -381,6 +381,7 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
   Simulation simulation({&plan, 1});
   simulation.run();
   step.trace.end_stream();
+  if (options.faults != nullptr) step.idle_faults = simulation.links().idle(*options.faults);
   if (const RankOrbits* orbits = simulation.orbits(); orbits != nullptr) {
     step.folded = orbits->classes();
     if (options.record_flows) step.orbits = *orbits;

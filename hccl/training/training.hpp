@@ -124,9 +124,10 @@ struct TimedStep {
   std::vector<Bottleneck> bottlenecks;  ///< of the Plan's collectives in the last iteration, as `rank` sees them
   /// In the trace's clock, of the ranks that were simulated; empty unless asked for.
   std::vector<sim::Flow> flows;
-  std::optional<RankOrbits> orbits;  ///< with these flows, if some ranks stand for all
-  std::uint64_t transfers = 0;       ///< all of them completed
-  std::vector<FoldedClass> folded;   ///< empty: all ranks were simulated
+  std::optional<RankOrbits> orbits;      ///< with these flows, if some ranks stand for all
+  std::uint64_t transfers = 0;           ///< all of them completed
+  std::vector<FoldedClass> folded;       ///< empty: all ranks were simulated
+  std::vector<std::string> idle_faults;  ///< of links over which no bytes go
 };
 
 /// The Plan that is carried out, without a simulation.

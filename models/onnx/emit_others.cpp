@@ -31,13 +31,13 @@ bool looks_up_positions(const Network& network, const Node& node) {
   return contains(node.inputs[1], {"pos"}) || dims.empty() || network.dims(node.inputs[0])[0] >= dims.back();
 }
 
-/// Whether a node looks up the rows of another sequence of tokens, such as that of a decoder.
+/// Whether a node looks up the rows of another sequence of tokens, such as that of a decoder, or of another category.
 bool looks_up_tokens(const Network& network, const Node& node) {
-  const std::string tokens = Matching(network).plain(node.inputs[1]);
+  const std::string tokens = Matching(network).same_numbers(node.inputs[1]);
   const auto& inputs = network.model().inputs;
   const auto& dims = network.dims(node.inputs[1]);
-  return std::ranges::find(inputs, tokens) != inputs.end() && dims.size() == 2 &&
-         network.dims(node.inputs[0])[0] > dims.back() && !contains(tokens, {"type", "seg", "pos"});
+  if (std::ranges::find(inputs, tokens) == inputs.end() || contains(tokens, {"type", "seg", "pos"})) return false;
+  return dims.size() == 1 || (dims.size() == 2 && (dims.back() == 1 || network.dims(node.inputs[0])[0] > dims.back()));
 }
 
 /// Operators whose weights are trained.
@@ -53,7 +53,7 @@ bool Emitter::emit_gather(std::size_t number) {
   const Node& node = network_.node(number);
   const std::string& table = node.inputs[0];
   if (!network_.is(table, Role::weight) || network_.dims(table).size() != 2) return false;
-  if (Matching(network_).plain(node.inputs[1]) != network_.batch_input()) {
+  if (Matching(network_).same_numbers(node.inputs[1]) != network_.batch_input()) {
     if (knows(table) || looks_up_tokens(network_, node)) {
       look_up_rows(number);
       return true;
@@ -86,39 +86,80 @@ void Emitter::look_up_rows(std::size_t number) {
   values_.insert_or_assign(node.outputs[0], shaped(node.outputs[0], id, rows, sequence_of(node.outputs[0])));
 }
 
+const std::vector<std::string>* Emitter::waiting_rows(std::string name) const {
+  while (true) {
+    if (const auto waiting = rows_to_add_.find(name); waiting != rows_to_add_.end()) return &waiting->second;
+    const std::size_t producer = network_.tensor(name).producer;
+    if (producer == no_node) return nullptr;
+    const Node& node = network_.node(producer);
+    if (!is_layout(node) || is_type(node, "Transpose") || node.inputs.empty()) return nullptr;
+    // Positions for each sequence of a batch are those of one.
+    if (network_.dims(name).empty() || network_.dims(node.inputs[0]).empty() ||
+        network_.dims(name).back() != network_.dims(node.inputs[0]).back()) {
+      return nullptr;
+    }
+    name = node.inputs[0];
+  }
+}
+
+Value Emitter::with_rows(std::size_t number, Value x, const std::vector<std::string>& looked_up) {
+  for (const std::string& found : looked_up) {
+    const std::size_t gather = network_.tensor(found).producer;
+    const std::string& table = network_.node(gather).inputs[0];
+    const std::uint32_t positions = sizes_of(table)[0];
+    if (knows(table)) {
+      look_up_rows(gather);
+      x = builder_->add(name_for(number), x, rows(found));
+      continue;
+    }
+    begin(gather, table);
+    const std::string name = name_for(gather, table);
+    x = looks_up_positions(network_, network_.node(gather)) ? builder_->position_embedding(name, x, positions)
+                                                            : builder_->segment_embedding(name, x, positions);
+    note({table});
+  }
+  return x;
+}
+
+Value Emitter::sum_of_rows(std::size_t number, const std::vector<std::string>& looked_up) {
+  const std::string& first = looked_up.front();
+  const std::size_t gather = network_.tensor(first).producer;
+  const std::string& table = network_.node(gather).inputs[0];
+  Value x = GraphBuilder::input();
+  const std::vector<std::uint32_t> sizes = sizes_of(table);
+  const std::uint64_t of_batch =
+      std::uint64_t{builder_->shape(x).batch()} * builder_->rows_of_sequence(x) * sizes.at(1);
+  // Rows for other places than those of the batch, such as relative positions, are looked up as they are.
+  if (knows(table) || static_cast<std::uint64_t>(elements_of(network_.dims(first))) != of_batch) {
+    look_up_rows(gather);
+    x = values_.at(first);
+  } else {
+    begin(gather, table);
+    x = builder_->position_rows(name_for(gather, table), sizes[0], sizes[1]);
+    note({table});
+  }
+  return with_rows(number, x, {looked_up.begin() + 1, looked_up.end()});
+}
+
 bool Emitter::emit_add(std::size_t number) {
   const Node& node = network_.node(number);
   const std::string& a = node.inputs[0];
   const std::string& b = node.inputs[1];
   const std::string& sum = node.outputs[0];
-  const auto waiting_a = rows_to_add_.find(a);
-  const auto waiting_b = rows_to_add_.find(b);
-  if (waiting_a != rows_to_add_.end() && waiting_b != rows_to_add_.end()) {
-    std::vector<std::string> both = waiting_a->second;
-    both.insert(both.end(), waiting_b->second.begin(), waiting_b->second.end());
+  const std::vector<std::string>* const waiting_a = waiting_rows(a);
+  const std::vector<std::string>* const waiting_b = waiting_rows(b);
+  if (waiting_a != nullptr && waiting_b != nullptr) {
+    std::vector<std::string> both = *waiting_a;
+    both.insert(both.end(), waiting_b->begin(), waiting_b->end());
     rows_to_add_[sum] = std::move(both);
     return true;
   }
-  if (waiting_a != rows_to_add_.end() || waiting_b != rows_to_add_.end()) {
-    const auto waiting = waiting_a != rows_to_add_.end() ? waiting_a : waiting_b;
-    Value x = rows(waiting == waiting_a ? b : a);
-    for (const std::string& looked_up : waiting->second) {
-      const std::size_t gather = network_.tensor(looked_up).producer;
-      const std::string& table = network_.node(gather).inputs[0];
-      const std::uint32_t positions = sizes_of(table)[0];
-      if (knows(table)) {
-        look_up_rows(gather);
-        x = builder_->add(name_for(number), x, rows(looked_up));
-        continue;
-      }
-      begin(gather, table);
-      const std::string name = name_for(gather, table);
-      x = looks_up_positions(network_, network_.node(gather)) ? builder_->position_embedding(name, x, positions)
-                                                              : builder_->segment_embedding(name, x, positions);
-      note({table});
+  if (waiting_a != nullptr || waiting_b != nullptr) {
+    const std::string& other = waiting_a != nullptr ? b : a;
+    if (network_.is(other, Role::activation) && network_.dims(other).size() == 3) {
+      set(sum, with_rows(number, rows(other), waiting_a != nullptr ? *waiting_a : *waiting_b));
+      return true;
     }
-    set(sum, x);
-    return true;
   }
   if (network_.is(a, Role::activation) && network_.is(b, Role::activation)) {
     if (network_.dims(a) != network_.dims(b)) return false;

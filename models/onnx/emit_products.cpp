@@ -27,6 +27,25 @@ Value Emitter::with_bias(std::size_t number, OperatorId product, const std::stri
   return sum;
 }
 
+std::int64_t Emitter::even_padding(const Node& node, std::int64_t kernel, std::int64_t stride) const {
+  const std::vector<std::int64_t> pads = integers(network_, node, "pads", node.inputs.size());
+  if (!text(node, "auto_pad").starts_with("SAME")) {
+    if (pads.empty()) return 0;
+    if (std::ranges::all_of(pads, [&](std::int64_t pad) { return pad == pads[0]; })) return pads[0];
+  }
+  const auto& in = network_.dims(node.inputs[0]);
+  const auto& out = network_.dims(node.outputs[0]);
+  if (in.size() != 4 || out.size() != 4 || (!is_type(node, "Conv") && !is_type(node, "MaxPool"))) return -1;
+  // All that a side can be filled up with and still make so many outputs of as many inputs.
+  const auto slid = [&](std::size_t axis, std::int64_t padding) {
+    return (in[axis] + 2 * padding - kernel) / stride + 1 == out[axis] && in[axis] + 2 * padding >= kernel;
+  };
+  for (std::int64_t padding = 0; padding < kernel; ++padding) {
+    if (slid(2, padding) && slid(3, padding)) return padding;
+  }
+  return -1;
+}
+
 std::optional<Window> Emitter::square_window(const Node& node) const {
   const auto all_are = [](const std::vector<std::int64_t>& values, std::int64_t value) {
     return std::ranges::all_of(values, [&](std::int64_t item) { return item == value; });
@@ -38,14 +57,10 @@ std::optional<Window> Emitter::square_window(const Node& node) const {
     if (weight.size() > 2) kernel.assign(weight.begin() + 2, weight.end());
   }
   const std::vector<std::int64_t> strides = list("strides");
-  const std::vector<std::int64_t> pads = list("pads");
-  const auto filled = node.attributes.find("auto_pad");
-  const bool padded = filled != node.attributes.end() && !filled->second.texts.empty() &&
-                      filled->second.texts[0] != "NOTSET" && filled->second.texts[0] != "VALID";
-  if (padded || kernel.size() != 2 || kernel[0] < 1 || !all_are(kernel, kernel[0])) return std::nullopt;
+  if (kernel.size() != 2 || kernel[0] < 1 || !all_are(kernel, kernel[0])) return std::nullopt;
   const std::int64_t stride = strides.empty() ? 1 : strides[0];
-  const std::int64_t padding = pads.empty() ? 0 : pads[0];
-  if (!all_are(strides, stride) || !all_are(pads, padding) || !all_are(list("dilations"), 1)) return std::nullopt;
+  if (!all_are(strides, stride) || !all_are(list("dilations"), 1)) return std::nullopt;
+  const std::int64_t padding = even_padding(node, kernel[0], stride);
   if (kernel[0] > UINT16_MAX || stride < 1 || stride > UINT16_MAX || padding < 0 || padding > UINT16_MAX) {
     return std::nullopt;
   }

@@ -43,14 +43,14 @@ Emitter::Emitter(const Network& network, const Patterns& patterns, const ImportO
   const TensorInfo& batch = network.tensor(input);
   const std::vector<std::uint32_t> sizes = sizes_of(input);
   const bool tokens = kind_of(batch.type.element_type) == ElementKind::integer && sizes.size() <= 2;
+  const std::uint32_t samples = sizes.at(network.batch_axis());
+  const std::int64_t features = elements_of(batch.type.dims) / samples;
+  if (features > max_size) bad_input("onnx", "{}: input '{}' is too large", network.file(), input);
+  const Shape rows{samples, static_cast<std::uint32_t>(features)};
   if (tokens) {
-    builder_.emplace(GraphBuilder::of_tokens(title_of(network.file()), sizes[0], sizes.size() > 1 ? sizes[1] : 1));
-  } else if (sizes.size() == 4) {
-    builder_.emplace(title_of(network.file()), Shape(sizes));
+    builder_.emplace(GraphBuilder::of_tokens(title_of(network.file()), rows.batch(), rows.channels()));
   } else {
-    const std::int64_t features = elements_of(batch.type.dims) / sizes[0];
-    if (features > max_size) bad_input("onnx", "{}: input '{}' is too large", network.file(), input);
-    builder_.emplace(title_of(network.file()), Shape{sizes[0], static_cast<std::uint32_t>(features)});
+    builder_.emplace(title_of(network.file()), sizes.size() == 4 ? Shape(sizes) : rows);
   }
   values_.emplace(input, GraphBuilder::input());
   const auto count = [&](const std::string& name) {
@@ -117,7 +117,7 @@ void Emitter::find_live(const std::vector<std::string>& outputs) {
   while (!waiting.empty()) {
     const std::string name = std::move(waiting.back());
     waiting.pop_back();
-    if (name.empty()) continue;
+    if (name.empty() || network_.is_part_of_batch(name)) continue;
     const std::size_t producer = network_.tensor(name).producer;
     if (producer == no_node || !live_.insert(producer).second) continue;
     const auto pattern = patterns_.by_last.find(producer);
@@ -143,7 +143,7 @@ void Emitter::emit_copies(std::size_t number) {
 
 void Emitter::emit_first(std::size_t number) {
   const Node& node = network_.node(number);
-  if (node.outputs[0].empty()) network_.refuse(number, "its first result is left out");
+  if (node.outputs[0].empty() && !is_recurrent(node)) network_.refuse(number, "its first result is left out");
   if (network_.is_known(number) && emit_known(number)) return;
   const VectorCost* const cost = network_.is_known(number) && node.domain.empty() ? vector_cost(node.type) : nullptr;
   if (cost != nullptr) {
@@ -179,7 +179,10 @@ bool Emitter::emit_known(std::size_t number) {
                                                       {"Relu", &Emitter::emit_activation},
                                                       {"Clip", &Emitter::emit_activation},
                                                       {"Tanh", &Emitter::emit_activation},
-                                                      {"Dropout", &Emitter::emit_dropout}};
+                                                      {"Dropout", &Emitter::emit_dropout},
+                                                      {"LSTM", &Emitter::emit_recurrent},
+                                                      {"GRU", &Emitter::emit_recurrent},
+                                                      {"RNN", &Emitter::emit_recurrent}};
   const Node& node = network_.node(number);
   if (!node.domain.empty()) return false;
   const auto emit = known.find(node.type);
@@ -198,23 +201,18 @@ void Emitter::set(const std::string& name, Value value) {
 Value Emitter::value_of(const std::string& name) {
   if (const auto value = values_.find(name); value != values_.end()) return value->second;
   const TensorInfo& tensor = network_.tensor(name);
+  if (network_.is_part_of_batch(name)) {
+    const Shape shape = shape_of(name);
+    const OperatorId id = builder_->vector_work(unique_name(name), {GraphBuilder::input()}, shape, {});
+    return values_.emplace(name, shaped(name, id, shape, sequence_of(name))).first->second;
+  }
   if (tensor.producer == no_node || tensor.role != Role::activation) {
     bad_input("onnx", "{}: '{}' is read as if it depended on the batch", network_.file(), name);
   }
   const Node& node = network_.node(tensor.producer);
   if (const auto rows = rows_to_add_.find(name); rows != rows_to_add_.end()) {
     // Nobody adds them to anything: they are all that there is at their positions.
-    const std::string weight = network_.node(tensor.producer).inputs[0];
-    if (knows(weight)) {
-      look_up_rows(tensor.producer);
-      return values_.at(name);
-    }
-    const std::vector<std::uint32_t> sizes = sizes_of(weight);
-    begin(tensor.producer, weight);
-    const OperatorId id = builder_->position_rows(name_for(tensor.producer, weight), sizes[0], sizes[1]);
-    note({weight});
-    values_.insert_or_assign(name, id);
-    return id;
+    return values_.insert_or_assign(name, sum_of_rows(tensor.producer, rows->second)).first->second;
   }
   if (is_layout(node)) {
     emit_layout(tensor.producer);
@@ -274,6 +272,10 @@ std::string Emitter::name_for(std::size_t number, const std::string& weight) {
     const std::string whole = weight_name(weight);
     name = whole.substr(0, whole.rfind('.'));
   }
+  return unique_name(name);
+}
+
+std::string Emitter::unique_name(const std::string& name) {
   std::string unique = name;
   for (int copy = 2; !taken_.insert(unique).second; ++copy) unique = fmt::format("{}_{}", name, copy);
   return unique;

@@ -43,6 +43,7 @@ class Emitter {
   [[nodiscard]] std::vector<std::uint32_t> sizes_of(const std::string& name) const;
   /// The name of an operator: that of its parameters without their last part, or that of the node.
   [[nodiscard]] std::string name_for(std::size_t number, const std::string& weight = "");
+  [[nodiscard]] std::string unique_name(const std::string& name);
   [[nodiscard]] std::string layer_for(std::size_t number, const std::string& weight) const;
   void begin(std::size_t number, const std::string& weight);
   /// Notes the names of parameters that the builder has just given to an operator.
@@ -70,12 +71,26 @@ class Emitter {
   void use_weight(OperatorId id, const std::string& weight);
   /// A product plus its bias, as work of the vector unit. `number`: the node that it is named after.
   [[nodiscard]] Value with_bias(std::size_t number, OperatorId product, const std::string& bias);
+  /// The padding of all four sides with which a window makes as many outputs; −1: none does.
+  [[nodiscard]] std::int64_t even_padding(const Node& node, std::int64_t kernel, std::int64_t stride) const;
   [[nodiscard]] std::optional<Window> square_window(const Node& node) const;
+
+  // emit_recurrent.cpp
+  /// The initializers that a tensor is put together of, in their order.
+  [[nodiscard]] std::vector<std::string> weights_behind(const std::string& name) const;
+  [[nodiscard]] bool emit_recurrent(std::size_t number);
 
   // emit_others.cpp
   [[nodiscard]] bool emit_gather(std::size_t number);
   /// Copies rows of a table that is known, or of tokens that are not the batch.
   void look_up_rows(std::size_t number);
+  /// Adds rows of tables, those that the nodes Gather of these outputs look up, to what there is. `number`: the node
+  /// that a sum is named after.
+  [[nodiscard]] Value with_rows(std::size_t number, Value x, const std::vector<std::string>& looked_up);
+  /// … to each other.
+  [[nodiscard]] Value sum_of_rows(std::size_t number, const std::vector<std::string>& looked_up);
+  /// The rows of tables that wait for what they are added to, behind other axes for the same numbers.
+  [[nodiscard]] const std::vector<std::string>* waiting_rows(std::string name) const;
   [[nodiscard]] bool emit_add(std::size_t number);
   [[nodiscard]] bool emit_norm(std::size_t number);
   [[nodiscard]] bool emit_concat(std::size_t number);

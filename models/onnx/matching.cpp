@@ -15,6 +15,11 @@ bool is_layout(const Node& node) {
   return is_cast(node) || (node.domain.empty() && std::ranges::find(types, node.type) != types.end());
 }
 
+bool keeps_numbers(const Node& node) {
+  static constexpr std::array<std::string_view, 4> types{"Reshape", "Squeeze", "Unsqueeze", "Flatten"};
+  return is_cast(node) || (node.domain.empty() && std::ranges::find(types, node.type) != types.end());
+}
+
 bool is_output(const Network& network, const std::string& name) {
   return std::ranges::find(network.model().outputs, name) != network.model().outputs.end();
 }
@@ -27,6 +32,15 @@ std::string Matching::plain(std::string name) {
     if (!is_cast(node)) break;
     note(producer);
     name = node.inputs[0];
+  }
+  return name;
+}
+
+std::string Matching::same_numbers(std::string name) const {
+  while (!name.empty()) {
+    const std::size_t producer = network_.tensor(name).producer;
+    if (producer == no_node || !keeps_numbers(network_.node(producer))) break;
+    name = network_.node(producer).inputs[0];
   }
   return name;
 }

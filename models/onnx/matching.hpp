@@ -31,6 +31,8 @@ class Matching {
 
   /// The tensor behind nodes that change nothing but its type.
   [[nodiscard]] std::string plain(std::string name);
+  /// The tensor behind nodes that change neither its numbers nor their order, but its type and axes. Notes nothing.
+  [[nodiscard]] std::string same_numbers(std::string name) const;
   /// The node of this type that makes a tensor, noted; nullptr if another one does.
   const Node* made_by(const std::string& name, std::string_view type);
   /// The only element of a constant.
@@ -58,10 +60,16 @@ class Matching {
 [[nodiscard]] inline bool is_type(const Node& node, std::string_view type) {
   return node.domain.empty() && node.type == type;
 }
+/// Whether the node goes through sequences step by step.
+[[nodiscard]] inline bool is_recurrent(const Node& node) {
+  return is_type(node, "LSTM") || is_type(node, "GRU") || is_type(node, "RNN");
+}
 /// Whether the node only gives the same numbers another type.
 [[nodiscard]] bool is_cast(const Node& node);
 /// Whether the node only gives the same numbers other axes or another type.
 [[nodiscard]] bool is_layout(const Node& node);
+/// Whether the node changes neither numbers nor their order, but their type and axes.
+[[nodiscard]] bool keeps_numbers(const Node& node);
 /// Whether a tensor is an output of the network.
 [[nodiscard]] bool is_output(const Network& network, const std::string& name);
 

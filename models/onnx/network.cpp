@@ -9,12 +9,39 @@
 #include "base/error.hpp"
 #include "models/onnx/einsum.hpp"
 #include "models/onnx/folding.hpp"
+#include "models/onnx/matching.hpp"
 
 namespace hcclsim::models::onnx {
 namespace {
 
 bool any_of_types(const Node& node, std::initializer_list<std::string_view> types) {
   return node.domain.empty() && std::ranges::find(types, node.type) != types.end();
+}
+
+/// Initializers of one number that are weights all the same: biases of products that make one feature or channel.
+std::set<std::string> single_weights(const ModelFile& model) {
+  std::set<std::string> found;
+  const auto dims = [&](const std::string& name) {
+    const auto constant = model.initializers.find(name);
+    return constant == model.initializers.end() ? std::vector<std::int64_t>{} : constant->second.dims;
+  };
+  const auto add = [&](const std::string& name) {
+    if (dims(name) != std::vector<std::int64_t>{1}) return;
+    if (kind_of(model.initializers.at(name).element_type) == ElementKind::floating) found.insert(name);
+  };
+  std::set<std::string> columns;  // products with a weight of one column
+  for (const Node& node : model.nodes) {
+    if (node.inputs.size() < 2 || node.outputs.empty()) continue;
+    const std::vector<std::int64_t> weight = dims(node.inputs[1]);
+    if (any_of_types(node, {"MatMul"}) && weight.size() == 2 && weight[1] == 1) columns.insert(node.outputs[0]);
+    if (any_of_types(node, {"Add"}) && columns.contains(node.inputs[0])) add(node.inputs[1]);
+    if (any_of_types(node, {"Add"}) && columns.contains(node.inputs[1])) add(node.inputs[0]);
+    if (node.inputs.size() < 3 || weight.empty()) continue;
+    const bool gemm = any_of_types(node, {"Gemm"}) && weight.size() == 2;
+    if (gemm && weight[integer(node, "transB", 0) != 0 ? 0 : 1] == 1) add(node.inputs[2]);
+    if (any_of_types(node, {"Conv"}) && weight[0] == 1) add(node.inputs[2]);
+  }
+  return found;
 }
 
 /// An initializer, or what a node Constant holds: some exporters write weights so.
@@ -72,8 +99,9 @@ std::int64_t elements_of(const std::vector<std::int64_t>& dims) {
 }
 
 Network::Network(const std::string& file, const ImportOptions& options) : file_(file), open_(onnx_module().open(file)) {
+  const std::set<std::string> single = single_weights(model());
   for (const auto& [name, constant] : model().initializers) {
-    const bool trained = may_be_trained(constant);
+    const bool trained = may_be_trained(constant) || single.contains(name);
     TensorInfo& tensor = tensors_[name];
     tensor.type = {.element_type = constant.element_type, .has_shape = true, .dims = constant.dims};
     tensor.role = trained ? Role::weight : Role::constant;
@@ -81,6 +109,7 @@ Network::Network(const std::string& file, const ImportOptions& options) : file_(
     if (trained) tensor.weight = name;
   }
   choose_batch_input();
+  choose_batch_axis();
   add_inputs(options);
   sort_nodes();
   for (const std::size_t number : order_) evaluate(number, options);
@@ -108,14 +137,52 @@ void Network::choose_batch_input() {
   if (model().inputs.empty()) bad_input("onnx", "{}: the graph has no input", file_);
   batch_input_ = model().inputs.front();
   std::int64_t most = 0;
+  std::map<std::string, std::string> views;  // what other axes or another type are of
+  for (const Node& node : model().nodes) {
+    if (keeps_numbers(node) && !node.inputs.empty() && node.outputs.size() == 1)
+      views.emplace(node.outputs[0], node.inputs[0]);
+  }
+  const auto source = [&](std::string name) {
+    for (std::size_t steps = 0; steps < views.size() && views.contains(name); ++steps) name = views.at(name);
+    return name;
+  };
   for (const Node& node : model().nodes) {
     if (!any_of_types(node, {"Gather"}) || node.inputs.size() != 2) continue;
     const auto table = model().initializers.find(node.inputs[0]);
     if (table == model().initializers.end() || table->second.dims.size() != 2 || table->second.dims[0] <= most)
       continue;
-    if (std::ranges::find(model().inputs, node.inputs[1]) == model().inputs.end()) continue;
+    const std::string tokens = source(node.inputs[1]);
+    if (std::ranges::find(model().inputs, tokens) == model().inputs.end()) continue;
     most = table->second.dims[0];
-    batch_input_ = node.inputs[1];
+    batch_input_ = tokens;
+  }
+}
+
+void Network::choose_batch_axis() {
+  std::map<std::string, const Node*> makers;
+  for (const Node& node : model().nodes) {
+    for (const std::string& output : node.outputs) makers.emplace(output, &node);
+  }
+  for (const Node& node : model().nodes) {
+    if (!is_recurrent(node) || node.inputs.empty()) continue;
+    // From its rows back to the batch: are the first two axes another way round there?
+    bool steps_first = integer(node, "layout", 0) == 0;
+    std::string name = node.inputs[0];
+    for (std::size_t seen = 0; seen < makers.size() && makers.contains(name); ++seen) {
+      const Node& maker = *makers.at(name);
+      const auto order = maker.attributes.find("perm");
+      if (any_of_types(maker, {"Transpose"}) && order != maker.attributes.end() && order->second.ints.size() > 1 &&
+          order->second.ints[0] == 1 && order->second.ints[1] == 0) {
+        steps_first = !steps_first;
+      }
+      const std::size_t from = any_of_types(maker, {"Gather"}) ? 1 : 0;
+      if (maker.inputs.size() <= from) break;
+      name = maker.inputs[from];
+    }
+    if (name != batch_input_) continue;
+    const TensorType& batch = model().types.at(batch_input_);
+    batch_axis_ = steps_first && batch.has_shape && batch.dims.size() > 1 ? 1 : 0;
+    return;
   }
 }
 
@@ -126,18 +193,19 @@ void Network::add_inputs(const ImportOptions& options) {
   if (!batch.has_shape || batch.dims.empty()) {
     bad_input("onnx", "{}: input '{}' has no shape; export with one", file_, batch_input_);
   }
-  if (batch.dims[0] >= 0 && batch.dims[0] != options.batch) {
+  const std::int64_t fixed = batch.dims[batch_axis_];
+  const std::string& samples = batch.symbols[batch_axis_];
+  if (fixed >= 0 && fixed != options.batch) {
     bad_input("onnx",
-              "{}: input '{}' has the fixed batch of {}; give --batch {}, or export it with a symbolic first "
-              "dimension",
-              file_, batch_input_, batch.dims[0], batch.dims[0]);
+              "{}: input '{}' has the fixed batch of {}; give --batch {}, or export it with a symbolic {} dimension",
+              file_, batch_input_, fixed, fixed, batch_axis_ == 0 ? "first" : "second");
   }
-  if (!batch.symbols[0].empty()) {
-    if (sizes.contains(batch.symbols[0])) {
-      bad_input("onnx", "{}: --onnx-dim {}: that is the batch; give --batch", file_, batch.symbols[0]);
+  if (!samples.empty()) {
+    if (sizes.contains(samples)) {
+      bad_input("onnx", "{}: --onnx-dim {}: that is the batch; give --batch", file_, samples);
     }
-    sizes[batch.symbols[0]] = options.batch;
-    used.insert(batch.symbols[0]);
+    sizes[samples] = options.batch;
+    used.insert(samples);
   }
   std::vector<std::string> missing;
   for (const std::string& name : model().inputs) {
@@ -150,7 +218,7 @@ void Network::add_inputs(const ImportOptions& options) {
       const auto size = sizes.find(symbol);
       if (size != sizes.end()) {
         type.dims[i] = size->second;
-      } else if (i == 0) {
+      } else if (i == (name == batch_input_ ? batch_axis_ : 0)) {
         type.dims[i] = options.batch;
       } else if (std::ranges::find(missing, symbol) == missing.end()) {
         missing.push_back(symbol);
@@ -295,8 +363,33 @@ std::vector<TensorType> Network::types_of(std::size_t number, const ImportOption
   return std::move(inference.outputs);
 }
 
+void Network::join_batch(const Node& node) {
+  if (node.inputs.size() < 2 || node.inputs[0].empty() || !is(node.inputs[1], Role::weight)) return;
+  const bool product = any_of_types(node, {"MatMul", "Gemm"});
+  // What weights are multiplied with may be numbers of the file too, such as coordinates of relative positions.
+  const auto only_multiplied = [&](const Node& reader) {
+    return std::ranges::count(reader.inputs, node.inputs[0]) == 0 ||
+           (any_of_types(reader, {"MatMul", "Gemm"}) && reader.inputs[0] == node.inputs[0]);
+  };
+  const bool numbers = product && (is(node.inputs[0], Role::weight) || is(node.inputs[0], Role::constant)) &&
+                       dims(node.inputs[0]).size() > 1 && elements_of(dims(node.inputs[0])) > 1 &&
+                       std::ranges::all_of(model().nodes, only_multiplied);
+  if (!numbers && !is(node.inputs[0], Role::side)) return;
+  // Rotary positions are products of positions and a row of frequencies.
+  const auto& weight = dims(node.inputs[1]);
+  const bool matrix = weight.size() == 2 && weight[0] > 1 && weight[1] > 1;
+  if (product ? !matrix
+              : !any_of_types(node, {"Conv", "ConvTranspose", "BatchNormalization", "LayerNormalization",
+                                     "InstanceNormalization"})) {
+    return;
+  }
+  tensors_.at(node.inputs[0]).role = Role::activation;
+  parts_of_batch_.insert(node.inputs[0]);
+}
+
 void Network::evaluate(std::size_t number, const ImportOptions& options) {
   const Node& of = node(number);
+  join_batch(of);
   std::set<std::string> read;
   for (const std::string& input : of.inputs) {
     if (any_of_types(of, {"Shape", "Size"})) break;  // they read no numbers

@@ -19,7 +19,7 @@ enum class Role : std::uint8_t {
   constant,    ///< depends on constants and shapes alone
   weight,      ///< an initializer of floating point of more than one element, or another view of it
   side,        ///< depends on constants, weights and inputs but the first: masks, positions. Takes no time
-  activation,  ///< depends on the batch
+  activation,  ///< depends on the batch, or is a part of it
 };
 
 inline constexpr std::size_t no_node = ~std::size_t{0};
@@ -50,6 +50,11 @@ class Network {
   [[nodiscard]] const std::vector<std::int64_t>& dims(const std::string& name) const { return tensor(name).type.dims; }
   [[nodiscard]] std::vector<std::vector<std::int64_t>> dims_of_inputs(const Node& node) const;
   [[nodiscard]] bool is(const std::string& name, Role role) const { return !name.empty() && tensor(name).role == role; }
+  /// Which of its axes numbers the samples: the second one of networks that go through sequences step by step, and have
+  /// the steps in front.
+  [[nodiscard]] std::size_t batch_axis() const { return batch_axis_; }
+  /// Whether a tensor comes from inputs but the batch, and an operator with weights reads it: the batch has such parts.
+  [[nodiscard]] bool is_part_of_batch(const std::string& name) const { return parts_of_batch_.contains(name); }
   /// Whether the file's set of operators has the node's, with an inference.
   [[nodiscard]] bool is_known(std::size_t number) const { return !unknown_.contains(number); }
 
@@ -61,6 +66,9 @@ class Network {
  private:
   void add_inputs(const ImportOptions& options);
   void choose_batch_input();
+  void choose_batch_axis();
+  /// Has what an operator with weights of its own reads of other inputs depend on the batch.
+  void join_batch(const Node& node);
   void sort_nodes();
   void evaluate(std::size_t number, const ImportOptions& options);
   /// Types of the outputs by inference, or as far as that is not known, as stated or as of the first input.
@@ -71,6 +79,8 @@ class Network {
   std::string file_;
   std::unique_ptr<OpenModel> open_;
   std::string batch_input_;
+  std::size_t batch_axis_ = 0;
+  std::set<std::string> parts_of_batch_;
   std::map<std::string, TensorInfo> tensors_;
   std::map<std::string, std::size_t> producers_;
   std::vector<std::size_t> order_;

@@ -143,6 +143,41 @@ std::optional<Pattern> layer_norm_of(Matching& matching, const Node& root) {
   return std::nullopt;
 }
 
+/// x · s + (bias − mean · s), with s = weight / √(variance + ε): as TensorFlow writes it.
+std::optional<Pattern> shifted_norm_of(Matching& matching, const Node& root) {
+  const Network& network = matching.network();
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::set<std::size_t> before = matching.seen();
+    const Node* const shift = matching.made_by(root.inputs[i], "Sub");
+    const Node* const scaled = matching.made_by(root.inputs[1 - i], "Mul");
+    const Node* const scaled_mean = shift != nullptr && network.is(shift->inputs[0], Role::weight)
+                                        ? matching.made_by(shift->inputs[1], "Mul")
+                                        : nullptr;
+    for (std::size_t k = 0; scaled != nullptr && scaled_mean != nullptr && k < 4; ++k) {
+      const std::string& scale = scaled->inputs[k / 2];
+      const std::string& x = scaled->inputs[1 - k / 2];
+      if (scaled_mean->inputs[k % 2] != scale) continue;
+      const Node* const factors = matching.made_by(scale, "Mul");
+      const Node* const mean = matching.made_by(scaled_mean->inputs[1 - k % 2], "ReduceMean");
+      if (factors == nullptr || mean == nullptr) continue;
+      const std::size_t of_weight = network.is(factors->inputs[0], Role::weight) ? 0 : 1;
+      const std::string& weight = factors->inputs[of_weight];
+      const Node* const inverse = matching.made_by(factors->inputs[1 - of_weight], "Reciprocal");
+      const auto squared = inverse == nullptr ? std::nullopt : squares_under_root(matching, inverse->inputs[0]);
+      const Node* const difference = squared.has_value() ? matching.made_by(*squared, "Sub") : nullptr;
+      if (difference == nullptr || matching.plain(difference->inputs[0]) != matching.plain(x) ||
+          matching.plain(difference->inputs[1]) != mean->outputs[0] ||
+          matching.plain(mean->inputs[0]) != matching.plain(x) || !reduces_last_axis(network, *mean) ||
+          !is_row(network, weight, x) || !is_row(network, shift->inputs[0], x)) {
+        continue;
+      }
+      return Pattern{.kind = PatternKind::layer_norm, .inputs = {x}, .weights = {weight, shift->inputs[0]}};
+    }
+    matching.forget_since(before);
+  }
+  return std::nullopt;
+}
+
 /// The tensor of which a tensor is a part along the last axis.
 std::string whole_of(Matching& matching, const std::string& part) {
   for (const char* const type : {"Slice", "Split"}) {
@@ -199,11 +234,12 @@ struct Rule {
   Find find;
 };
 
-constexpr std::array<Rule, 7> rules{{{"Mul", gelu_of},
+constexpr std::array<Rule, 8> rules{{{"Mul", gelu_of},
                                      {"Mul", swiglu_of},
                                      {"Mul", rms_norm_of},
                                      {"Div", rms_norm_of},
                                      {"Add", layer_norm_of},
+                                     {"Add", shifted_norm_of},
                                      {"Add", rotary_of},
                                      {"Add", linear_of}}};
 

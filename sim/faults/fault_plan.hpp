@@ -45,6 +45,8 @@ class FaultPlan {
   [[nodiscard]] static std::vector<std::shared_ptr<const FaultPlan>> of_jobs(std::span<const JobFaults> jobs);
 
   [[nodiscard]] std::span<const Fault> faults() const { return faults_; }
+  /// The links that one of them is about.
+  [[nodiscard]] std::vector<LinkId> links_of(const Fault& fault) const;
   /// Whether something happens to the link, or to the NPU, at any date.
   [[nodiscard]] bool touches(LinkId link) const { return at_link_[link] != none; }
   [[nodiscard]] bool touches_npu(Rank rank) const {
@@ -118,7 +120,6 @@ class FaultPlan {
   /// To be called when all are added.
   void make_courses();
 
-  [[nodiscard]] std::vector<LinkId> links_of(const Fault& fault) const;
   [[nodiscard]] bool touches_host(HostId host) const { return host < at_host_.size() && at_host_[host] != none; }
   void touch(std::uint32_t& course, std::uint32_t fault);
   template <typename Counts>

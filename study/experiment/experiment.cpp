@@ -47,8 +47,8 @@ Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
               hccl::rank_ranges(list), npus, *spec.npus);
   }
   if (npus > cluster.size()) {
-    bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", npus, cluster.path(), cluster.size(),
-              cluster.size());
+    bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}; platform generate writes larger ones", npus,
+              cluster.path(), cluster.size(), cluster.size());
   }
   if (spec.rank >= npus && spec.is_graph_parallel()) {
     bad_input("runtime-error", "global_rank {} (--rank): device_num is {}; accepted: 0 to {}", spec.rank, npus,

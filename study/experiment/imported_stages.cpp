@@ -1,5 +1,7 @@
 #include <cstddef>
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,9 @@
 namespace hcclsim::study {
 
 void Experiment::import_profile_of_stages(const RunSpec& spec) {
+  for (const std::string& path : spec.profiles) {
+    if (!std::filesystem::exists(path)) bad_input("profile", "cannot read {}: No such file or directory", path);
+  }
   if (spec.profiles.size() > 1 || !is_profile_folder(spec.profiles.front())) {
     bad_input("option",
               "--profile {}: in stages, or where ranks share parameters or operators, it takes the folder of a "

@@ -184,10 +184,16 @@ class MegatronMapping {
       if (args_.has(how) && !shares_positions) writer_.no_effect(args_.source(how), "no ranks share positions");
     }
     if (shares_positions) {
-      const std::string kind = args_.text("cp-comm-type").value_or("p2p");
-      const std::string algorithm = args_.text("context-parallel-algo").value_or("");
-      writer_.set(args_.source("cp-comm-type"), "context-kind",
-                  kind == "a2a" || algorithm.starts_with("ulysses") ? "ulysses" : "ring", line());
+      // MindSpeed's counts before Megatron's own.
+      const char* const name = args_.has("context-parallel-algo") ? "context-parallel-algo" : "cp-comm-type";
+      const std::string kind = args_.text(name).value_or("p2p");
+      if (kind == "p2p" || kind == "megatron_cp_algo")
+        writer_.set(args_.source(name), "context-kind", "ring", args_.line_of(name));
+      else if (kind == "a2a" || kind == "ulysses_cp_algo")
+        writer_.set(args_.source(name), "context-kind", "ulysses", args_.line_of(name));
+      else
+        args_.refuse(name,
+                     "positions are shared by rings (p2p, megatron_cp_algo) or by all-to-alls (a2a, ulysses_cp_algo)");
     }
     const bool shares = args_.at_least_one("tensor-model-parallel-size") > 1;
     if (shares) {
@@ -290,7 +296,10 @@ class MegatronMapping {
     else if (!wide)
       writer_.set("no --accumulate-allreduce-grads-in-fp32", "comm-dtype", "fp16", line());
     else
-      writer_.set(args_.source("accumulate-allreduce-grads-in-fp32"), "comm-dtype", "fp32", line());
+      writer_.set(args_.has("accumulate-allreduce-grads-in-fp32") ? args_.source("accumulate-allreduce-grads-in-fp32")
+                  : half                                          ? "--bf16, whose gradients are added up in fp32"
+                                                                  : "neither --bf16 nor --fp16",
+                  "comm-dtype", "fp32", line());
     if (half && wide && !args_.has("grad-reduce-in-bf16") && !args_.has("no-gradient-accumulation-fusion"))
       writer_.set("products add their gradients up in fp32", "grad-dtype", "fp32", line());
     const auto backend = args_.text("attention-backend");

@@ -15,9 +15,14 @@ std::optional<std::size_t> program_of(const ShellCommand& command) {
   return static_cast<std::size_t>(found - command.words.begin());
 }
 
-bool trains(const ShellCommand& command) {
-  return program_of(command).has_value() && std::ranges::find(command.words, "--num-layers") != command.words.end();
+/// Whether a command has an argument, also as "--name=value".
+bool gives(const ShellCommand& command, std::string_view argument) {
+  return std::ranges::any_of(command.words, [&](const std::string& word) {
+    return word.starts_with(argument) && (word.size() == argument.size() || word[argument.size()] == '=');
+  });
 }
+
+bool trains(const ShellCommand& command) { return program_of(command).has_value() && gives(command, "--num-layers"); }
 
 }  // namespace
 
@@ -34,9 +39,7 @@ MegatronArguments::MegatronArguments(const std::string& text, const std::string&
     }
     chosen = &command;
   }
-  const auto has_decoder = [](const ShellCommand& command) {
-    return std::ranges::find(command.words, "--encoder-num-layers") != command.words.end();
-  };
+  const auto has_decoder = [](const ShellCommand& command) { return gives(command, "--encoder-num-layers"); };
   if (const auto other = std::ranges::find_if(script.commands, has_decoder);
       chosen == nullptr && other != script.commands.end()) {
     writer_.fail(other->line, "--encoder-num-layers: networks of an encoder and a decoder are not simulated");

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "base/text.hpp"
 #include "study/foreign/megatron_arguments.hpp"
 
 // The network, its sizes and its experts.
@@ -14,6 +16,7 @@ class MegatronModel {
   explicit MegatronModel(MegatronArguments& args) : args_(args) {}
 
   void map_model() {
+    refuse_other_networks();
     const bool gated = args_.has("swiglu");
     const bool rms = args_.text("normalization").value_or("LayerNorm") == "RMSNorm";
     std::string positions = args_.text("position-embedding-type").value_or("learned_absolute");
@@ -79,6 +82,22 @@ class MegatronModel {
   }
 
  private:
+  /// Programs of Megatron whose networks have other layers; what a program of the user's trains is not known.
+  void refuse_other_networks() {
+    static constexpr std::array<std::string_view, 10> others{"t5",  "vit",  "vision", "retro",   "mamba",
+                                                             "vlm", "mimo", "ict",    "inpaint", "multimodal"};
+    const std::string& program = args_.program();
+    const std::string_view stem = std::string_view(program).substr(0, program.rfind('.'));
+    for (const std::string_view part : split(stem, '_')) {
+      if (std::ranges::find(others, part) == others.end()) continue;
+      args_.writer().fail(
+          args_.line_of("num-layers"),
+          "{}: no network of run has its layers; accepted: pretrain_gpt.py, pretrain_bert.py and others "
+          "that train such networks",
+          program);
+    }
+  }
+
   /// MindSpeed fills up the last stages with layers that do nothing.
   void map_layers() {
     const std::uint64_t idle = args_.idle_layers().size();

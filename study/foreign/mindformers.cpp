@@ -16,60 +16,16 @@ namespace {
 using Kind = YamlNode::Kind;
 
 /// Top-level keys that say nothing of a step's time.
-constexpr std::array effect_free{"seed",
-                                 "output_dir",
-                                 "load_checkpoint",
-                                 "src_strategy_path_or_dir",
-                                 "auto_trans_ckpt",
-                                 "only_save_strategy",
-                                 "resume_training",
-                                 "trainer",
-                                 "do_eval",
-                                 "eval_step_interval",
-                                 "eval_epoch_interval",
-                                 "lr_schedule",
-                                 "train_dataset",
-                                 "train_dataset_task",
-                                 "eval_dataset",
-                                 "eval_dataset_task",
-                                 "callbacks",
-                                 "eval_callbacks",
-                                 "metric",
-                                 "processor",
-                                 "auto_tune",
-                                 "filepath_prefix",
-                                 "autotune_per_step",
-                                 "profile",
-                                 "profile_start_step",
-                                 "profile_stop_step",
-                                 "init_start_profile",
-                                 "profile_communication",
-                                 "profile_memory",
-                                 "profile_level",
-                                 "profile_rank_ids",
-                                 "profile_pipeline",
-                                 "profile_output",
-                                 "layer_scale",
-                                 "layer_decay",
-                                 "lr_scale",
-                                 "lr_scale_factor",
-                                 "remote_save_url",
-                                 "use_parallel",
-                                 "load_ckpt_format",
-                                 "remove_redundancy",
-                                 "transform_process_num",
-                                 "ignore_data_skip",
-                                 "data_skip_steps",
-                                 "save_file",
-                                 "infer",
-                                 "tokenizer",
-                                 "grouped_lr_schedule",
-                                 "monitor_config",
-                                 "train_precision_sync",
-                                 "infer_precision_sync",
-                                 "print_separate_loss",
-                                 "ckpt_use_legacy_format",
-                                 "use_legacy"};
+constexpr std::string_view effect_free =
+    "seed output_dir load_checkpoint src_strategy_path_or_dir auto_trans_ckpt only_save_strategy "
+    "resume_training trainer do_eval eval_step_interval eval_epoch_interval lr_schedule train_dataset "
+    "train_dataset_task eval_dataset eval_dataset_task callbacks eval_callbacks metric processor "
+    "auto_tune filepath_prefix autotune_per_step profile profile_start_step profile_stop_step "
+    "init_start_profile profile_communication profile_memory profile_level profile_rank_ids "
+    "profile_pipeline profile_output layer_scale layer_decay lr_scale lr_scale_factor remote_save_url "
+    "load_ckpt_format remove_redundancy transform_process_num ignore_data_skip data_skip_steps save_file "
+    "infer tokenizer grouped_lr_schedule monitor_config train_precision_sync infer_precision_sync "
+    "print_separate_loss ckpt_use_legacy_format use_legacy";
 
 std::string dashed(std::string_view key) {
   std::string name(key);
@@ -91,6 +47,7 @@ class MindformersMapping {
     }
     map_run_mode();
     map_mindformers_model(keys_);
+    map_use_parallel();
     map_ranks();
     map_batches();
     map_context();
@@ -114,6 +71,24 @@ class MindformersMapping {
   }
 
   // Ranks and batches.
+
+  /// Without it one NPU trains, whatever parallel_config says.
+  void map_use_parallel() {
+    const YamlNode* const use = keys_.find("use_parallel");
+    if (use == nullptr) return;
+    std::uint64_t ranks = 1;
+    for (const char* const key : {"data_parallel", "model_parallel", "pipeline_stage", "context_parallel"}) {
+      ranks *= keys_.at_least_one("parallel_config", key);
+    }
+    if (is_false(*use) && ranks > 1) {
+      writer().refuse(
+          "use_parallel", source("use_parallel", *use),
+          fmt::format("so one NPU trains, and not the {} of parallel_config; set it to True, or take it out", ranks),
+          use->line);
+    } else {
+      writer().no_effect(source("use_parallel", *use), no_effect_text);
+    }
+  }
 
   void map_ranks() {
     const auto part = [&](std::string_view key) { return keys_.at_least_one("parallel_config", key); };
@@ -148,7 +123,11 @@ class MindformersMapping {
               "positions are shared by rings or by all-to-alls, not by both",
               keys_.line_of("parallel_config", "ulysses_degree_in_cp"));
       } else if (const YamlNode* const kind = keys_.find("parallel_config", "context_parallel_algo"); kind != nullptr) {
-        set("context_parallel_algo", "context-kind", kind->text.starts_with("ulysses") ? "ulysses" : "ring");
+        if (kind->text == "colossalai_cp" || kind->text == "ulysses_cp")
+          set("context_parallel_algo", "context-kind", kind->text == "ulysses_cp" ? "ulysses" : "ring");
+        else
+          writer().refuse("context_parallel_algo", source("parallel_config.context_parallel_algo", *kind),
+                          "positions are shared by rings (colossalai_cp) or by all-to-alls (ulysses_cp)", kind->line);
       }
     }
     if (const std::uint64_t share = part("expert_parallel"); share > 1)
@@ -287,14 +266,36 @@ class MindformersMapping {
                                    : "gradients are added up; dividing them is one operation per element");
       return;
     }
+    // One of the two counts: the lists, where the batch is not whole.
+    const YamlNode* const lists = keys_.find("parallel", "dataset_strategy");
+    if (lists != nullptr && lists->kind == Kind::list &&
+        (member.key == "full_batch" || member.key == "dataset_strategy")) {
+      const bool whole = keys_.truth("parallel", "full_batch", false);
+      if (whole == (member.key == "dataset_strategy")) {
+        writer().no_effect(from, whole ? "full_batch is True" : "dataset_strategy says it");
+        return;
+      }
+    }
     const auto options = context_options();
     if (std::ranges::any_of(options, [&](const ContextOption& option) { return option.key == member.key; })) {
-      std::string text = literal(member.value);
+      std::string text = member.key == "dataset_strategy" ? dataset_strategy(member.value) : literal(member.value);
       if (member.value.kind == Kind::scalar && !member.value.plain) text = member.value.text;
       writer().set(from, dashed(member.key), text, member.line);
       return;
     }
     writer().refuse(member.key, from, unknown_text, member.line);
+  }
+
+  /// Lists become tuples, as MindSpore wants them: those of the tokens and of the labels, which are cut of the tokens
+  /// if the data set has none. What else it has (masks, positions) the network does not read.
+  std::string dataset_strategy(const YamlNode& strategy) {
+    if (strategy.kind != Kind::list || strategy.items.empty() || strategy.items[0].kind != Kind::list)
+      return tuple_literal(strategy);
+    if (strategy.items.size() > 2)
+      writer().leave_out(fmt::format("parallel.dataset_strategy of {} inputs", strategy.items.size()),
+                         "the network reads tokens and labels, and no others");
+    const YamlNode& labels = strategy.items[strategy.items.size() > 1 ? 1 : 0];
+    return fmt::format("({}, {})", tuple_literal(strategy.items[0]), tuple_literal(labels));
   }
 
   void map_recompute() {
@@ -348,17 +349,17 @@ class MindformersMapping {
     const YamlNode* const type = keys_.find("optimizer", "type");
     if (type == nullptr) return;
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> names{
-        {{"AdamW", "adamw"},
-         {"AdamWeightDecay", "adamw"},
-         {"FusedAdamWeightDecay", "adamw"},
-         {"FP32StateAdamWeightDecay", "adamw"},
-         {"PmaAdamW", "adamw"},
-         {"Adam", "adam"},
-         {"Lamb", "lamb"},
-         {"Momentum", "momentum"},
-         {"SGD", "sgd"}}};
+        {{"adamw", "adamw"},
+         {"adamweightdecay", "adamw"},
+         {"fusedadamweightdecay", "adamw"},
+         {"fp32stateadamweightdecay", "adamw"},
+         {"pmaadamw", "adamw"},
+         {"adam", "adam"},
+         {"lamb", "lamb"},
+         {"momentum", "momentum"},
+         {"sgd", "sgd"}}};
     const auto* const found =
-        std::ranges::find(names, type->text, &std::pair<std::string_view, std::string_view>::first);
+        std::ranges::find(names, lower_case(type->text), &std::pair<std::string_view, std::string_view>::first);
     if (found == names.end())
       writer().refuse("optimizer", source("optimizer.type", *type), "no optimizer of run does what it does",
                       type->line);
@@ -385,8 +386,9 @@ class MindformersMapping {
                        member.line);
       } else if (member.key == "scale_sense") {
         map_scale(member.value, from);
-      } else if (member.key == "type" || member.key == "max_grad_norm" || member.key == "local_norm" ||
-                 member.key == "calculate_per_token_loss" || member.key == "enable_check_overflow") {
+      } else if (member.key == "type" || member.key == "sens" || member.key == "max_grad_norm" ||
+                 member.key == "local_norm" || member.key == "calculate_per_token_loss" ||
+                 member.key == "enable_check_overflow") {
         writer().no_effect(from, no_effect_text);
       } else {
         writer().refuse(member.key, from, unknown_text, member.line);
@@ -416,12 +418,21 @@ class MindformersMapping {
   }
 
   void map_rest() {
-    static const std::set<std::string_view> sections{
-        "run_mode",       "model",      "parallel_config",           "runner_config",
-        "context",        "parallel",   "recompute_config",          "optimizer",
-        "runner_wrapper", "moe_config", "micro_batch_interleave_num"};
+    static const std::set<std::string_view> sections{"run_mode",
+                                                     "model",
+                                                     "parallel_config",
+                                                     "runner_config",
+                                                     "context",
+                                                     "parallel",
+                                                     "recompute_config",
+                                                     "optimizer",
+                                                     "runner_wrapper",
+                                                     "moe_config",
+                                                     "micro_batch_interleave_num",
+                                                     "use_parallel"};
+    const std::vector<std::string_view> free = split(effect_free, ' ');
     for (const YamlMember& member : keys_.root().members) {
-      if (std::ranges::find(effect_free, member.key) != effect_free.end())
+      if (std::ranges::find(free, std::string_view(member.key)) != free.end())
         writer().no_effect(member.key, no_effect_text);
       else if (member.key == "moe_config" && experts() == 1)
         writer().no_effect("moe_config", "there are no experts");

@@ -1,5 +1,7 @@
 #include "study/foreign/mindformers_keys.hpp"
 
+#include <cctype>
+
 namespace hcclsim::study {
 
 namespace {
@@ -28,6 +30,19 @@ std::string literal(const YamlNode& node) {
   return node.plain && parse_number<double>(node.text).has_value() ? node.text : "'" + node.text + "'";
 }
 
+std::string tuple_literal(const YamlNode& node) {
+  if (node.kind != Kind::list) return literal(node);
+  std::string text;
+  for (const YamlNode& item : node.items) text += (text.empty() ? "" : ", ") + tuple_literal(item);
+  return "(" + text + (node.items.size() == 1 ? ",)" : ")");
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower;
+  for (const char c : text) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
 std::string source(std::string_view path, const YamlNode& node) {
   return fmt::format("{} {}", path, node.kind == Kind::scalar ? node.text : literal(node));
 }
@@ -54,7 +69,7 @@ std::optional<std::uint64_t> MindformersKeys::whole(std::string_view section, st
 }
 std::uint64_t MindformersKeys::whole_of(const YamlNode& node, std::string_view path) {
   const auto value = node.kind == Kind::scalar ? parse_number<std::uint32_t>(node.text) : std::nullopt;
-  if (!value.has_value()) writer_.fail(node.line, "{} is '{}', must be a whole number", path, literal(node));
+  if (!value.has_value()) writer_.fail(node.line, "{} is {}, must be a whole number", path, literal(node));
   return *value;
 }
 std::uint64_t MindformersKeys::at_least_one(std::string_view section, std::string_view key) {
@@ -67,7 +82,7 @@ bool MindformersKeys::truth(std::string_view section, std::string_view key, bool
   const YamlNode* const node = find(section, key);
   if (node == nullptr || node->kind == Kind::null) return otherwise;
   if (!is_true(*node) && !is_false(*node)) {
-    writer_.fail(node->line, "{}.{} is '{}', must be True or False", section, key, literal(*node));
+    writer_.fail(node->line, "{}.{} is {}, must be True or False", section, key, literal(*node));
   }
   return is_true(*node);
 }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 #include "study/foreign/mindformers_keys.hpp"
@@ -74,7 +73,8 @@ constexpr std::array effect_free_of_model{"type",
                                           "use_fused_rope",
                                           "use_fused_swiglu",
                                           "enable_emb_opt",
-                                          "pp_interleave_num"};
+                                          "dropout_prob",
+                                          "rotary_emb_base"};
 
 class MindformersModel {
  public:
@@ -107,8 +107,7 @@ class MindformersModel {
          {"pangualpha", "pangu-2.6b"},
          {"bert", "bert-base"},
          {"mixtral", "mixtral"}}};
-    std::string lower;
-    for (const char c : type) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string lower = lower_case(type);
     for (const auto& [name, model] : families) {
       if (lower.starts_with(name)) return std::string(model);
     }
@@ -118,7 +117,8 @@ class MindformersModel {
   void map_model() {
     const YamlNode* const config = keys_.find("model", "model_config");
     if (config == nullptr) {
-      writer().leave_out("model", "the file has no model_config: give --model and its sizes");
+      writer().refuse("model", "model", "the file has no model.model_config: give --model and its sizes",
+                      keys_.root().line);
       return;
     }
     const YamlNode* type = keys_.find("model", "arch", "type");
@@ -185,7 +185,41 @@ class MindformersModel {
                       shares ? "the logits have a weight of their own" : "the logits have the table of tokens");
     }
     map_stage_layers();
+    map_interleaving();
+    note_usual_sizes();
     for (const YamlMember& member : config->members) note_rest_of_model(member);
+  }
+
+  /// Parts of each stage; parallel.pipeline_config says whether they take turns.
+  void map_interleaving() {
+    if (of_model("pp_interleave_num") == nullptr) return;
+    const std::uint64_t parts = size_of_model("pp_interleave_num").value_or(1);
+    const YamlNode* const turns = keys_.find("parallel", "pipeline_config", "pipeline_interleave");
+    if (parts <= 1 || turns == nullptr || !is_true(*turns)) {
+      writer().no_effect(source("model.model_config.pp_interleave_num", *of_model("pp_interleave_num")), "it is off");
+    } else {
+      set_of_model("pp_interleave_num", "chunks", std::to_string(parts));
+    }
+  }
+
+  /// Sizes that a network may have, and this one has as all of its kind.
+  void note_usual_sizes() {
+    const auto note = [&](std::string_view key, std::uint64_t usual, std::string_view reason) {
+      const YamlNode* const node = of_model(key);
+      if (node == nullptr || node->kind == Kind::null) return;
+      const std::string from = source(fmt::format("model.model_config.{}", key), *node);
+      if (parse_number<double>(node->text) == static_cast<double>(usual))
+        writer().no_effect(from, std::string(reason));
+      else
+        refuse_of_model(key, unknown_text);
+    };
+    const auto heads =
+        of_model("num_heads") != nullptr ? size_of_model("num_heads") : size_of_model("num_attention_heads");
+    note("kv_channels", size_of_model("hidden_size").value_or(0) / std::max<std::uint64_t>(1, heads.value_or(1)),
+         "features over heads");
+    note("rotary_pct", 1, "all features of a head are turned");
+    note("expert_num", 1, "there are no experts");
+    note("per_token_num_experts_chosen", 1, "there are no experts");
   }
 
   void note_rest_of_model(const YamlMember& member) {
@@ -239,7 +273,7 @@ class MindformersModel {
   void map_dropout(bool without) {
     const YamlNode* first = nullptr;
     for (const char* const key : {"hidden_dropout_rate", "attention_dropout_rate", "hidden_dropout_prob",
-                                  "attention_probs_dropout_prob", "embedding_dropout_prob"}) {
+                                  "attention_probs_dropout_prob", "embedding_dropout_prob", "emb_dropout_prob"}) {
       const YamlNode* const rate = of_model(key);
       if (rate == nullptr || rate->kind == Kind::null) continue;
       const auto value = parse_number<double>(rate->text);

@@ -414,7 +414,12 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
   }
   const auto results = simulate_points(platform, request, first_shape, simulate, points, measurement.on.notes);
   std::vector<Seconds> ends;
-  for (const hccl::SimulatedCollectives& result : results) ends.push_back(result.makespan);
+  std::vector<std::vector<std::string>> idle;
+  for (const hccl::SimulatedCollectives& result : results) {
+    ends.push_back(result.makespan);
+    idle.push_back(result.idle_faults);
+  }
+  note_idle_faults(idle, measurement.on.notes);
   note_faults_to_come(spec.faults, ends, measurement.on.notes);
 
   constexpr Rank most_ranks = 128;  // more would take a good part of the time of small measurements

@@ -120,7 +120,7 @@ void DependencyList::add(std::vector<std::uint64_t> ends, const std::vector<std:
   begins_.push_back(static_cast<std::uint32_t>(begins.size()));
 }
 
-void DependencyList::resolve(const ExecutionTrace& whole, RankTrace& trace) const {
+void DependencyList::resolve(const ExecutionTrace& whole, RankTrace& trace, std::string_view advice) const {
   std::unordered_map<std::uint64_t, std::uint32_t> places;
   places.reserve(trace.nodes.size());
   for (std::uint32_t i = 0; i < trace.nodes.size(); ++i) {
@@ -139,7 +139,8 @@ void DependencyList::resolve(const ExecutionTrace& whole, RankTrace& trace) cons
     for (const std::size_t end = next + ends_[i] + begins_[i]; next < end; ++next) {
       const auto found = places.find(ids_[next]);
       if (found == places.end()) {
-        bad_input("trace", "{} waits for node {}, which is not in the file", whole.place(trace, node), ids_[next]);
+        bad_input("trace", "{} waits for node {}, which is not in the file{}", whole.place(trace, node), ids_[next],
+                  advice);
       }
       trace.dependencies.push_back(found->second);
     }

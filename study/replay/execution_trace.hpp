@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -91,8 +92,8 @@ class DependencyList {
   /// Node number `size()` waits for the ends of the first ids, and for the begins of the others.
   void add(std::vector<std::uint64_t> ends, const std::vector<std::uint64_t>& begins = {});
   /// Gives the nodes of a trace their dependencies, each once. Throws Error(bad_input, "trace") for two nodes with one
-  /// id, for a node that is not there, and for nodes that wait for each other in a circle.
-  void resolve(const ExecutionTrace& whole, RankTrace& trace) const;
+  /// id, for a node that is not there, which `advice` follows, and for nodes that wait for each other in a circle.
+  void resolve(const ExecutionTrace& whole, RankTrace& trace, std::string_view advice = "") const;
 
  private:
   std::vector<std::uint64_t> ids_;

@@ -56,8 +56,18 @@ void check_group(const ExecutionTrace& trace, const hccl::Communicator& group, c
   }
 }
 
+/// That a rank has another group of this name, such as one with the same ranks in another order.
+std::string namesake_of(const ExecutionTrace& trace, const hccl::Communicator& group, Rank rank) {
+  const auto other = std::ranges::find_if(trace.groups, [&](const hccl::Communicator& one) {
+    return one.name == group.name && one.ranks != group.ranks && std::ranges::find(one.ranks, rank) != one.ranks.end();
+  });
+  if (other == trace.groups.end()) return "";
+  return fmt::format("; there are two groups of this name, one of ranks {} and one of ranks {}",
+                     fmt::join(group.ranks, ","), fmt::join(other->ranks, ","));
+}
+
 /// The calls of a group by one of its members against those of another one.
-void compare(const ExecutionTrace& trace, const std::string& group, const std::array<Rank, 2>& ranks,
+void compare(const ExecutionTrace& trace, const hccl::Communicator& group, const std::array<Rank, 2>& ranks,
              const std::vector<std::uint32_t>& one, const std::vector<std::uint32_t>& other) {
   const auto& [first, second] = ranks;
   const std::size_t both = std::min(one.size(), other.size());
@@ -69,14 +79,15 @@ void compare(const ExecutionTrace& trace, const std::string& group, const std::a
         "trace",
         "ranks do not call the same collectives in the same order: number {} on group {} is on rank {} {}, on rank "
         "{} {}",
-        i + 1, group, first, text_of(trace, a), second, text_of(trace, b));
+        i + 1, group.name, first, text_of(trace, a), second, text_of(trace, b));
   }
   if (one.size() == other.size()) return;
   const bool first_has_more = one.size() > other.size();
   const Rank longer = first_has_more ? first : second;
   const TraceNode& left = trace.of(longer).nodes[(first_has_more ? one : other)[both]];
-  bad_input("trace", "rank {} calls {} on group {}, but rank {} has no such call: {} against {} collectives", longer,
-            text_of(trace, left), group, first_has_more ? second : first, one.size(), other.size());
+  const Rank shorter = first_has_more ? second : first;
+  bad_input("trace", "rank {} calls {} on group {}, but rank {} has no such call: {} against {} collectives{}", longer,
+            text_of(trace, left), group.name, shorter, one.size(), other.size(), namesake_of(trace, group, shorter));
 }
 
 /// One end of a message.
@@ -153,7 +164,7 @@ void Meetings::match_collectives(const ExecutionTrace& trace) {
     const Rank first = members.ranks.front();
     for (const Rank rank : members.ranks) {
       if (trace.trace_of[rank] == trace.trace_of[first]) continue;
-      compare(trace, members.name, {first, rank}, calls_of(first), calls_of(rank));
+      compare(trace, members, {first, rank}, calls_of(first), calls_of(rank));
     }
   }
 }

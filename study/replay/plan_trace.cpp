@@ -15,6 +15,7 @@ namespace {
 using hccl::Collective;
 
 constexpr std::uint32_t no_node = ~0U;
+constexpr std::uint32_t group_of_one = ~0U;
 
 [[noreturn]] void refuse(std::string_view option, std::string_view why) {
   bad_input("unsupported", "a trace cannot carry {}: {}; leave it out", option, why);
@@ -35,7 +36,8 @@ class Writer {
     for (const hccl::GroupFamily& family : plan.families) {
       std::vector<std::pair<std::uint32_t, bool>>& members = group_of_.emplace_back(plan.ranks(), std::pair{0U, false});
       for (const hccl::Communicator& group : family.groups) {
-        const std::uint32_t number = number_of(group, family.groups.size() == 1);
+        const bool alone = group.ranks.size() < 2;
+        const std::uint32_t number = alone ? group_of_one : number_of(group, family.groups.size() == 1);
         for (const Rank rank : group.ranks) members[rank] = {number, true};
       }
     }
@@ -128,8 +130,12 @@ class Writer {
     const auto& [group, is_member] = group_of_[collective.family][rank_];
     if (!is_member) internal_error("{}: rank {} is in no group of its family", collective.name, rank_);
     const hccl::Operation& operation = collective.operation;
-    node.kind = NodeKind::collective;
     node.name = trace_.intern(collective.name);
+    if (group == group_of_one) {  // nothing to do: a node that keeps the order, as readers take no such collective
+      node.duration = 0;
+      return;
+    }
+    node.kind = NodeKind::collective;
     node.group = group;
     node.collective = operation.collective;
     node.type = operation.type;

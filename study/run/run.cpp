@@ -196,6 +196,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
                             wishes.trace_points);
   if (training.faults != nullptr) {
     result.faults = fault_result(training, result.step);
+    note_idle_faults({&result.step.idle_faults, 1}, experiment.notes);
     note_faults_to_come(training.faults->faults(), result.step.pipeline_ends.back(), experiment.notes);
     if (without_faults.has_value()) result.faults->without = without_faults->result();
   }

@@ -73,7 +73,12 @@ ScheduleTimes simulate(const TimeSpec& spec, const std::vector<hccl::CollectiveC
   const auto results = simulate_each(platform.cluster, platform.soc, platform.costs, options, points);
 
   std::vector<Seconds> ends;
-  for (const hccl::SimulatedCollectives& result : results) ends.push_back(result.makespan);
+  std::vector<std::vector<std::string>> idle;
+  for (const hccl::SimulatedCollectives& result : results) {
+    ends.push_back(result.makespan);
+    idle.push_back(result.idle_faults);
+  }
+  note_idle_faults(idle, platform.notes);
   note_faults_to_come(spec.faults, ends, platform.notes);
 
   ScheduleTimes times{.on = platform.facts(), .network = options.network, .schedules = {}};

@@ -45,9 +45,9 @@ GUARDED_HEADERS = [
         re.compile(r"google/protobuf/|.*\.pb\.h"),
         ["hccl/schedule/file", "hccl/training/numerics/checkpoint.cpp", "tests/hccl/schedule/file",
          "study/replay/chakra", "study/strategy/strategy_file.cpp", "cli/draw/perfetto.cpp", "tests/cli/draw",
-         "models/onnx/module/module.cpp"],
+         "models/onnx/module"],
     ),
-    (re.compile(r"onnx/.*\.h$"), ["models/onnx/module/module.cpp"]),
+    (re.compile(r"onnx/.*\.h$"), ["models/onnx/module"]),
 ]
 
 # The command parses and prints; what simulates, executes or starts processes is in study/ and below. A StepView is a

@@ -50,6 +50,13 @@ class Installed(unittest.TestCase):
         output_of("cmake", "--build", build)
         self.assertAlmostEqual(float(output_of(build / "step_time")), self.step_time(), delta=1e-9)
 
+    def test_pkg_config_builds_a_program(self):
+        (file,) = self.prefix.glob("lib*/**/hcclsim.pc")
+        flags = output_of("pkg-config", "--cflags", "--libs", "--static", "hcclsim", env={**os.environ, "PKG_CONFIG_PATH": file.parent})
+        program = Path(self.folder.name, "by_pkg_config")
+        output_of("g++", "-O0", "-o", program, HERE / "consumer" / "step_time.cpp", *flags.split())
+        self.assertAlmostEqual(float(output_of(program)), self.step_time(), delta=1e-9)
+
     def test_pkg_config_names_what_is_there(self):
         (file,) = self.prefix.glob("lib*/**/hcclsim.pc")
         text = file.read_text(encoding="utf-8")
@@ -78,6 +85,12 @@ class Installed(unittest.TestCase):
         self.assertLessEqual({"hcclsim.1", "hcclsim-run.1", "hcclsim-schedule-check.1"}, pages)
         text = Path(self.prefix, "share/man/man1/hcclsim-run.1").read_text(encoding="utf-8")
         self.assertIn("\\fB\\-\\-hcom\\-parallel\\fR", text)
+        if shutil.which("man"):
+            for page in self.prefix.glob("share/man/man1/*.1"):
+                shown = subprocess.run(
+                    ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page], capture_output=True, text=True, check=True
+                )
+                self.assertEqual(shown.stderr, "", page)
         self.assertRegex(text, r"(?s)\.SH EXAMPLES\n\.nf\nhcclsim run .*\.fi\n\.SH EXIT STATUS")
 
     def completed(self, line):
@@ -98,6 +111,11 @@ class Installed(unittest.TestCase):
         self.assertIn("atlas800t-a2", self.completed("hcclsim run --batch 8 --platform atlas800t"))
         self.assertEqual(self.completed("hcclsim completion z"), ["zsh"])
         self.assertEqual(self.completed("hcclsim run --no-such"), [])
+        self.assertEqual(self.completed("hcclsim models show resnet5"), ["resnet50"])
+        self.assertEqual(self.completed("hcclsim collective allr"), ["allreduce"])
+        self.assertEqual(self.completed("hcclsim schedule generate broad"), ["broadcast"])
+        self.assertEqual(self.completed("hcclsim sweep run points.db col"), ["collective"])
+        self.assertEqual(self.completed("hcclsim sweep run points.db run --model resnet5"), ["resnet50"])
 
 
 if __name__ == "__main__":

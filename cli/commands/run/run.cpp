@@ -253,7 +253,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
 }  // namespace
 
 void add_run_command(Command& app) {
-  app.add_command("run", "Simulate data-parallel training with gradient splits", [](Command& command) {
+  app.add_command("run", "Simulate training: how long a step takes, and why", [](Command& command) {
     command.footer(footer);
     set_up_run(command, nullptr);
   });

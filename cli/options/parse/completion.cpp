@@ -38,6 +38,20 @@ struct Place {
   std::size_t arguments = 0;  ///< that are given already
 };
 
+/// The argument of a command with this number, from 0; nullptr if it has none.
+const Option* argument(const std::vector<const Option*>& options, std::size_t number) {
+  for (const Option* const option : options) {
+    if (option->key().empty() && number-- == 0) return option;
+  }
+  return nullptr;
+}
+
+const Command* command_of(const Command& above, const std::string& word) {
+  const auto& commands = above.commands();
+  const auto found = std::ranges::find_if(commands, [&](const auto& one) { return one->name() == word; });
+  return found == commands.end() ? nullptr : found->get();
+}
+
 Place place_behind(const Command& app, std::span<const std::string> words) {
   Place place{.command = &app};
   for (const std::string& word : words) {
@@ -50,10 +64,11 @@ Place place_behind(const Command& app, std::span<const std::string> words) {
       if (option != nullptr && !option->is_flag()) place.waiting = option;
       continue;
     }
-    const auto& commands = place.command->commands();
-    const auto inner = std::ranges::find_if(commands, [&](const auto& one) { return one->name() == word; });
-    if (inner != commands.end()) {
-      place = {.command = inner->get()};
+    // What stands in the place of an argument COMMAND is one of the whole, with options of its own.
+    const Option* const next = argument(options_of(*place.command), place.arguments);
+    const Command* const inner = command_of(next != nullptr && next->name() == "COMMAND" ? app : *place.command, word);
+    if (inner != nullptr) {
+      place = {.command = inner};
     } else {
       ++place.arguments;
     }

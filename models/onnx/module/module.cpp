@@ -3,8 +3,6 @@
 #include <onnx/onnx_pb.h>
 #include <onnx/shape_inference/implementation.h>
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/stubs/logging.h>
 
 #include <algorithm>
@@ -13,12 +11,14 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
-#include <fstream>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "base/error.hpp"
 #include "models/onnx/model_file.hpp"
+#include "models/onnx/module/functions.hpp"
+#include "models/onnx/module/thin_file.hpp"
 
 /// The part of the importer that includes libonnx.
 namespace hcclsim::models::onnx {
@@ -376,21 +376,18 @@ class LibraryModel final : public OpenModel {
 class Module final : public OnnxModule {
  public:
   [[nodiscard]] std::unique_ptr<OpenModel> open(const std::string& path) override {
-    std::ifstream stream(path, std::ios::binary);
-    if (!stream) bad_input("onnx", "{}: cannot be read; give a file of ONNX", path);
+    const std::optional<std::string> bytes = read_without_weights(path);
     lib::ModelProto model;
     {
       const google::protobuf::LogSilencer silencer;
-      google::protobuf::io::IstreamInputStream bytes(&stream);
-      google::protobuf::io::CodedInputStream coded(&bytes);
-      coded.SetTotalBytesLimit(INT_MAX);
-      if (!model.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
+      if (!bytes.has_value() || bytes->size() > INT_MAX || !model.ParseFromString(*bytes)) {
         bad_input("onnx", "{}: is no file of ONNX, or only a part of one", path);
       }
     }
     if (!model.has_graph() || model.graph().node().empty()) {
       bad_input("onnx", "{}: is no file of ONNX: it has no graph with nodes", path);
     }
+    expand_functions(path, model);
     auto open = std::make_unique<LibraryModel>(std::move(model));
     const auto& sets = open->file().operator_sets;
     const auto set = sets.find("");

@@ -22,6 +22,8 @@ inline constexpr const char* root = "hcclsim.root";
 inline constexpr const char* in_place = "hcclsim.in_place";
 inline constexpr const char* collective = "hcclsim.collective";  ///< where Chakra has no number for it
 inline constexpr const char* counts = "hcclsim.counts";
+inline constexpr const char* ranks = "hcclsim.ranks";  ///< of GlobalMetadata: of the trace
+inline constexpr const char* nodes = "hcclsim.nodes";  ///< of GlobalMetadata: of the file
 }  // namespace chakra_attribute
 
 // Nothing if the value is of another kind, or out of range.

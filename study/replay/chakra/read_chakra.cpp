@@ -11,8 +11,8 @@
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
-#include "base/json.hpp"
 #include "study/replay/chakra/attributes.hpp"
+#include "study/replay/chakra/process_groups.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -23,6 +23,9 @@ namespace fs = std::filesystem;
 using hccl::Collective;
 
 constexpr std::string_view all_ranks_group = "0";
+constexpr std::string_view other_lists =
+    "; if it is a control dependency, --dependencies data goes on without these: PyTorch's converter leaves out "
+    "callers";
 constexpr std::string_view priority_note = "comm_priority is not obeyed: communication that is ready goes by node id";
 
 /// By Chakra's number of a collective.
@@ -48,6 +51,7 @@ struct Attributes {
   std::int64_t tensor_bytes = 0;
   std::optional<double> duration{};
   std::optional<Collective> collective{};
+  std::optional<bool> in_place{};
   std::string group{};
 };
 
@@ -63,7 +67,13 @@ class FileReader {
     trace_.source = file.name;
   }
 
-  void read() {
+  /// What the file tells of the whole trace.
+  struct Told {
+    std::optional<Rank> ranks{};
+    std::optional<std::uint64_t> nodes{};  ///< of the file
+  };
+
+  Told read() {
     read_metadata();
     while (place_ < bytes_.size()) {
       const std::string_view message = next_message();
@@ -74,13 +84,17 @@ class FileReader {
       add_node();
     }
     if (trace_.nodes.empty()) fail("there are no nodes in the file");
+    if (told_.nodes.value_or(trace_.nodes.size()) != trace_.nodes.size()) {
+      fail("there are {} nodes, but its head tells of {}: the file is cut off", trace_.nodes.size(), *told_.nodes);
+    }
     if (priorities_ && std::ranges::find(whole_.notes, priority_note) == whole_.notes.end()) {
       whole_.notes.emplace_back(priority_note);
     }
-    dependencies_.resolve(whole_, trace_);
+    dependencies_.resolve(whole_, trace_, has_both_lists_ ? other_lists : "");
     for (TraceNode& node : trace_.nodes) {
       if (node.kind == NodeKind::collective) node.group = group_of(node);
     }
+    return told_;
   }
 
  private:
@@ -123,6 +137,11 @@ class FileReader {
     if (is_node || !metadata.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
       fail("it does not begin with Chakra's GlobalMetadata{}", is_node ? ": its first message is a node" : "");
     }
+    for (const format::AttributeProto& attribute : metadata.attr()) {
+      const std::int64_t number = integer_of(attribute).value_or(0);
+      if (attribute.name() == chakra_attribute::nodes && number > 0) told_.nodes = static_cast<std::uint64_t>(number);
+      if (attribute.name() == chakra_attribute::ranks && number > 0) told_.ranks = static_cast<Rank>(number);
+    }
   }
 
   void add_node() {
@@ -142,6 +161,11 @@ class FileReader {
       node.stream = static_cast<std::int32_t>(*stream);
     }
     constexpr double micro = 1e6;
+    constexpr std::uint64_t longest_micros = 1'000'000'000'000'000;
+    if (node_.duration_micros() > longest_micros) {
+      fail_at(node, "duration_micros is {} ({} with its sign); accepted: 0 to {}", node_.duration_micros(),
+              static_cast<std::int64_t>(node_.duration_micros()), longest_micros);
+    }
     if (node_.duration_micros() > 0) node.duration = static_cast<double>(node_.duration_micros()) / micro;
     if (attributes.duration.has_value()) node.duration = *attributes.duration;
     add_work(node, attributes);
@@ -156,6 +180,8 @@ class FileReader {
     if (spec_.dependencies != ChakraDependencies::data) {
       ends.insert(ends.end(), node_.ctrl_deps().begin(), node_.ctrl_deps().end());
     }
+    const bool both = spec_.dependencies == ChakraDependencies::both;
+    has_both_lists_ = has_both_lists_ || (both && !node_.ctrl_deps().empty());
     dependencies_.add(std::move(ends));
   }
 
@@ -227,6 +253,7 @@ class FileReader {
               "the group of ranks by pg_name");
     }
     node.peer = static_cast<Rank>(size(node, "root", attributes.root));
+    node.in_place = attributes.in_place.value_or(node.collective != Collective::alltoall);
     group_names_.resize(trace_.nodes.size());
     group_names_.back() = whole_.intern(attributes.group.empty() ? std::string(all_ranks_group) : attributes.group);
   }
@@ -241,7 +268,9 @@ class FileReader {
   }
 
   std::uint64_t size(const TraceNode& node, std::string_view name, std::int64_t value) const {
+    const std::int64_t most = std::int64_t{1} << (name.ends_with("_size") ? 48 : 62);
     if (value < 0) fail_at(node, "{} is negative: {}", name, value);
+    if (value > most) fail_at(node, "{} is {}; accepted: 0 to {}", name, value, most);
     return static_cast<std::uint64_t>(value);
   }
 
@@ -289,6 +318,7 @@ class FileReader {
     } else if (name == "pg_name") {
       read.group = value(node, attribute, text_of(attribute), "text");
     } else if (name == "involved_dim") {
+      if (!attribute.has_bool_list()) fail_at(node, "the attribute {} is no list of truth values", name);
       const auto& dimensions = attribute.bool_list().values();
       read.whole_network = std::find(dimensions.begin(), dimensions.end(), false) == dimensions.end();
     } else if (name == "comm_priority") {
@@ -324,44 +354,22 @@ class FileReader {
     } else if (name == chakra_attribute::collective) {
       read.collective = parsed(node, name, text(), hccl::parse_collective);
     } else if (name == chakra_attribute::in_place) {
-      node.in_place = value(node, attribute, truth_of(attribute), "truth value");
+      read.in_place = value(node, attribute, truth_of(attribute), "truth value");
     } else if (name == chakra_attribute::counts) {
       whole_.counts.push_back(value(node, attribute, counts_of(attribute), "list of counts"));
       node.counts = static_cast<std::uint32_t>(whole_.counts.size() - 1);
     }
   }
 
-  /// [{"pg_name": "1", "ranks": [0, 1], …}, …] in its inputs, as PyTorch's observer writes it; anything else is passed
-  /// over.
   void read_process_groups(const TraceNode& node) {
-    Json groups = json_or_null(node_.inputs().values());
-    // The text may be in a list of texts.
-    if (groups.is_array() && groups.size() == 1 && groups.front().is_string()) {
-      groups = json_or_null(std::string(groups.front().text()));
-    }
-    if (!groups.is_array()) return;
-    for (const Json& group : groups) {
-      const Json* const name = group.find("pg_name");
-      const Json* const ranks = group.find("ranks");
-      if (name == nullptr || !name->is_string() || ranks == nullptr || !ranks->is_array()) continue;
-      std::vector<Rank>& members = own_groups_[name->text()];
-      members.clear();
-      for (const Json& rank : *ranks) {
-        if (!rank.is_number_unsigned() || rank.get<std::uint64_t>() >= most_ranks) {
-          fail_at(node, "the process group {} has {} in the place of a rank", name->text(), rank.dump());
-        }
-        members.push_back(rank.get<Rank>());
-      }
-    }
-  }
-
-  /// Null for what is no JSON, or nested too deep.
-  [[nodiscard]] Json json_or_null(const std::string& text) const {
+    ProcessGroups found;
     try {
-      return parse_json_text(text, trace_.source, "trace");
-    } catch (const Error&) {
-      return {};
+      found = process_groups_of(node_.inputs().values());
+    } catch (const Error& error) {
+      fail_at(node, "{}", error.what());
     }
+    for (auto& [name, members] : found.groups) own_groups_[name] = std::move(members);
+    if (found.all_ranks.has_value()) told_.ranks = found.all_ranks;
   }
 
   std::uint32_t group_of(const TraceNode& node) {
@@ -407,13 +415,16 @@ class FileReader {
   std::vector<std::uint32_t> group_names_;                // of nodes, as numbers of names
   std::map<std::uint32_t, std::uint32_t> group_numbers_;  // by these
   bool priorities_ = false;
+  bool has_both_lists_ = false;
+  Told told_;
 };
 
 }  // namespace
 
-void add_chakra(const ChakraFile& file, const ChakraSpec& spec, const ChakraGroups& groups, ExecutionTrace& trace) {
+std::optional<Rank> add_chakra(const ChakraFile& file, const ChakraSpec& spec, const ChakraGroups& groups,
+                               ExecutionTrace& trace) {
   if (trace.groups.empty()) trace.groups.push_back(hccl::world_communicator(0));
-  FileReader(file, spec, groups, trace).read();
+  return FileReader(file, spec, groups, trace).read().ranks;
 }
 
 ExecutionTrace read_chakra(const ChakraSpec& spec) {
@@ -430,13 +441,15 @@ ExecutionTrace read_chakra(const ChakraSpec& spec) {
   if (groups_file.empty() && fs::exists(beside)) groups_file = beside;
   const ChakraGroups groups = groups_file.empty() ? ChakraGroups{} : read_chakra_groups(groups_file);
   ExecutionTrace trace;
+  const Rank ranks = files.for_all ? spec.ranks : number;
   for (Rank rank = 0; rank < number; ++rank) {
     const std::string bytes = InputFile(files.paths[rank], "trace").text();
     ChakraFile file{.bytes = bytes, .name = files.paths[rank]};
     if (!files.for_all) file.rank = rank;
-    add_chakra(file, spec, groups, trace);
+    const Rank told = add_chakra(file, spec, groups, trace).value_or(ranks);
+    if (files.for_all || told == ranks) continue;
+    bad_input("trace", "{}: it is of {} ranks, but there are the files of {}", file.name, told, ranks);
   }
-  const Rank ranks = files.for_all ? spec.ranks : number;
   for (Rank rank = 0; rank < ranks; ++rank) trace.trace_of.push_back(files.for_all ? 0 : rank);
   trace.groups.front() = hccl::world_communicator(ranks);
   if (files.for_all) trace.notes.push_back(fmt::format("one file for all {} ranks", ranks));

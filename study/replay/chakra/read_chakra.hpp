@@ -37,7 +37,8 @@ struct ChakraFile {
 };
 
 /// Adds its nodes to the trace, of whose groups and ranks the caller takes care. `groups` are those of all files,
-/// beside its own. Throws Error(bad_input, "trace").
-void add_chakra(const ChakraFile& file, const ChakraSpec& spec, const ChakraGroups& groups, ExecutionTrace& trace);
+/// beside its own. Returns how many ranks the trace has, if the file tells. Throws Error(bad_input, "trace").
+std::optional<Rank> add_chakra(const ChakraFile& file, const ChakraSpec& spec, const ChakraGroups& groups,
+                               ExecutionTrace& trace);
 
 }  // namespace hcclsim::study

@@ -147,6 +147,13 @@ void write_rank(const ExecutionTrace& trace, Rank rank, const Sink& sink) {
   std::string text;
   chakra::GlobalMetadata metadata;
   metadata.set_version(written_version);
+  const auto add = [&](const char* name, std::uint64_t number) {
+    chakra::AttributeProto& attribute = *metadata.add_attr();
+    attribute.set_name(name);
+    attribute.set_int64_val(static_cast<std::int64_t>(number));
+  };
+  add(chakra_attribute::ranks, trace.ranks());
+  add(chakra_attribute::nodes, trace.of(rank).nodes.size());
   write_message(metadata.SerializeAsString(), text);
   NodeWriter writer(trace, rank);
   for (const TraceNode& node : trace.of(rank).nodes) {

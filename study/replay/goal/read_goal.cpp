@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -51,7 +54,10 @@ class Words {
   [[nodiscard]] static std::string shown(std::string_view word) {
     constexpr std::size_t most_shown = 40;
     if (word.empty()) return "the end of the file";
-    return fmt::format("'{}{}'", word.substr(0, most_shown), word.size() > most_shown ? "…" : "");
+    std::string text(word.substr(0, most_shown));
+    std::ranges::replace_if(
+        text, [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
+    return fmt::format("'{}{}'", text, word.size() > most_shown ? "…" : "");
   }
 
  private:

@@ -92,6 +92,21 @@ std::string paje_of_pipeline() {
   });
 }
 
+TEST(Paje, NamesThatItsQuotesCannotHold) {
+  sim::Trace trace;
+  trace.select({0}, 1, false);
+  for (const char* const name : {"", "two\nlines", "a \"b\"", "ends \\"}) {
+    trace.add({.name = trace.intern(name), .kind = sim::SpanKind::kernel, .start = 0, .end = 1e-6});
+  }
+  std::string text;
+  write_paje({}, trace, {0}, [&text](std::string_view piece) { text += piece; });
+  std::vector<std::string> names;
+  for (const PajeEvent& event : read_paje(text)) {
+    if (event.at("event") == "PajeDefineEntityValue" && event.at("Type") == "WORK") names.push_back(event.at("Name"));
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"no name", "two lines", "a 'b'", "ends \\"}));
+}
+
 TEST(Paje, FollowsItsOwnHeader) {
   const std::vector<PajeEvent> events = read_paje(paje_of_pipeline());
   std::map<std::string, std::string> containers;  // type of each

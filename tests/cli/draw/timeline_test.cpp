@@ -218,6 +218,28 @@ TEST(Timeline, OverlapAnalysis) {
   EXPECT_THAT(spans(events, 2, 3), ElementsAre("Free 30 40"));
 }
 
+TEST(Timeline, CommunicationOfSeveralStreamsHasThreadsOfItsOwn) {
+  sim::Trace trace;
+  trace.select({0}, 1, true);
+  const auto add = [&](sim::SpanKind kind, std::uint32_t stream, std::uint32_t plane, double start, double end) {
+    sim::Span span{.stream = stream, .name = trace.intern("x"), .kind = kind, .start = start * 1e-6, .end = end * 1e-6};
+    span.plane = plane;
+    trace.add(span);
+  };
+  add(sim::SpanKind::collective, 1, 0, 0, 20);
+  add(sim::SpanKind::copy, 1, 1, 5, 15);
+  add(sim::SpanKind::collective, 4, 0, 10, 30);
+  add(sim::SpanKind::copy, 4, 0, 12, 25);
+  const Json events = timeline(trace, {0});
+  EXPECT_THAT(names(events, "thread_name", "tid", 1),
+              UnorderedElementsAre(Pair(0, "Group hccl_world_group Communication (stream 1)"), Pair(2, "Plane 1"),
+                                   Pair(3, "Group hccl_world_group Communication (stream 4)"), Pair(4, "Plane 0")));
+  EXPECT_THAT(spans(events, 1, 0), ElementsAre("hcom_allReduce__000_0_0 0 20"));
+  EXPECT_THAT(spans(events, 1, 2), ElementsAre("Memcpy 5 15"));
+  EXPECT_THAT(spans(events, 1, 3), ElementsAre("hcom_allReduce__000_1_0 10 30"));
+  EXPECT_THAT(spans(events, 1, 4), ElementsAre("Memcpy 12 25"));
+}
+
 TEST(Timeline, RanksHaveProcessesOfTheirOwn) {
   sim::Trace trace;
   trace.select({0, 5, 7}, 8, false);

@@ -241,6 +241,32 @@ TEST(ProfileFolder, EventsOfTheTimelineHaveTheirFields) {
   for (const char* const kind : {"kernel", "operator", "notify", "transfer"}) EXPECT_GT(seen[kind], 0) << kind;
 }
 
+/// Viewers nest the spans of a thread by their dates.
+TEST(ProfileFolder, SpansOfAThreadDoNotOverlap) {
+  for (Rank rank = 0; rank < 4; ++rank) {
+    const Json events = Json::parse(text_of(output_of(pipeline_profile(), rank, "trace_view.json")));
+    std::map<std::string, std::vector<std::pair<double, double>>> threads;
+    std::set<std::string> groups;
+    for (const Json& event : events) {
+      const std::string thread =
+          event.contains("tid") ? fmt::format("{} {}", event["pid"].dump(), event["tid"].dump()) : "";
+      if (event["ph"] == "X") {
+        const auto start = event["ts"].get<double>();
+        threads[thread].emplace_back(start, start + event["dur"].get<double>());
+      } else if (event["name"] == "thread_name" && event["args"]["name"].text().starts_with("Group ")) {
+        groups.insert(event["args"]["name"].text());
+      }
+    }
+    EXPECT_GT(groups.size(), 1) << "messages and reductions";
+    for (auto& [thread, spans] : threads) {
+      std::ranges::sort(spans);
+      for (std::size_t i = 1; i < spans.size(); ++i) {
+        EXPECT_GE(spans[i].first, spans[i - 1].second - 1e-6) << "rank " << rank << ", thread " << thread;
+      }
+    }
+  }
+}
+
 TEST(ProfileFolder, MemoryIsThatOfTheProgram) {
   const std::vector<double> allocated =
       column_of(output_of(pipeline_profile(), 0, "memory_record.csv"), "Total Allocated(MB)");

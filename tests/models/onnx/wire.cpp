@@ -75,6 +75,17 @@ std::string ModelWriter::weight(const std::string& name, const std::vector<std::
   return name;
 }
 
+std::string ModelWriter::weight_with_numbers(const std::string& name, const std::vector<std::int64_t>& dims) {
+  Message tensor;
+  std::size_t numbers = 1;
+  for (const std::int64_t size : dims) {
+    tensor.number(1, size);
+    numbers *= static_cast<std::size_t>(size);
+  }
+  graph_.message(5, tensor.number(2, 1).bytes(8, name).bytes(9, std::string(4 * numbers, '\0')));
+  return name;
+}
+
 std::string ModelWriter::weight_node(const std::string& name, const std::vector<std::int64_t>& dims) {
   const Message value = Message().bytes(1, "value").message(5, without_numbers(name, dims)).number(20, 4);
   graph_.message(1, Message().bytes(2, name).bytes(4, "Constant").message(5, value));
@@ -147,11 +158,23 @@ void ModelWriter::node_to(const std::string& output, const std::string& type, co
   append(type, name, inputs, {output}, attributes, "");
 }
 
+void ModelWriter::function(const std::string& name, const std::vector<std::string>& inputs, const std::string& output,
+                           const std::vector<Message>& nodes) {
+  Message function;
+  function.bytes(1, name);
+  for (const std::string& input : inputs) function.bytes(4, input);
+  function.bytes(5, output);
+  for (const Message& node : nodes) function.message(7, node);
+  function.message(9, Message().bytes(1, "").number(2, set_)).bytes(10, "local");
+  functions_.push_back(function);
+}
+
 std::string ModelWriter::finish() const {
   Message graph = graph_;
   graph.bytes(2, "network");
   Message model;
   model.number(1, 8).message(7, graph).message(8, Message().bytes(1, "").number(2, set_));
+  for (const Message& function : functions_) model.message(25, function);
   return model.text();
 }
 

@@ -55,7 +55,9 @@ class ModelWriter {
   void output(const std::string& name);
   /// A weight whose values are in another file, which need not exist.
   std::string weight(const std::string& name, const std::vector<std::int64_t>& dims);
-  /// The same in a node Constant.
+  /// A weight with its numbers, all of them zero.
+  std::string weight_with_numbers(const std::string& name, const std::vector<std::int64_t>& dims);
+  /// The same as weight() in a node Constant.
   std::string weight_node(const std::string& name, const std::vector<std::int64_t>& dims);
   std::string integers(const std::string& name, const std::vector<std::int64_t>& values, bool scalar = false);
   std::string real(const std::string& name, float value);
@@ -68,6 +70,9 @@ class ModelWriter {
   /// A node that makes a tensor of this name.
   void node_to(const std::string& output, const std::string& type, const std::string& name,
                const std::vector<std::string>& inputs, const std::vector<Attr>& attributes = {});
+  /// An operator of domain "local" that the file describes itself. `nodes`: NodeProtos.
+  void function(const std::string& name, const std::vector<std::string>& inputs, const std::string& output,
+                const std::vector<Message>& nodes);
   [[nodiscard]] std::string finish() const;
   /// Writes the file; returns its path.
   std::string save(const std::string& path) const;
@@ -78,6 +83,7 @@ class ModelWriter {
 
   std::int64_t set_;
   Message graph_;
+  std::vector<Message> functions_;
   std::vector<std::string> initializers_;
 };
 

@@ -74,6 +74,14 @@ TEST(Meetings, Groups) {
               HasSubstr("group 1 has rank 3, but the trace has ranks 0 to 2"));
   EXPECT_THAT(refused_ranks(ranks, {{"1", {0, 1, 1}}}), HasSubstr("group 1 has rank 1 twice"));
   EXPECT_THAT(refused_ranks(ranks, {{"1", {1}}}), HasSubstr("a collective among one rank (group 1)"));
+  std::vector<std::vector<ChakraNode>> named_alike{{collective_node(2, allreduce, 64, {}, "1")},
+                                                   {collective_node(2, allreduce, 64, {}, "1")}};
+  for (const int rank : {0, 1}) {
+    ChakraNode groups{.id = 1, .type = test::chakra::metadata};
+    groups.values = rank == 0 ? R"([{"pg_name": "1", "ranks": [0, 1]}])" : R"([{"pg_name": "1", "ranks": [1, 0]}])";
+    named_alike[static_cast<std::size_t>(rank)].push_back(groups);
+  }
+  EXPECT_THAT(refused_ranks(named_alike), HasSubstr("two groups of this name, one of ranks 0,1 and one of ranks 1,0"));
   std::vector<std::vector<ChakraNode>> rooted = ranks;
   for (auto& nodes : rooted) {
     if (nodes.front().type == test::chakra::collective) {

@@ -244,6 +244,19 @@ TEST(PlanTrace, AReplayHasTheDatesOfTheStep) {
   }
 }
 
+TEST(PlanTrace, CollectivesOfOneRankTakeNoTime) {
+  for (const Rank stages : {1U, 4U}) {  // of one replica
+    RunSpec spec = small_gpt(test::write_platform({.npus_per_server = 4}), twelve_layers);
+    spec.npus = stages;
+    spec.parallel.shape.stages = stages;
+    spec.parallel.micro_batches = stages;
+    spec.iterations = 2;
+    const Ends ends = ends_of(spec);
+    ASSERT_EQ(ends.size(), 2);
+    for (const auto& [simulated, of_replay] : ends) EXPECT_NEAR(of_replay, simulated, 1e-10 * simulated) << stages;
+  }
+}
+
 TEST(PlanTrace, WhatATraceCannotCarry) {
   const auto refused = [](const hccl::TrainingOptions& options) {
     return refusal("unsupported", [&] { require_traceable(options); });

@@ -1,5 +1,6 @@
 #include "study/replay/chakra/read_chakra.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,6 +106,43 @@ TEST(ReadChakra, GroupsOfMetadata) {
   EXPECT_EQ(trace.of(0).nodes[1].kind, NodeKind::metadata);
 }
 
+/// The ranks of group 5, which a node's values tell.
+std::vector<Rank> ranks_of_group(const std::string& values) {
+  ChakraNode groups{.id = 1, .type = test::chakra::metadata};
+  groups.values = values;
+  const ExecutionTrace trace = read_nodes({groups, collective_node(2, 0, 64, {}, "5")});
+  return trace.groups[trace.of(0).nodes[1].group].ranks;
+}
+
+TEST(ReadChakra, GroupsAsTheConverterPrintsThem) {
+  const std::string json = R"([{"pg_name": "0", "ranks": [], "group_size": 8}, {"pg_name": "5", "ranks": [4, 6]}])";
+  EXPECT_THAT(ranks_of_group(json), ElementsAre(4, 6));
+  EXPECT_THAT(ranks_of_group("['" + json + "']"), ElementsAre(4, 6));  // Python's str() of a list of texts
+  EXPECT_THAT(ranks_of_group("[[" + json + "]]"), ElementsAre(4, 6));
+  EXPECT_THAT(ranks_of_group(R"(["[{\"pg_name\": \"5\", \"ranks\": [4, 6]}]"])"), ElementsAre(4, 6));
+  EXPECT_THAT(ranks_of_group("[[{'pg_name': '5', 'pg_desc': 'it\\'s', 'ranks': [4, 6], 'config': None, 'on': True}]]"),
+              ElementsAre(4, 6));
+  EXPECT_THAT(ranks_of_group(R"(['[{"pg_name": "5", "pg_desc": "a \\"b\\"", "ranks": {"4": 0, "6": 1}}]'])"),
+              ElementsAre(4, 6));
+  ChakraNode node{.id = 1, .type = test::chakra::metadata};
+  for (const char* const ranks : {"[0, -1]", "[0, \"a\"]", "[1.5]", "{\"x\": 0}", "[18446744073709551615]"}) {
+    node.values = fmt::format(R"([{{"pg_name": "5", "ranks": {}}}])", ranks);
+    EXPECT_THAT(refused_nodes({node}), AllOf(HasSubstr("node 1"), HasSubstr("in the place of a rank"))) << ranks;
+  }
+  for (const char* const other : {"", "[", "[]", "[1, 2]", "['x", "{}", "[[[[[[]]]]]]", "None", "['[']", "[\\"}) {
+    node.values = other;
+    EXPECT_EQ(read_nodes({node}).groups.size(), 1) << other;
+  }
+}
+
+TEST(ReadChakra, ACallerThatIsNotInTheFile) {
+  ChakraNode node = compute_node(2, 1);
+  node.control = {1};
+  EXPECT_THAT(refused_nodes({node}),
+              AllOf(HasSubstr("node 2 waits for node 1, which is not in the file"), HasSubstr("--dependencies data")));
+  EXPECT_EQ(read_nodes({node}, {.dependencies = ChakraDependencies::data}).of(0).nodes.size(), 1);
+}
+
 TEST(ReadChakra, WhichDependenciesCount) {
   ChakraNode last = compute_node(3, 1, {1});
   last.control = {2, 1};
@@ -168,6 +206,10 @@ TEST(ReadChakra, WrongNodes) {
   EXPECT_THAT(refused_nodes({node}), HasSubstr("it lacks the attribute comm_type"));
   EXPECT_THAT(refused_nodes({collective_node(1, 2, 0)}), HasSubstr("a collective of 0 bytes"));
   EXPECT_THAT(refused_nodes({collective_node(1, 2, -8)}), HasSubstr("comm_size is negative: -8"));
+  EXPECT_THAT(refused_nodes({collective_node(1, 2, std::int64_t{1} << 62)}),
+              HasSubstr("comm_size is 4611686018427387904"));
+  EXPECT_THAT(refused_nodes({compute_node(1, ~std::uint64_t{0} - 4)}), HasSubstr("(-5 with its sign)"));
+  EXPECT_THAT(refused_nodes({compute_node(1, std::uint64_t{1} << 60)}), HasSubstr("duration_micros is"));
   EXPECT_THAT(refused_nodes({collective_node(1, 2, 8, {}, "9")}),
               HasSubstr("no ranks are known of the process group 9"));
   node = collective_node(1, 2, 8);
@@ -180,6 +222,8 @@ TEST(ReadChakra, WrongNodes) {
   node.attributes.push_back(
       Message().text(1, "involved_dim").text(28, Message().varint(1, 1).varint(1, 0).bytes()).bytes());
   EXPECT_THAT(refused_nodes({node}), HasSubstr("involved_dim leaves out dimensions"));
+  node.attributes.back() = integer("involved_dim", 1);
+  EXPECT_THAT(refused_nodes({node}), HasSubstr("the attribute involved_dim is no list of truth values"));
   node = test::send_node(1, 1, 8);
   node.attributes.pop_back();
   EXPECT_THAT(refused_nodes({node}), HasSubstr("it lacks the attribute comm_tag"));
@@ -215,6 +259,21 @@ TEST(ReadChakra, FilesOfRanks) {
   EXPECT_THAT(refused({.path = folder_of("none", {})}), HasSubstr("no PREFIX.0.et in the folder"));
 }
 
+TEST(ReadChakra, FilesOfFewerRanksThanTheyTell) {
+  ChakraNode node{.id = 1, .type = test::chakra::metadata};
+  node.values = R"(['[{"pg_name": "0", "ranks": [], "group_size": 4}]'])";
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "four";
+  std::filesystem::create_directories(folder);
+  for (int rank = 0; rank < 4; ++rank) {
+    if (rank > 0) {
+      EXPECT_THAT(refusal("trace", [&] { static_cast<void>(read_chakra({.path = folder.string()})); }),
+                  HasSubstr(fmt::format("it is of 4 ranks, but there are the files of {}", rank)));
+    }
+    std::ofstream(folder / fmt::format("a.{}.et", rank)) << chakra_file({node});
+  }
+  EXPECT_EQ(read_chakra({.path = folder.string()}).ranks(), 4);
+}
+
 TEST(ReadChakra, GroupsFile) {
   const std::string path = test::write_temporary("groups.json", R"({"1": [0, 1], "2": [2]})");
   EXPECT_THAT(read_chakra_groups(path).at("1"), ElementsAre(0, 1));
@@ -242,6 +301,14 @@ TEST(WriteChakra, WhatIsWrittenIsReadAgain) {
   EXPECT_DOUBLE_EQ(again.of(0).nodes[0].duration, 25e-6);
   EXPECT_EQ(again.of(0).nodes[1].collective, hccl::Collective::reduce_scatter);
   EXPECT_EQ(again.of(0).nodes[3].bytes, 16);
+  // Cut off between two nodes: the head tells how many there are.
+  bool told = false;
+  for (std::size_t cut = 1; cut < written.size(); ++cut) {
+    const std::string refused = refused_bytes(written.substr(0, cut));
+    EXPECT_THAT(refused, HasSubstr("t.0.et")) << cut;
+    told = told || refused.find("there are 3 nodes, but its head tells of 4: the file is cut off") != std::string::npos;
+  }
+  EXPECT_TRUE(told);
 }
 
 }  // namespace

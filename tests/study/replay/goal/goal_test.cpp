@@ -62,6 +62,7 @@ TEST(ReadGoal, WrongFiles) {
       {"rank 0 { }", "'num_ranks' is expected, not 'rank'"},
       {"num_ranks 0", "there must be ranks"},
       {"num_ranks x", "the number of ranks is expected"},
+      {std::string("\0\1goal", 6), "1.goal:1: 'num_ranks' is expected, not '??goal'"},
       {"num_ranks 2\nrank 0 { calc 1 }", "rank 1 is missing, of 2 ranks"},
       {"num_ranks 1\nrank 0 { calc 1", "1.goal:2: the file ends within rank 0"},
       {"num_ranks 1\nrank 1 { }", "a rank is expected"},

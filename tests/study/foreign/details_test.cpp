@@ -1,0 +1,166 @@
+// Keys and arguments that files of users have and the shipped examples have not.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.hpp"
+#include "study/foreign/megatron.hpp"
+#include "study/foreign/mindformers.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A configuration of a LLaMA of two layers, with lines for its sections.
+std::string small_llama(const std::string& of_model, const std::string& of_parallel, const std::string& others = "") {
+  return "model:\n  model_config:\n    type: LlamaConfig\n    num_layers: 4\n    hidden_size: 64\n    num_heads: 4\n" +
+         of_model + "  arch:\n    type: LlamaForCausalLM\nparallel_config:\n  data_parallel: 4\n" + of_parallel +
+         others;
+}
+
+std::string mindformers_refusal(const std::string& text) {
+  try {
+    static_cast<void>(map_mindformers_text(text, "a.yaml", {}));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), "foreign");
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string option_of(const ForeignMapping& mapping, std::string_view option) {
+  const auto found = std::ranges::find(mapping.options, option, &MappedOption::option);
+  return found == mapping.options.end() ? "" : found->value;
+}
+
+TEST(MindformersDetails, WithoutUseParallelOneNpuTrains) {
+  EXPECT_EQ(mindformers_refusal(small_llama("", "", "use_parallel: True\n")), "no error");
+  EXPECT_THAT(mindformers_refusal(small_llama("", "", "use_parallel: False\n")),
+              HasSubstr("use_parallel False: so one NPU trains, and not the 4 of parallel_config"));
+  EXPECT_EQ(mindformers_refusal("use_parallel: False\nmodel:\n  model_config:\n    type: LlamaConfig\n"), "no error");
+}
+
+TEST(MindformersDetails, FilesWithoutANetworkAreRefused) {
+  EXPECT_THAT(mindformers_refusal("parallel_config:\n  data_parallel: 4\n"),
+              HasSubstr("model: the file has no model.model_config: give --model and its sizes; --ignore-keys model"));
+}
+
+TEST(MindformersDetails, SizesThatAllNetworksOfAKindHaveAreTaken) {
+  EXPECT_EQ(mindformers_refusal(small_llama("    kv_channels: 16\n    rotary_pct: 1.0\n    rotary_emb_base: 10000\n"
+                                            "    emb_dropout_prob: 0.0\n    expert_num: 1\n",
+                                            "")),
+            "no error");
+  const std::string refused =
+      mindformers_refusal(small_llama("    kv_channels: 32\n    rotary_pct: 0.5\n    emb_dropout_prob: 0.1\n"
+                                      "    expert_num: 4\n",
+                                      ""));
+  for (const char* const key : {"kv_channels 32", "rotary_pct 0.5", "emb_dropout_prob 0.1", "expert_num 4"}) {
+    EXPECT_THAT(refused, HasSubstr(key));
+  }
+}
+
+TEST(MindformersDetails, NamesOfOptimizersMayBeInSmallLetters) {
+  const ForeignMapping mapping =
+      map_mindformers_text(small_llama("", "", "optimizer:\n  type: adamw\nrunner_wrapper:\n  sens: 1024\n"), "a", {});
+  EXPECT_EQ(option_of(mapping, "optimizer"), "adamw");
+}
+
+TEST(MindformersDetails, PartsOfStagesTakeTurnsIfPipelineConfigSaysSo) {
+  const std::string stages = "  pipeline_stage: 2\n  micro_batch_num: 4\n";
+  const std::string turns =
+      "parallel:\n  pipeline_config:\n    pipeline_interleave: True\n    pipeline_scheduler: 1f1b\n";
+  EXPECT_EQ(
+      option_of(map_mindformers_text(small_llama("    pp_interleave_num: 2\n", stages, turns), "a", {}), "chunks"),
+      "2");
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("    pp_interleave_num: 2\n", stages), "a", {}), "chunks"), "");
+}
+
+TEST(MindformersDetails, PositionsAreSharedByRingsOrByAllToAlls) {
+  const auto kind = [](const std::string& how) {
+    return option_of(
+        map_mindformers_text(small_llama("", "  context_parallel: 2\n  context_parallel_algo: " + how + "\n"), "a", {}),
+        "context-kind");
+  };
+  EXPECT_EQ(kind("colossalai_cp"), "ring");
+  EXPECT_EQ(kind("ulysses_cp"), "ulysses");
+  EXPECT_THAT(
+      mindformers_refusal(small_llama("", "  context_parallel: 2\n  context_parallel_algo: hybrid_cp\n")),
+      HasSubstr("context_parallel_algo hybrid_cp: positions are shared by rings (colossalai_cp) or by all-to-alls"));
+}
+
+TEST(MindformersDetails, ListsOfDatasetStrategyAreTuples) {
+  const std::string parallel =
+      "parallel:\n  full_batch: False\n  dataset_strategy: [[4, 1], [4, 1], [4, 1], [4, 1, 1, 1]]\n";
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", parallel), "a", {}), "dataset-strategy"),
+            "((4, 1), (4, 1))");
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", parallel), "a", {}), "full-batch"), "");
+  const std::string whole = "parallel:\n  full_batch: True\n  dataset_strategy: [[4, 1], [4, 1]]\n";
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", whole), "a", {}), "full-batch"), "True");
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", whole), "a", {}), "dataset-strategy"), "");
+  const std::string one = "parallel:\n  dataset_strategy: [[4, 1]]\n";
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", one), "a", {}), "dataset-strategy"), "((4, 1), (4, 1))");
+}
+
+TEST(MindformersDetails, WrongNumbersAreQuotedOnce) {
+  EXPECT_THAT(mindformers_refusal(small_llama("", "  model_parallel: two\n")),
+              HasSubstr("parallel_config.model_parallel is 'two', must be a whole number"));
+  EXPECT_THAT(mindformers_refusal(small_llama("", "  model_parallel: [2]\n")),
+              HasSubstr("parallel_config.model_parallel is [2], must be a whole number"));
+}
+
+std::string megatron_script(const std::string& program, const std::string& more) {
+  return "torchrun --nproc_per_node 8 " + program + " --hidden-size 64 --num-attention-heads 4 " + more + "\n";
+}
+
+std::string megatron_refusal(const std::string& text) {
+  try {
+    static_cast<void>(map_megatron_text(text, "a.sh", {}));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), "foreign");
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(MegatronDetails, ArgumentsMayBeJoinedWithTheirValues) {
+  const ForeignMapping mapping =
+      map_megatron_text(megatron_script("pretrain_gpt.py", "--num-layers=2 --seq-length=128"), "a.sh", {});
+  EXPECT_EQ(option_of(mapping, "layers"), "2");
+  EXPECT_EQ(option_of(mapping, "sequence"), "128");
+}
+
+TEST(MegatronDetails, ProgramsWithOtherLayersAreRefused) {
+  for (const char* const program : {"pretrain_t5.py", "pretrain_vision_classify.py", "pretrain_mamba.py"}) {
+    EXPECT_THAT(megatron_refusal(megatron_script(program, "--num-layers 2")),
+                HasSubstr(std::string(program) + ": no network of run has its layers"));
+  }
+  for (const char* const program : {"pretrain_llama.py", "examples/posttrain_gpt.py", "train.py"}) {
+    EXPECT_THAT(megatron_refusal(megatron_script(program, "--num-layers 2")), Not(HasSubstr("no network of run")));
+  }
+}
+
+TEST(MegatronDetails, PositionsAreSharedByRingsOrByAllToAlls) {
+  const auto kind = [](const std::string& how) {
+    return option_of(
+        map_megatron_text(megatron_script("pretrain_gpt.py", "--num-layers 2 --context-parallel-size 2 " + how), "a.sh",
+                          {}),
+        "context-kind");
+  };
+  EXPECT_EQ(kind(""), "ring");
+  EXPECT_EQ(kind("--cp-comm-type a2a"), "ulysses");
+  EXPECT_EQ(kind("--context-parallel-algo megatron_cp_algo"), "ring");
+  EXPECT_EQ(kind("--context-parallel-algo ulysses_cp_algo"), "ulysses");
+  for (const char* const how : {"--cp-comm-type allgather", "--context-parallel-algo hybrid_cp_algo"}) {
+    EXPECT_THAT(megatron_refusal(
+                    megatron_script("pretrain_gpt.py", std::string("--num-layers 2 --context-parallel-size 2 ") + how)),
+                HasSubstr(std::string(how) + ": positions are shared by rings"));
+  }
+}
+
+}  // namespace
+}  // namespace hcclsim::study
