@@ -7,7 +7,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <initializer_list>
 #include <numeric>
 #include <string_view>
 #include <system_error>
@@ -59,26 +58,37 @@ void check_traced(const ExecSpec& spec, const sim::Cluster& cluster) {
   }
 }
 
-/// The first of these folders that has the file: absolute ones, or from that of the command.
-std::string folder_with(const char* file, std::initializer_list<const char*> folders) {
+/// Whether the command lies where it was built, beside the libraries for programs.
+bool is_where_it_was_built(const std::filesystem::path& folder) {
   std::error_code error;
-  const std::filesystem::path command = std::filesystem::read_symlink("/proc/self/exe", error);
-  for (const char* const folder : folders) {
-    const std::filesystem::path path = command.parent_path() / folder;
-    if (std::filesystem::exists(path / file, error)) return std::filesystem::weakly_canonical(path).string();
-  }
+  return std::filesystem::exists(folder / "clients/libascendcl.so", error);
+}
+
+std::filesystem::path folder_of_command() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+/// A folder, absolute or from that of the command, that has to have the file.
+std::string folder_with(const char* file, const char* folder) {
+  std::error_code error;
+  const std::filesystem::path path = folder_of_command() / folder;
+  if (std::filesystem::exists(path / file, error)) return std::filesystem::weakly_canonical(path).string();
   bad_input("program",
             "{} is neither where it is built nor where it is installed: ./bootstrap build builds it, or "
             "cmake --build FOLDER --target clients",
             file);
 }
 
-std::string library_folder() { return folder_with("libascendcl.so", {"clients", HCCLSIM_LIBRARY_PATH}); }
+std::string library_folder() {
+  return folder_with("libascendcl.so", is_where_it_was_built(folder_of_command()) ? "clients" : HCCLSIM_LIBRARY_PATH);
+}
 
 }  // namespace
 
 std::string compiler_flags() {
-  const std::string headers = folder_with("hccl/hccl.h", {HCCLSIM_SOURCE_HEADERS, HCCLSIM_HEADER_PATH});
+  const bool is_built = is_where_it_was_built(folder_of_command());
+  const std::string headers = folder_with("hccl/hccl.h", is_built ? HCCLSIM_SOURCE_HEADERS : HCCLSIM_HEADER_PATH);
   return fmt::format("-I{} -L{} -lhccl -lascendcl -lmpi", headers, library_folder());
 }
 
@@ -95,7 +105,8 @@ ExecResult exec(const ExecSpec& spec, const std::function<void(const ExecTrace&)
         .launch = spec.launch,
         .connect_timeout = connect_timeout_of(spec),
         .faults = sim::FaultPlan::of(platform.cluster, spec.faults, platform.cluster.size(), all),
-        .traced = spec.traces_all ? all : spec.traced};
+        .traced = spec.traces_all ? all : spec.traced,
+        .wall_timeout_s = spec.wall_timeout_s};
     check_traced(spec, platform.cluster);
     ExecResult result{.unmodelled = platform.unmodelled, .notes = platform.notes};
     study::note_faults(spec.faults, result.notes);

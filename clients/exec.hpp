@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct ExecSpec {
   std::vector<sim::Fault> faults{};                ///< their dates are those since the start
   std::vector<Rank> traced{};                      ///< NPUs whose spans are kept …
   bool traces_all = false;                         ///< … or all
+  std::optional<double> wall_timeout_s{};          ///< of real time, after which the program is given up
 };
 
 struct ExecResult {

@@ -7,6 +7,7 @@
 #include "cli/draw/timelines.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/common.hpp"
+#include "cli/options/parse/values.hpp"
 #include "cli/options/platform_options.hpp"
 #include "cli/options/timeline_options.hpp"
 #include "cli/print/output.hpp"
@@ -21,6 +22,7 @@ constexpr const char* exec_examples =
     "  hcclsim exec --flags                                      what g++ needs to compile and link a program\n"
     "  hcclsim exec --platform atlas800t-a2 -- ./program         one process, with a thread for each NPU\n"
     "  hcclsim exec -n 8 -- echo 'a process for each NPU'        eight processes of the same program\n"
+    "  hcclsim exec -n 8 --wall-timeout 60 -- ./program          not longer than a minute, in a test\n"
     "  hcclsim exec -n 8 --trace timeline.json -- ./program      what NPU 0 does, for Perfetto";
 
 struct ExecOptions {
@@ -84,6 +86,10 @@ void add_exec_command(Command& app) {
     add_platform_edits(command, options->spec.platform.edits);
     add_faults(command, options->spec.faults);
     add_trace_options(command, options->timeline, "0");
+    command
+        .add("--wall-timeout", number(options->spec.wall_timeout_s, 0.1, 1e9),
+             "Real time that the program may take; one that has not ended then is told who waits for whom [no limit]")
+        .value_name("SECONDS");
     command.add("--flags", flag(options->flags),
                 "Print the compiler's and linker's flags for a program, and do nothing else");
     command.keep_rest_behind_dashes();

@@ -98,9 +98,13 @@ aclError aclrtMallocHost(void** hostPtr, size_t size) {
 }
 
 aclError aclrtFreeHost(void* hostPtr) {
-  if (host_blocks().erase(static_cast<const char*>(hostPtr)) == 0) {
+  const auto found = host_blocks().find(static_cast<const char*>(hostPtr));
+  if (found == host_blocks().end()) {
     return fail(__func__, ACL_ERROR_INVALID_PARAM, "hostPtr is not from aclrtMallocHost, or was freed");
   }
+  const std::size_t size = found->second;
+  host_blocks().erase(found);
+  if (connected()) ask(Call::free_host, {number_of(hostPtr), size});
   std::free(hostPtr);
   return ACL_SUCCESS;
 }
@@ -125,12 +129,16 @@ aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t sp
 }
 
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
+  if (is_pinned(devPtr) && count <= maxCount) {
+    std::memset(devPtr, value, count);
+    return ACL_SUCCESS;
+  }
   return status_of(__func__, ask(Call::fill, {number_of(devPtr), maxCount, as_number(value), count, 0, 1}));
 }
 
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
-  return status_of(__func__,
-                   ask(Call::fill, {number_of(devPtr), maxCount, as_number(value), count, number_of(stream), 0}));
+  return status_of(__func__, ask(Call::fill, {number_of(devPtr), maxCount, as_number(value), count, number_of(stream),
+                                              0, is_pinned(devPtr) ? 1U : 0U}));
 }
 
 aclError aclrtGetMemInfo(aclrtMemAttr /*attr*/, size_t* free, size_t* total) {

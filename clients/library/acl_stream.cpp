@@ -26,11 +26,11 @@ int create_event(const char* function, aclrtEvent* event, std::uint32_t flag) {
   return status_of(function, answer);
 }
 
-/// Asks a question whose answer may be "not yet": then others run, and simulated time goes on, before the program asks
-/// again.
-Answer query(Call call, const void* handle) {
+/// Asks a question whose answer, the value at `place`, may be "not yet": then others run, and simulated time goes on,
+/// before the program asks again.
+Answer query(Call call, const void* handle, std::size_t place = 0) {
   Answer answer = ask(call, {number_of(handle)});
-  if (answer.status == 0 && answer.values[0] == 0) yield(Yield::poll, true);
+  if (answer.status == 0 && answer.values.at(place) == 0) yield(Yield::poll, true);
   return answer;
 }
 
@@ -160,9 +160,10 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
   if (status == nullptr) return fail(__func__, ACL_ERROR_INVALID_PARAM, "null");
-  const Answer answer = query(Call::query_event, event);
+  constexpr std::size_t recorded = 2;
+  const Answer answer = query(Call::query_event, event, recorded);
   if (answer.status == 0) {
-    *status = answer.values[0] != 0 ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    *status = answer.values[recorded] != 0 ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   }
   return status_of(__func__, answer);
 }

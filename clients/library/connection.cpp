@@ -20,7 +20,6 @@ namespace hcclsim::clients {
 namespace {
 
 constexpr int status_without = 500000;  // ACL_ERROR_INTERNAL_ERROR; of HcclResult see hccl.cpp
-constexpr int lost_status = 70;
 
 /// What all threads share; only the one that has the token changes it.
 struct Process {
@@ -112,6 +111,16 @@ int socket_of_thread() {
   return socket;
 }
 
+/// Its destructor tells the simulator that a thread ends.
+pthread_key_t end_key() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made{};
+    ::pthread_key_create(&made, [](void*) { end_of_thread(); });
+    return made;
+  }();
+  return key;
+}
+
 // A process that forks: the child is a process of its own.
 void before_fork() {
   if (!connected()) return;
@@ -175,7 +184,7 @@ Answer ask(Call call, std::initializer_list<std::uint64_t> values, std::string_v
     return {.status = status_without};
   }
   const int socket = socket_of_thread();
-  if (call != Call::yield) ++own_questions;
+  if (!only_looks(call)) ++own_questions;
   send_request(socket, call, values, bytes);
   Answer answer = receive_answer(socket);
   if (answer.status != 0 && !answer.bytes.empty()) keep_message(answer.bytes);
@@ -199,6 +208,7 @@ int socket_of_new_thread(std::uint64_t& thread) {
 
 void begin_thread_on(int socket) {
   adopt(socket);
+  ::pthread_setspecific(end_key(), &process());  // any value
   send_request(socket, Call::begin_thread, {process().number, process_id(), thread_id()}, {});
   static_cast<void>(receive_answer(socket));
 }

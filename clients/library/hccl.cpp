@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "clients/library/hccl_calls.hpp"
@@ -15,6 +16,20 @@
 using namespace hcclsim::clients;  // NOLINT(google-build-using-namespace)
 
 namespace {
+
+/// What HcclGroupEnd is to fill in, in the order of the calls.
+std::vector<HcclComm*>& begun_in_group() {
+  thread_local std::vector<HcclComm*> all;
+  return all;
+}
+
+/// Fills in the communicator, or has HcclGroupEnd do it.
+HcclResult begun(const char* function, const Answer& answer, HcclComm* comm) {
+  const bool later = answer.values[1] != 0;
+  if (answer.status == 0 && later) begun_in_group().push_back(comm);
+  if (answer.status == 0) *comm = later ? nullptr : handle_of(answer.values[0]);
+  return result_of(function, answer);
+}
 
 /// The settings of a communicator; empty: none are given.
 std::string settings_of(const HcclCommConfig* config) {
@@ -26,9 +41,7 @@ HcclResult begin_from_root(const char* function, std::uint32_t ranks, const Hccl
   if (root == nullptr || comm == nullptr) return failed(function, HCCL_E_PTR, "null");
   std::uint64_t number = 0;
   std::memcpy(&number, root->internal, sizeof number);
-  const Answer answer = ask(Call::begin_communicator, {ranks, number, rank}, settings_of(config));
-  if (answer.status == 0) *comm = handle_of(answer.values[0]);
-  return result_of(function, answer);
+  return begun(function, ask(Call::begin_communicator, {ranks, number, rank}, settings_of(config)), comm);
 }
 
 HcclResult begin_from_table(const char* function, const char* file, std::uint32_t rank, const HcclCommConfig* config,
@@ -41,8 +54,7 @@ HcclResult begin_from_table(const char* function, const char* file, std::uint32_
   const std::string settings = settings_of(config);
   const Answer answer = ask(Call::begin_from_table, {rank, settings.size()}, settings + path);
   std::free(path);
-  if (answer.status == 0) *comm = handle_of(answer.values[0]);
-  return result_of(function, answer);
+  return begun(function, answer, comm);
 }
 
 }  // namespace
@@ -109,6 +121,22 @@ HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint32_t* r
   const Answer answer = ask(Call::begin_sub, {number_of(*comm), subCommId, subCommRankId, settings.size()},
                             settings + std::string(bytes_of(rankIds, rankNum)));
   if (answer.status == 0) *subComm = handle_of(answer.values[0]);
+  return result_of(__func__, answer);
+}
+
+HcclResult HcclGroupStart(void) { return result_of(__func__, ask(Call::begin_group, {})); }
+
+HcclResult HcclGroupEnd(void) {
+  const Answer answer = ask(Call::end_group, {});
+  if (answer.status == 0 && answer.values[0] > 0) return HCCL_SUCCESS;  // one of a group in a group
+  const std::vector<HcclComm*> all = std::exchange(begun_in_group(), {});
+  if (answer.bytes.size() == all.size() * sizeof(std::uint64_t)) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      std::uint64_t number = 0;
+      std::memcpy(&number, answer.bytes.data() + i * sizeof number, sizeof number);
+      *all[i] = handle_of(number);
+    }
+  }
   return result_of(__func__, answer);
 }
 

@@ -160,10 +160,14 @@ HcclResult HcclRecv(void* recvBuf, uint64_t count, HcclDataType dataType, uint32
 
 HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo, uint32_t itemNum, HcclComm comm, aclrtStream stream) {
   if (sendRecvInfo == nullptr) return failed(__func__, HCCL_E_PTR, "null");
-  if (itemNum == 0) return failed(__func__, HCCL_E_PARA, "no items");
+  if (itemNum == 0) return HCCL_SUCCESS;
   std::vector<BatchItem> items;
   for (std::uint32_t i = 0; i < itemNum; ++i) {
     const HcclSendRecvItem& item = sendRecvInfo[i];
+    if (item.sendRecvType != HCCL_SEND && item.sendRecvType != HCCL_RECV) {
+      return failed(__func__, HCCL_E_PARA,
+                    "sendRecvType of item " + std::to_string(i) + ": only HCCL_SEND and HCCL_RECV");
+    }
     items.push_back({.receives = item.sendRecvType == HCCL_RECV ? 1U : 0U,
                      .type = item.dataType,
                      .peer = item.remoteRank,
@@ -173,9 +177,6 @@ HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo, uint32_t itemNum, H
   return result_of(__func__,
                    ask(Call::batch, {number_of(comm), number_of(stream)}, bytes_of(items.data(), items.size())));
 }
-
-HcclResult HcclGroupStart(void) { return result_of(__func__, ask(Call::begin_group, {})); }
-HcclResult HcclGroupEnd(void) { return result_of(__func__, ask(Call::end_group, {})); }
 
 #pragma GCC visibility pop
 }

@@ -74,18 +74,8 @@ struct Start {
   int socket;
 };
 
-pthread_key_t end_key() {
-  static const pthread_key_t key = [] {
-    pthread_key_t made{};
-    ::pthread_key_create(&made, [](void*) { end_of_thread(); });
-    return made;
-  }();
-  return key;
-}
-
 void* run_thread(void* argument) {
   const Start start = *std::unique_ptr<Start>(static_cast<Start*>(argument));
-  ::pthread_setspecific(end_key(), &start);  // any value: its destructor ends the thread for the simulator
   begin_thread_on(start.socket);
   return start.function(start.argument);
 }
@@ -112,6 +102,12 @@ struct Waiter {
 
 std::list<Waiter*>& waiters() {
   static auto* const all = new std::list<Waiter*>;
+  return *all;
+}
+
+/// Clocks of those that were made with another one than that of the day.
+std::map<const pthread_cond_t*, clockid_t>& clocks() {
+  static auto* const all = new std::map<const pthread_cond_t*, clockid_t>;
   return *all;
 }
 
@@ -235,6 +231,16 @@ EXPORTED int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
   return status;
 }
 
+EXPORTED int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attributes) noexcept {
+  NEXT_CONDITION(pthread_cond_init);
+  clocks().erase(condition);
+  clockid_t clock = CLOCK_REALTIME;
+  const bool is_other =
+      attributes != nullptr && ::pthread_condattr_getclock(attributes, &clock) == 0 && clock != CLOCK_REALTIME;
+  if (is_other) clocks()[condition] = clock;
+  return real(condition, attributes);
+}
+
 EXPORTED int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   NEXT_CONDITION(pthread_cond_wait);
   if (!connected()) return real(condition, mutex);
@@ -248,8 +254,10 @@ EXPORTED int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex
 EXPORTED int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* deadline) {
   NEXT_CONDITION(pthread_cond_timedwait);
   if (!connected()) return real(condition, mutex, deadline);
+  const auto other = clocks().find(condition);
+  const clockid_t clock = other == clocks().end() ? CLOCK_REALTIME : other->second;
   const bool in_time = wait_for_signal(
-      condition, mutex, [&](const auto& signalled) { return wait_with_deadline(signalled, CLOCK_REALTIME, deadline); });
+      condition, mutex, [&](const auto& signalled) { return wait_with_deadline(signalled, clock, deadline); });
   return in_time ? 0 : ETIMEDOUT;
 }
 

@@ -14,6 +14,24 @@ namespace hcclsim::clients {
 
 using hccl::Collective;
 
+namespace {
+
+/// Where the counts of two ranks differ first; empty: nowhere.
+std::string difference_of(const hccl::Operation& own, const hccl::Operation& other) {
+  const std::vector<std::uint64_t>& counts = own.counts.counts();
+  const std::vector<std::uint64_t>& others = other.counts.counts();
+  if (own.collective != other.collective || counts.size() != others.size()) return "";
+  const auto [at, at_other] = std::ranges::mismatch(counts, others);
+  if (at == counts.end()) return "";
+  const auto block = static_cast<std::size_t>(at - counts.begin());
+  const std::string which = counts_pairs(own.collective)
+                                ? fmt::format("from rank {} to rank {}", block / own.ranks, block % own.ranks)
+                                : fmt::format("of block {}", block);
+  return fmt::format(", {} {} and {} elements", which, *at, *at_other);
+}
+
+}  // namespace
+
 std::string Communication::text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy) {
   std::string text = function;
   if (operation.collective == Collective::barrier) return text;
@@ -28,25 +46,100 @@ std::string Communication::text_of(const std::string& function, const hccl::Oper
 
 std::optional<Result> Communication::handle(ThreadId id, const Question& question) {
   const auto grouped = groups_.find(id);
-  switch (question.call) {
-    case Call::begin_group:
-      if (grouped != groups_.end()) return refused(HCCL_E_PARA, "a group has begun already");
+  if (question.call == Call::begin_group) {
+    if (grouped == groups_.end()) {
       groups_[id];
-      return Result{};
-    case Call::end_group: {
-      if (grouped == groups_.end()) return refused(HCCL_E_PARA, "no group has begun");
-      const std::vector<Question> questions = std::move(grouped->second);
-      groups_.erase(grouped);
-      return run(id, questions);
+    } else {
+      ++grouped->second.depth;
     }
-    default:
-      break;
-  }
-  if (grouped != groups_.end()) {
-    grouped->second.push_back(question);
     return Result{};
   }
-  return run(id, {question});
+  if (question.call == Call::end_group) return end_group(id);
+  return grouped == groups_.end() ? run(id, {question}) : keep(id, grouped->second, question);
+}
+
+Result Communication::keep(ThreadId id, Group& group, Question question) {
+  if (question.call == Call::begin_communicator || question.call == Call::begin_from_table) {
+    group.beginnings.emplace_back(std::move(question), core_.hosts.thread(id).npu);
+    constexpr std::uint64_t later = 1;
+    return {.values = {0, later}};
+  }
+  // The default stream is that of the device that is set now.
+  ClientStream* const usual = devices_.stream_of(id, 0);
+  const std::uint64_t handle = usual == nullptr ? 0 : devices_.handle_of(*usual);
+  if (question.call == Call::batch) {
+    if (question.values[1] == 0) question.values[1] = handle;
+  } else {
+    CollectiveArguments arguments;
+    std::memcpy(&arguments, question.bytes.data(), sizeof arguments);
+    if (arguments.stream == 0) arguments.stream = handle;
+    std::memcpy(question.bytes.data(), &arguments, sizeof arguments);
+  }
+  group.calls.push_back(std::move(question));
+  return {};
+}
+
+/// The messages of a group that are on one stream, several in number, go side by side: as a batch of those that are the
+/// first between their ends, one of the second, and so on.
+std::vector<Question> Communication::with_merged_messages(const std::vector<Question>& calls) {
+  struct Merged {
+    std::map<std::pair<std::uint32_t, bool>, std::size_t> before{};  // peer, direction: how many
+    std::vector<std::vector<BatchItem>> batches{};
+    std::size_t count = 0;
+  };
+  using Place = std::pair<std::uint64_t, std::uint64_t>;  // communicator, stream
+  std::map<Place, Merged> messages;
+  const auto message_of = [](const Question& question) -> std::optional<std::pair<Place, BatchItem>> {
+    if (question.call != Call::collective) return std::nullopt;
+    CollectiveArguments arguments;
+    std::memcpy(&arguments, question.bytes.data(), sizeof arguments);
+    const bool receives = arguments.collective == CollectiveCall::receive;
+    if (!receives && arguments.collective != CollectiveCall::send) return std::nullopt;
+    return std::pair(Place{arguments.communicator, arguments.stream},
+                     BatchItem{.receives = receives ? 1U : 0U,
+                               .type = arguments.type,
+                               .peer = arguments.peer,
+                               .address = receives ? arguments.receive : arguments.send,
+                               .count = arguments.count});
+  };
+  for (const Question& question : calls) {
+    const auto message = message_of(question);
+    if (!message.has_value()) continue;
+    const auto& [place, item] = *message;
+    Merged& own = messages[place];
+    const std::size_t round = own.before[{item.peer, item.receives != 0}]++;
+    if (round == own.batches.size()) own.batches.emplace_back();
+    own.batches[round].push_back(item);
+    ++own.count;
+  }
+  std::vector<Question> merged;
+  for (const Question& question : calls) {
+    const auto message = message_of(question);
+    if (!message.has_value() || messages[message->first].count == 1) {
+      merged.push_back(question);
+      continue;
+    }
+    const auto& [place, item] = *message;
+    for (const std::vector<BatchItem>& batch : std::exchange(messages[place].batches, {})) {
+      constexpr std::uint64_t of_a_group = 1;
+      merged.push_back(
+          {.call = Call::batch,
+           .values = {place.first, place.second, of_a_group},
+           .bytes = std::string(reinterpret_cast<const char*>(batch.data()), batch.size() * sizeof batch.front())});
+    }
+  }
+  return merged;
+}
+
+std::optional<Result> Communication::end_group(ThreadId id) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) return refused(HCCL_E_NOT_SUPPORT, "no group has begun");
+  if (--found->second.depth > 0) return Result{.values = {found->second.depth}};
+  const Group group = std::move(found->second);
+  groups_.erase(found);
+  if (group.beginnings.empty()) return run(id, with_merged_messages(group.calls));
+  if (group.calls.empty()) return communicators_.begin_together(id, group.beginnings);
+  return refused(HCCL_E_NOT_SUPPORT, "a group has communicators that begin, or communication, not both");
 }
 
 std::optional<Result> Communication::run(ThreadId id, const std::vector<Question>& questions) {
@@ -83,6 +176,8 @@ std::optional<Result> Communication::run(ThreadId id, const std::vector<Question
 
 Communication::ChainKey Communication::chain_of(const Question& question) {
   constexpr std::uint32_t no_peer = ~std::uint32_t{0};
+  const bool of_a_group = question.call == Call::batch && question.values[2] != 0;
+  if (of_a_group) return {question.values[1], no_peer, true};  // of the stream
   if (question.call == Call::batch) return {question.values[0], no_peer, false};
   CollectiveArguments arguments;
   std::memcpy(&arguments, question.bytes.data(), sizeof arguments);
@@ -113,16 +208,17 @@ void Communication::meet(const std::string& meeting, Rank place, Rank needed, co
     const std::string ranks = missing_now();
     return ranks.empty() ? "" : fmt::format("waits in {}, which connects for the first time, for {}", function, ranks);
   });
-  const auto done = [this, id = call.thread, failed, met, missing_now](const std::map<Rank, Guest>* all, Seconds date) {
-    HostThread& thread = core_.hosts.thread(id);
+  const auto done = [this, call, meeting, failed, met](const std::map<Rank, Guest>* all, Seconds date) {
+    HostThread& thread = core_.hosts.thread(call.thread);
     thread.date = std::max(thread.date, date);
     if (all != nullptr) {
       met(*all);
       return;
     }
     failed(refused(HCCL_E_TIMEOUT, fmt::format("it connects for the first time, and has waited {:.6g} s "
-                                               "(HCCL_CONNECT_TIMEOUT) for {}",
-                                               communicators_.connect_timeout(), missing_now())));
+                                               "(HCCL_CONNECT_TIMEOUT) for {}{}",
+                                               communicators_.connect_timeout(), missing(call, meeting),
+                                               doing_of_missing(call, meeting))));
   };
   const std::uint32_t process = core_.hosts.thread(call.thread).process;
   const std::string problem = meetings_.problem(meeting, place, needed);
@@ -138,7 +234,7 @@ void Communication::connect(RankCall call, const std::shared_ptr<Answers>& answe
   Rank place = call.rank;
   Rank needed = group.ranks();
   if (call.is_message()) {
-    transport = fmt::format("message {} to {}", call.source(), call.destination());
+    transport = transport_of(call);
     place = call.place;
     needed = 2;
   } else {
@@ -218,10 +314,26 @@ MadeSchedule& Communication::schedule_for(const RankCall& call) {
 }
 
 std::string Communication::missing(const RankCall& call, const std::string& meeting) const {
-  std::string ranks = meetings_.missing(meeting);
+  const std::string ranks = meetings_.missing(meeting);
   if (ranks == "nobody") return {};
-  return call.is_message() ? fmt::format("rank {} on {}", call.peer, call.group->name)
-                           : fmt::format("{} on {}", ranks, call.group->name);
+  return fmt::format("{} on {}", call.is_message() ? fmt::format("rank {}", call.peer) : ranks, call.group->name);
+}
+
+std::string Communication::doing_of_missing(const RankCall& call, const std::string& meeting) const {
+  constexpr std::size_t most = 4;
+  const std::vector<Rank> members = call.is_message() ? std::vector{call.peer} : meetings_.missing_ranks(meeting);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(members.size(), most); ++i) {
+    const std::uint32_t process = call.group->processes[members[i]];
+    const std::string doing = core_.hosts.doing_of(process);
+    if (process == core_.hosts.thread(call.thread).process) {
+      if (doing.empty()) continue;
+      return "; it is in this thread's own process: calls of one thread for several NPUs belong between HcclGroupStart "
+             "and HcclGroupEnd";
+    }
+    if (!doing.empty()) text += fmt::format("; process {} {}", process, doing);
+  }
+  return text;
 }
 
 void Communication::announce(RankCall& call) {
@@ -256,10 +368,10 @@ void Communication::announce(RankCall& call) {
   } else if (record.operation != call.operation || record.zero_copy != call.zero_copy) {
     const Rank other = record.members[*record.called.begin()];
     simulated_failure("mismatch",
-                      "{}: rank {} (process {}) calls {}, rank {} (process {}) has called {}; all ranks must "
+                      "{}: rank {} (process {}) calls {}, rank {} (process {}) has called {}{}; all ranks must "
                       "call the same",
                       record.name, call.rank, group.processes[call.rank], what, other, group.processes[other],
-                      record.what);
+                      record.what, difference_of(call.operation, record.operation));
   }
   record.called.insert(call.place);
 }
@@ -325,11 +437,12 @@ void Communication::require_memory(const std::string& name, Rank rank, const Ran
 }
 
 void Communication::end_process(std::uint32_t process) const {
-  for (const auto& [id, questions] : groups_) {
-    if (core_.hosts.thread(id).process != process || questions.empty() || core_.failure.has_value()) continue;
+  for (const auto& [id, group] : groups_) {
+    const std::size_t calls = group.calls.size() + group.beginnings.size();
+    if (core_.hosts.thread(id).process != process || calls == 0 || core_.failure.has_value()) continue;
     simulated_failure("client",
                       "process {} ended between HcclGroupStart and HcclGroupEnd: {} calls of the group were not issued",
-                      process, questions.size());
+                      process, calls);
   }
 }
 

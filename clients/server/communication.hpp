@@ -31,6 +31,8 @@ class Communication {
       : core_(core), devices_(devices), communicators_(communicators), meetings_(meetings) {}
 
   std::optional<Result> handle(ThreadId id, const Question& question);
+  /// The thread is between HcclGroupStart and HcclGroupEnd.
+  [[nodiscard]] bool in_group(ThreadId id) const { return groups_.contains(id); }
   /// Calls that other ranks have not made, line by line.
   [[nodiscard]] std::string missing_calls() const;
   /// A process is gone. Throws Error(simulated_failure, "client") if it has not issued the calls of a group.
@@ -82,6 +84,17 @@ class Communication {
     std::vector<std::function<std::string()>> waits{};  // for what, or nothing any more
   };
 
+  /// What a thread has called between HcclGroupStart and HcclGroupEnd.
+  struct Group {
+    std::uint32_t depth = 1;  // of groups in groups
+    std::vector<Question> calls{};
+    std::vector<std::pair<Question, std::optional<Rank>>> beginnings{};  // of communicators, and the NPU that was set
+  };
+  /// Keeps a call until the group ends.
+  Result keep(ThreadId id, Group& group, Question question);
+  std::optional<Result> end_group(ThreadId id);
+  static std::vector<Question> with_merged_messages(const std::vector<Question>& calls);
+
   /// Calls of a group that follow each other: of a communicator's rank, and of messages the peer and the direction.
   using Chain = std::vector<Question>;
   using ChainKey = std::tuple<std::uint64_t, std::uint32_t, bool>;
@@ -92,10 +105,13 @@ class Communication {
   std::optional<Result> run(ThreadId id, const std::vector<Question>& questions);
   void collective(ThreadId id, const Question& question, const std::shared_ptr<Answers>& answers, const Done& done);
   void batch(ThreadId id, const Question& question, const std::shared_ptr<Answers>& answers, const Done& done);
+  [[nodiscard]] static std::string transport_of(const RankCall& message);
+  /// What a batch sends from its rank to itself.
+  Result copy_to_itself(const std::vector<RankCall>& calls);
   /// Why the call cannot be; status 0: nothing.
   Result prepare(RankCall& call, const CollectiveArguments& arguments, const std::vector<std::uint64_t>& counts);
   Result prepare_message(RankCall& call, std::uint32_t type, std::uint32_t peer, std::uint64_t address,
-                         std::uint64_t count);
+                         std::uint64_t count, bool may_be_itself = false);
   /// The type of the call's elements, of which there are so many.
   Result find_type(RankCall& call, std::uint32_t type, std::uint64_t count,
                    const std::vector<std::uint64_t>& counts) const;
@@ -122,6 +138,8 @@ class Communication {
   void require_memory(const std::string& name, Rank rank, const RankBuffers& buffers) const;
   /// Ranks that have not come to a meeting of the call.
   [[nodiscard]] std::string missing(const RankCall& call, const std::string& meeting) const;
+  /// What their processes do instead: "; process 2 has ended".
+  [[nodiscard]] std::string doing_of_missing(const RankCall& call, const std::string& meeting) const;
 
   Core& core_;
   Devices& devices_;
@@ -130,7 +148,7 @@ class Communication {
   std::map<RecordKey, Record> records_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, Rank, Rank, bool>, std::uint64_t> messages_;  // ends, so far
   std::map<std::tuple<std::uint32_t, Rank>, std::uint64_t> exchanges_;                            // of counts, so far
-  std::map<ThreadId, std::vector<Question>> groups_;
+  std::map<ThreadId, Group> groups_;
   std::map<const ClientStream*, std::pair<hccl::EventId, hccl::EventId>> forks_;  // of hidden streams: begin, end
 };
 

@@ -103,14 +103,16 @@ Result Communication::find_type(RankCall& call, std::uint32_t type, std::uint64_
 }
 
 Result Communication::prepare_message(RankCall& call, std::uint32_t type, std::uint32_t peer, std::uint64_t address,
-                                      std::uint64_t count) {
+                                      std::uint64_t count, bool may_be_itself) {
   Result wrong = find_type(call, type, count, {});
   if (wrong.status != 0) return wrong;
-  if (peer >= call.group->ranks() || peer == call.rank) {
-    return refused(HCCL_E_PARA,
-                   fmt::format("rank {} {}", peer,
-                               peer == call.rank ? "is the caller itself"
-                                                 : fmt::format("of a communicator of {}", call.group->ranks())));
+  if (peer >= call.group->ranks()) {
+    return refused(HCCL_E_PARA, fmt::format("rank {} of a communicator of {}", peer, call.group->ranks()));
+  }
+  if (peer == call.rank && !may_be_itself) {
+    return refused(
+        HCCL_E_PARA,
+        fmt::format("rank {} is the caller itself; HcclBatchSendRecv can do that, and a group of both", peer));
   }
   call.peer = peer;
   call.operation = {.ranks = 2,
@@ -262,6 +264,23 @@ void Communication::collective(ThreadId id, const Question& question, const std:
   connect(std::move(call), answers, done);
 }
 
+std::string Communication::transport_of(const RankCall& message) {
+  return fmt::format("{} {} to {}", message.batch ? "batch" : "message", message.source(), message.destination());
+}
+
+Result Communication::copy_to_itself(const std::vector<RankCall>& calls) {
+  if (calls.empty()) return {};
+  const bool both = calls.size() == 2;  // not more, as no two items have the same peer and direction
+  if (!both || calls[0].operation != calls[1].operation) {
+    return refused(HCCL_E_PARA, "what a rank sends to itself and what it receives from itself differ");
+  }
+  const RankCall& from = calls[calls[0].receives ? 1 : 0];
+  const RankCall& to = calls[calls[0].receives ? 0 : 1];
+  devices_.reach(*from.stream, core_.hosts.thread(from.thread).date);
+  devices_.copy_within(*from.stream, to.buffers.output.front(), from.buffers.input.front());
+  return {};
+}
+
 void Communication::batch(ThreadId id, const Question& question, const std::shared_ptr<Answers>& answers,
                           const Done& done) {
   std::vector<BatchItem> items(question.bytes.size() / sizeof(BatchItem));
@@ -273,25 +292,30 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
   if (stream == nullptr || stream->npu != own->group->npus[own->rank]) {
     return done(refused(HCCL_E_PARA, "stream is no stream of the communicator's NPU"));
   }
+  const bool of_a_group = question.values[2] != 0;  // messages, not a batch
   const auto calls = std::make_shared<std::vector<RankCall>>();
+  std::vector<RankCall> to_itself;
   std::set<std::pair<Rank, bool>> ends;
   for (const BatchItem& item : items) {
+    const char* const message = item.receives != 0 ? "HcclRecv" : "HcclSend";
     RankCall call{.thread = id,
-                  .function = "HcclBatchSendRecv",
+                  .function = of_a_group ? message : "HcclBatchSendRecv",
                   .group = own->group,
                   .rank = own->rank,
                   .stream = stream,
                   .receives = item.receives != 0,
-                  .batch = true};
-    const Result wrong = prepare_message(call, item.type, item.peer, item.address, item.count);
+                  .batch = !of_a_group};
+    const Result wrong = prepare_message(call, item.type, item.peer, item.address, item.count, true);
     if (wrong.status != 0) return done(wrong);
     if (!ends.emplace(item.peer, call.receives).second) {
       return done(refused(HCCL_E_PARA,
                           fmt::format("two items {} rank {}", call.receives ? "receive from" : "send to", item.peer)));
     }
-    if (item.count > 0) calls->push_back(std::move(call));
+    std::vector<RankCall>& kind = item.peer == own->rank ? to_itself : *calls;
+    if (item.count > 0) kind.push_back(std::move(call));
   }
-  if (calls->empty()) return done({});
+  const Result wrong = copy_to_itself(to_itself);
+  if (wrong.status != 0 || calls->empty()) return done(wrong);
   for (RankCall& call : *calls) announce(call);
 
   // When all transports are there: the items work side by side, between two places of the stream.
@@ -308,7 +332,8 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
     const Seconds begin = std::max(thread.date, core_.loop.now()) + whole.until_start();
     thread.date = begin + whole.behind_the_call;
     devices_.reach(*stream, begin);
-    devices_.begin_task(*stream, "HcclBatchSendRecv on " + calls->front().group->name);
+    const char* const what = calls->front().batch ? "HcclBatchSendRecv" : "messages of a group";
+    devices_.begin_task(*stream, fmt::format("{} on {}", what, calls->front().group->name));
     std::vector<hccl::EventId> ended;
     for (std::size_t i = 0; i < calls->size(); ++i) {
       const RankCall& call = (*calls)[i];
@@ -334,7 +359,7 @@ void Communication::batch(ThreadId id, const Question& question, const std::shar
     if (--*left == 0) issue_all();
   };
   for (const RankCall& call : *calls) {
-    const std::string transport = fmt::format("batch {} to {}", call.source(), call.destination());
+    const std::string transport = transport_of(call);
     if (call.group->connected[transport]) continue;
     ++*left;
     meet(

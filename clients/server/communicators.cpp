@@ -67,23 +67,12 @@ std::optional<Result> Communicators::handle(ThreadId id, const Question& questio
     case Call::root_info:
       if (!thread.npu.has_value()) return refused(HCCL_E_RUNTIME, "the thread has set no device (aclrtSetDevice)");
       return Result{.values = {++roots_}};
-    case Call::begin_communicator: {
-      if (values[1] == 0 || values[1] > roots_) return refused(HCCL_E_PARA, "rootInfo is not from HcclGetRootInfo");
-      const Beginning beginning{.meeting = fmt::format("root {}", values[1]),
-                                .name = fmt::format("hccl_root_{}", values[1]),
-                                .rank = static_cast<Rank>(values[2]),
-                                .ranks = static_cast<Rank>(values[0]),
-                                .settings = question.bytes,
-                                .root = values[1],
-                                .function = "HcclCommInitRootInfo"};
-      return begin(id, beginning, nullptr);
-    }
+    case Call::begin_communicator:
     case Call::begin_from_table:
-      return begin_from_table(id, question);
+    case Call::begin_sub:
+      return begin(id, question);
     case Call::begin_all:
       return begin_all(id, question);
-    case Call::begin_sub:
-      return begin_sub(id, question);
     case Call::set_deterministic:
       if (values[0] > 2) return refused(HCCL_E_PARA, "HCCL_DETERMINISTIC: 0, 1 or 2");
       determinism_ = static_cast<hccl::Determinism>(values[0]);
@@ -165,28 +154,39 @@ void Communicators::release(std::uint32_t process, Rank npu) {
   }
 }
 
-std::optional<Result> Communicators::begin_from_table(ThreadId id, const Question& question) {
-  const std::string settings = question.bytes.substr(0, question.values[1]);
+Result Communicators::read_root(const Question& question, Beginning& beginning) const {
+  const auto [ranks, root, rank, a, b, c, d, e] = question.values;
+  if (root == 0 || root > roots_) return refused(HCCL_E_PARA, "rootInfo is not from HcclGetRootInfo");
+  beginning = {.meeting = fmt::format("root {}", root),
+               .name = fmt::format("hccl_root_{}", root),
+               .rank = static_cast<Rank>(rank),
+               .ranks = static_cast<Rank>(ranks),
+               .settings = question.bytes,
+               .root = root,
+               .function = "HcclCommInitRootInfo"};
+  return {};
+}
+
+Result Communicators::read_table(const Question& question, Beginning& beginning) const {
   const std::string file = question.bytes.substr(question.values[1]);
-  std::vector<Rank> npus;
   try {
     const hccl::RankTable table = hccl::read_rank_table(file);
     hccl::Placement placement = find_npus(table, core_.cluster);
     require_none(placement.problems, file);
-    npus = std::move(placement.npus);
+    beginning = {.meeting = "table " + file,
+                 .name = "hccl_world_group",
+                 .rank = static_cast<Rank>(question.values[0]),
+                 .ranks = static_cast<Rank>(placement.npus.size()),
+                 .settings = question.bytes.substr(0, question.values[1]),
+                 .function = "HcclCommInitClusterInfo",
+                 .npus = std::move(placement.npus)};
   } catch (const Error& error) {
     return refused(HCCL_E_PARA, error.what());
   }
-  const Beginning beginning{.meeting = "table " + file,
-                            .name = "hccl_world_group",
-                            .rank = static_cast<Rank>(question.values[0]),
-                            .ranks = static_cast<Rank>(npus.size()),
-                            .settings = settings,
-                            .function = "HcclCommInitClusterInfo"};
-  return begin(id, beginning, &npus);
+  return {};
 }
 
-std::optional<Result> Communicators::begin_sub(ThreadId id, const Question& question) {
+Result Communicators::read_sub(ThreadId id, const Question& question, Beginning& beginning) {
   const auto [handle, sub, rank, settings_bytes, a, b, c, d] = question.values;
   ClientCommunicator* const parent = find(id, handle);
   if (parent == nullptr) return unknown(handle);
@@ -206,63 +206,115 @@ std::optional<Result> Communicators::begin_sub(ThreadId id, const Question& ques
     return refused(HCCL_E_PARA,
                    fmt::format("rankIds[{}] is {}, the caller is rank {} of comm", rank, ids[rank], parent->rank));
   }
-  const Beginning beginning{.meeting = fmt::format("sub {} {}", parent->group->number, sub),
-                            .name = fmt::format("{}_sub_{}", parent->group->name, sub),
-                            .rank = static_cast<Rank>(rank),
-                            .ranks = static_cast<Rank>(ids.size()),
-                            .settings = question.bytes.substr(0, settings_bytes),
-                            .function = "HcclCreateSubCommConfig"};
-  return begin(id, beginning, &npus);
+  beginning = {.meeting = fmt::format("sub {} {}", parent->group->number, sub),
+               .name = fmt::format("{}_sub_{}", parent->group->name, sub),
+               .rank = static_cast<Rank>(rank),
+               .ranks = static_cast<Rank>(ids.size()),
+               .settings = question.bytes.substr(0, settings_bytes),
+               .function = "HcclCreateSubCommConfig",
+               .npus = std::move(npus)};
+  return {};
 }
 
-std::optional<Result> Communicators::begin(ThreadId id, const Beginning& beginning, const std::vector<Rank>* npus) {
-  const HostThread& thread = core_.hosts.thread(id);
-  if (!thread.npu.has_value()) return refused(HCCL_E_RUNTIME, "the thread has set no device (aclrtSetDevice)");
+Result Communicators::prepare(ThreadId id, std::optional<Rank> npu, const Question& question, Beginning& beginning) {
+  const Result wrong = question.call == Call::begin_communicator ? read_root(question, beginning)
+                       : question.call == Call::begin_from_table ? read_table(question, beginning)
+                                                                 : read_sub(id, question, beginning);
+  if (wrong.status != 0) return wrong;
+  if (!npu.has_value()) return refused(HCCL_E_RUNTIME, "the thread has set no device (aclrtSetDevice)");
+  beginning.npu = *npu;
   if (beginning.ranks == 0 || beginning.rank >= beginning.ranks) {
     return refused(HCCL_E_PARA, fmt::format("rank {} of {}", beginning.rank, beginning.ranks));
   }
-  if (npus != nullptr && (*npus)[beginning.rank] != *thread.npu) {
-    const sim::Npu& own = core_.cluster.npu(*thread.npu);
-    const sim::Npu& other = core_.cluster.npu((*npus)[beginning.rank]);
+  if (!beginning.npus.empty() && beginning.npus[beginning.rank] != *npu) {
+    const sim::Npu& own = core_.cluster.npu(*npu);
+    const sim::Npu& other = core_.cluster.npu(beginning.npus[beginning.rank]);
     return refused(HCCL_E_PARA,
                    fmt::format("rank {} is device {} of server {}, the thread has set device {} of server {}",
                                beginning.rank, other.device, other.server, own.device, own.server));
   }
-  std::string problem = problem_of(beginning.settings);
+  const std::string problem = problem_of(beginning.settings);
   if (!problem.empty()) return refused(HCCL_E_PARA, "config: " + problem);
   if (used_roots_.contains(beginning.root)) {
     return refused(HCCL_E_PARA, "rootInfo has made a communicator already: each needs one of its own");
   }
-  Beginning own = beginning;
   if (beginning.root == 0) {  // a rank can begin the same several times, one after the other
     const std::uint64_t instance = instances_[fmt::format("{} rank {}", beginning.meeting, beginning.rank)]++;
-    own.meeting = fmt::format("{} #{}", beginning.meeting, instance);
+    beginning.meeting = fmt::format("{} #{}", beginning.meeting, instance);
   }
-  problem = meetings_.problem(own.meeting, own.rank, own.ranks);
-  if (!problem.empty()) return refused(HCCL_E_PARA, problem);
-  core_.hosts.park(id, [this, own] {
-    return fmt::format("waits in {} as rank {} for {}", own.function, own.rank, meetings_.missing(own.meeting));
-  });
-  const auto done = [this, id, own](const std::map<Rank, Guest>* guests, Seconds date) {
+  const std::string objection = meetings_.problem(beginning.meeting, beginning.rank, beginning.ranks);
+  return objection.empty() ? Result{} : refused(HCCL_E_PARA, objection);
+}
+
+std::string Communicators::waits_of(const Beginning& beginning) const {
+  return fmt::format("waits in {} as rank {} for {}", beginning.function, beginning.rank,
+                     meetings_.missing(beginning.meeting));
+}
+
+std::optional<Result> Communicators::begin(ThreadId id, const Question& question) {
+  Beginning own;
+  Result wrong = prepare(id, core_.hosts.thread(id).npu, question, own);
+  if (wrong.status != 0) return wrong;
+  core_.hosts.park(id, [this, own] { return waits_of(own); });
+  join(id, own, [this, id](Seconds date, Result result) { core_.hosts.resume(id, date, std::move(result)); });
+  return std::nullopt;
+}
+
+std::optional<Result> Communicators::begin_together(ThreadId id,
+                                                    const std::vector<std::pair<Question, std::optional<Rank>>>& all) {
+  struct Together {
+    std::vector<std::uint64_t> handles;
+    std::size_t left = 0;
+    Result worst{};
+    Seconds date = 0;
+  };
+  const auto together = std::make_shared<Together>();
+  together->handles.resize(all.size());
+  together->left = all.size();
+  const auto begun = [this, id, together](std::size_t place, Seconds date, const Result& result) {
+    together->handles[place] = result.values[0];
+    if (result.status != 0 && together->worst.status == 0) together->worst = result;
+    together->date = std::max(together->date, date);
+    if (--together->left > 0) return;
+    Result whole = together->worst;
+    if (whole.status == 0) {
+      whole.values = {};
+      whole.bytes.assign(reinterpret_cast<const char*>(together->handles.data()),
+                         together->handles.size() * sizeof together->handles[0]);
+    }
+    core_.hosts.resume(id, together->date, std::move(whole));
+  };
+  core_.hosts.park(id, [] { return std::string("waits in HcclGroupEnd for ranks of communicators that begin"); });
+  for (std::size_t place = 0; place < all.size(); ++place) {
+    Beginning own;
+    const Result wrong = prepare(id, all[place].second, all[place].first, own);
+    if (wrong.status != 0) {
+      begun(place, core_.hosts.thread(id).date, wrong);
+    } else {
+      join(id, own, [begun, place](Seconds date, const Result& result) { begun(place, date, result); });
+    }
+  }
+  return std::nullopt;
+}
+
+void Communicators::join(ThreadId id, const Beginning& beginning, const Begun& begun) {
+  const std::uint32_t process = core_.hosts.thread(id).process;
+  const auto done = [this, own = beginning, process, begun](const std::map<Rank, Guest>* guests, Seconds date) {
     if (guests == nullptr) {
-      core_.hosts.resume(
-          id, date,
-          refused(HCCL_E_TIMEOUT, fmt::format("rank {} has waited {:.6g} s (HCCL_CONNECT_TIMEOUT) "
-                                              "for {}",
-                                              own.rank, connect_timeout_, meetings_.missing(own.meeting))));
+      begun(date, refused(HCCL_E_TIMEOUT, fmt::format("rank {} has waited {:.6g} s (HCCL_CONNECT_TIMEOUT) for {}{}",
+                                                      own.rank, connect_timeout_, meetings_.missing(own.meeting),
+                                                      core_.hosts.ended_processes())));
       return;
     }
     std::shared_ptr<CommunicatorGroup>& group = forming_[own.meeting];
     if (group == nullptr) group = form(own, *guests);
     if (own.root != 0) used_roots_.insert(own.root);
-    const std::uint64_t handle = add_handle(group, own.rank, core_.hosts.thread(id).process);
-    core_.hosts.resume(id, date,
-                       handle == 0 ? refused(HCCL_E_MEMORY, "no memory is left for the communicator's buffers")
-                                   : Result{.values = {handle}});
+    const std::uint64_t handle = add_handle(group, own.rank, process);
+    begun(date, handle == 0 ? refused(HCCL_E_MEMORY, "no memory is left for the communicator's buffers")
+                            : Result{.values = {handle}});
   };
-  meetings_.join(own.meeting, own.rank, own.ranks,
-                 {.thread = id, .process = thread.process, .bytes = own.settings, .done = done}, connect_timeout_);
-  return std::nullopt;
+  const Guest guest{.thread = id, .process = process, .npu = beginning.npu, .bytes = beginning.settings, .done = done};
+  meetings_.join(beginning.meeting, beginning.rank, beginning.ranks, guest, connect_timeout_);
 }
 
 std::shared_ptr<CommunicatorGroup> Communicators::form(const Beginning& beginning,
@@ -270,13 +322,12 @@ std::shared_ptr<CommunicatorGroup> Communicators::form(const Beginning& beginnin
   std::vector<Rank> npus;
   std::vector<std::uint32_t> processes;
   for (const auto& [rank, guest] : guests) {
-    const Rank npu = *core_.hosts.thread(guest.thread).npu;
-    const auto same = std::ranges::find(npus, npu);
+    const auto same = std::ranges::find(npus, guest.npu);
     if (same != npus.end()) {
       simulated_failure("client", "{}: ranks {} and {} are on the same NPU {}", beginning.function, same - npus.begin(),
-                        rank, npu);
+                        rank, guest.npu);
     }
-    npus.push_back(npu);
+    npus.push_back(guest.npu);
     processes.push_back(guest.process);
   }
   return add_group(beginning.name, std::move(npus), std::move(processes), beginning.settings);

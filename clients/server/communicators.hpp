@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,6 +68,9 @@ class Communicators {
   Communicators(Core& core, Meetings& meetings, Seconds connect_timeout);
 
   std::optional<Result> handle(ThreadId id, const Question& question);
+  /// Begins communicators of several ranks at once, each as the question says for the NPU that was set then; the answer
+  /// has their handles.
+  std::optional<Result> begin_together(ThreadId id, const std::vector<std::pair<Question, std::optional<Rank>>>& all);
 
   /// That of a handle of the thread's process; null: none.
   [[nodiscard]] ClientCommunicator* find(ThreadId id, std::uint64_t handle);
@@ -92,11 +96,21 @@ class Communicators {
     std::string settings{};  // HcclCommConfig, or nothing
     std::uint64_t root = 0;  // number of the root info; 0: it begins from something else
     const char* function = "";
+    std::vector<Rank> npus{};  // of all ranks, if they are known
+    Rank npu = 0;              // of this one
   };
+  using Begun = std::function<void(Seconds date, Result result)>;
 
-  std::optional<Result> begin(ThreadId id, const Beginning& beginning, const std::vector<Rank>* npus);
-  std::optional<Result> begin_from_table(ThreadId id, const Question& question);
-  std::optional<Result> begin_sub(ThreadId id, const Question& question);
+  /// A rank begins a communicator, and its thread waits until all have come.
+  std::optional<Result> begin(ThreadId id, const Question& question);
+  /// What a question is about, for the NPU that is set; why it cannot be, status 0: it can.
+  Result prepare(ThreadId id, std::optional<Rank> npu, const Question& question, Beginning& beginning);
+  Result read_root(const Question& question, Beginning& beginning) const;
+  Result read_table(const Question& question, Beginning& beginning) const;
+  Result read_sub(ThreadId id, const Question& question, Beginning& beginning);
+  /// The rank comes; `begun` is called when all have, with its handle, or when it has waited too long.
+  void join(ThreadId id, const Beginning& beginning, const Begun& begun);
+  [[nodiscard]] std::string waits_of(const Beginning& beginning) const;
   Result begin_all(ThreadId id, const Question& question);
   [[nodiscard]] Result status_of(ThreadId id, const std::string& name) const;
   Result range(ClientCommunicator& own, const Question& question) const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -25,12 +26,19 @@ class Deadlines final : private sim::EventHandler {
 
   explicit Deadlines(sim::EventLoop& loop) : loop_(loop) {}
 
-  /// Calls the function at the date.
-  Number at(Seconds date, std::function<void()> function) {
+  /// Calls the function at the date. `of_hosts`: what is given up is the wait for other hosts, see hosts_are_due().
+  Number at(Seconds date, std::function<void()> function, bool of_hosts = false) {
     const Number number = next_++;
     const sim::EventId event = loop_.at(date, hccl::event_order(0, 0), *this, number);
-    pending_[number] = {event, std::move(function)};
+    pending_[number] = {event, date, of_hosts, std::move(function)};
     return number;
+  }
+  /// The next date is one at which a host gives up another one, which should have had its chance in real time, too.
+  [[nodiscard]] bool hosts_are_due() const {
+    const std::optional<Seconds> next = loop_.first_date();
+    return next.has_value() && std::ranges::any_of(pending_, [&](const auto& one) {
+             return one.second.of_hosts && one.second.date <= *next;
+           });
   }
   /// Does nothing if the function was called.
   void cancel(Number number) {
@@ -43,6 +51,8 @@ class Deadlines final : private sim::EventHandler {
  private:
   struct Pending {
     sim::EventId event{};
+    Seconds date = 0;
+    bool of_hosts = false;
     std::function<void()> function{};
   };
 

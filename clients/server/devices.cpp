@@ -56,6 +56,7 @@ std::optional<Result> Devices::handle(ThreadId id, const Question& question) {
       return Result{.values = {saturates(*thread.npu) ? 1U : 0U}};
     case Call::allocate:
     case Call::free:
+    case Call::free_host:
     case Call::memory_info:
     case Call::copy:
     case Call::fill:

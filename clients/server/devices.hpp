@@ -39,6 +39,7 @@ class Devices {
 
   /// The stream of a handle that the thread's process may use; null: none. 0 is the default stream of its device.
   [[nodiscard]] ClientStream* stream_of(ThreadId id, std::uint64_t handle);
+  [[nodiscard]] std::uint64_t handle_of(const ClientStream& stream) const;
   /// Whether the thread can use the stream of a handle, which stream_of() has found: a refusal, or status 0.
   [[nodiscard]] Result usable(ThreadId id, std::uint64_t handle, const ClientStream* stream) const;
   /// Makes a stream for the simulator's own use.
@@ -55,6 +56,8 @@ class Devices {
   void end_process(std::uint32_t process);
   /// What streams have not done, line by line.
   [[nodiscard]] std::string unfinished() const;
+  /// A copy within the device's memory, or from another NPU's.
+  void copy_within(ClientStream& stream, const DeviceSpan& to, const DeviceSpan& from);
   [[nodiscard]] bool saturates(Rank npu) const { return saturating_.contains(npu); }
   /// What the devices of a server can do together.
   [[nodiscard]] std::uint32_t devices_of(std::uint32_t server) const;
@@ -70,7 +73,8 @@ class Devices {
     Rank npu = 0;
     std::uint64_t records = 0;
     std::uint64_t done = 0;
-    Seconds date = 0;  // of the last record that is done
+    std::uint64_t reset = 0;  // so many of the records
+    Seconds date = 0;         // of the last record that is done
     std::uint64_t waits = 0;
     std::uint64_t passed = 0;
     std::vector<std::pair<ThreadId, std::uint64_t>> waiting{};  // until so many records are done
@@ -86,6 +90,13 @@ class Devices {
     std::deque<HostFunction> functions{};
     std::optional<ThreadId> waiting{};
     Deadlines::Number deadline = 0;
+  };
+  /// Pinned memory of a program that a copy under way reads or writes.
+  struct HostUse {
+    std::uint32_t process = 0;
+    std::uint64_t address = 0;
+    Bytes bytes = 0;
+    std::string what{};
   };
   /// What programs have of an NPU.
   struct OnNpu {
@@ -107,15 +118,17 @@ class Devices {
   /// Ends all that the process has on the NPU, if this has been asked for as often as the NPU was set, or by force.
   void release(std::uint32_t process, Rank npu, bool by_force);
   Result create_stream(const HostThread& thread);
-  [[nodiscard]] std::uint64_t handle_of(const ClientStream& stream) const;
   void end_stream(ClientStream& stream);
   void end_event(Event& event);
   std::optional<Result> copy(ThreadId id, const Question& question);
   std::optional<Result> fill(ThreadId id, const Question& question);
+  /// Throws Error(simulated_failure, "client") if a copy under way uses the program's memory, which is freed.
+  Result free_host(std::uint32_t process, std::uint64_t address, Bytes bytes) const;
   std::optional<Result> after_task(ThreadId id, ClientStream& stream, const std::string& what);
   /// Waits until the stream is done with all that is in it.
   std::optional<Result> synchronize(ThreadId id, const std::vector<ClientStream*>& streams, std::int64_t milliseconds,
                                     std::int32_t timeout_status, const std::string& what);
+  [[nodiscard]] static Result no_such_timeout(std::int64_t milliseconds);
   std::optional<Result> synchronize_event(ThreadId id, Event& event, std::int64_t milliseconds);
   void record(ThreadId id, Event& event, ClientStream& stream);
   void deliver(Desk& desk);
@@ -139,6 +152,7 @@ class Devices {
   std::map<std::uint64_t, ClientStream*> held_;           // tickets of functions: the stream that waits
   std::map<ThreadId, Deadlines::Number> device_waiters_;  // and when they give up; 0: never
   std::map<std::pair<std::uint32_t, std::uint32_t>, Rank> npu_of_device_;  // server, device
+  std::map<std::uint64_t, HostUse> host_uses_;                             // by a number of their own
   std::uint64_t next_handle_ = 1;
 };
 

@@ -52,6 +52,7 @@ void Devices::record(ThreadId id, Event& event, ClientStream& stream) {
 
 std::optional<Result> Devices::synchronize_event(ThreadId id, Event& event, std::int64_t milliseconds) {
   if (core_.failure.has_value()) return refused(ACL_ERROR_RT_FFTS_PLUS_TIMEOUT, "the simulated cluster has failed");
+  if (milliseconds < -1) return no_such_timeout(milliseconds);
   if (event.done == event.records) {
     if (event.records > 0) core_.hosts.thread(id).date = std::max(core_.hosts.thread(id).date, event.date);
     return Result{};
@@ -105,11 +106,14 @@ std::optional<Result> Devices::handle_event(ThreadId id, const Question& questio
       end_task(*stream, [event] { ++event->passed; });
       return Result{};
     case Call::reset_event:
+      begin_task(*stream, "the reset of an event");
+      end_task(*stream, [event, records = event->records] { event->reset = std::max(event->reset, records); });
       return Result{};
     case Call::synchronize_event:
       return synchronize_event(id, *event, static_cast<std::int64_t>(values[1]));
     case Call::query_event:
-      return Result{.values = {event->done == event->records ? 1U : 0U, event->passed == event->waits ? 1U : 0U}};
+      return Result{.values = {event->done == event->records ? 1U : 0U, event->passed == event->waits ? 1U : 0U,
+                               event->done == event->records && event->records > event->reset ? 1U : 0U}};
     case Call::event_time:
       if (event->records == 0 || event->done != event->records) {
         return refused(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "the event is not recorded yet");

@@ -40,6 +40,12 @@ std::string write_host(pid_t process, std::byte* from, std::uint64_t to, Bytes b
   return move_bytes(process, from, to, bytes, [](auto... arguments) { return ::process_vm_writev(arguments...); });
 }
 
+/// Throws if the program has freed memory of a device that a task needs, which ends now.
+void require_there(const DeviceSpan& span, const std::string& task) {
+  if (span.pages == nullptr || !span.pages->freed()) return;
+  simulated_failure("client", "{}: memory of NPU {} was freed before it had ended", task, span.npu);
+}
+
 }  // namespace
 
 std::optional<Result> Devices::handle_memory(ThreadId id, const Question& question) {
@@ -66,6 +72,8 @@ std::optional<Result> Devices::handle_memory(ThreadId id, const Question& questi
       return told(memory.free(thread.process, values[0])
                       ? ""
                       : fmt::format("0x{:x} is not from aclrtMalloc, or was freed", values[0]));
+    case Call::free_host:
+      return free_host(thread.process, values[0], values[1]);
     case Call::allocate_physical: {
       const std::optional<Rank> npu = npu_of(core_.hosts.process(thread.process).server, values[1]);
       if (!npu.has_value()) return refused(ACL_ERROR_RT_INVALID_DEVICEID, "there is no such device");
@@ -144,7 +152,6 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
   if (bytes == 0) return Result{};
   const pid_t process = core_.hosts.process(thread.process).pid;
   const std::uint32_t name = core_.trace.intern("copy");
-  const std::string text = fmt::format("a copy of {} bytes", bytes);
   // What the program gives is taken now, as it may be gone when the stream comes to it; pinned memory is read then.
   const bool reads_later = !from_device && pinned != 0 && at_once == 0;
   auto taken = std::make_shared<std::vector<std::byte>>();
@@ -161,43 +168,75 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
     }
   }
   reach(*stream, thread.date);
-  begin_task(*stream, text);
   if (to_device && from_device) {
-    const Seconds setup = core_.costs.transfer_setup(sim::Transport::sdma, bytes);
-    Seconds duration = setup + 2 * static_cast<double>(bytes) / core_.platform.soc.hbm_bandwidth;
-    if (to.span.npu != from.span.npu) {
-      const sim::Route& route = core_.cluster.route(from.span.npu, to.span.npu);
-      duration = setup + route.latency +
-                 static_cast<double>(bytes) * route.write_factor / core_.cluster.capacity(route.slowest);
-    }
-    core_.runtime.launch(stream->id, duration, name);
-  } else if (to_device) {
-    core_.runtime.copy_from_host(stream->id, bytes, name);
-  } else if (from_device) {
-    core_.runtime.copy_to_host(stream->id, bytes, name);
+    copy_within(*stream, to.span, from.span);
+    return at_once != 0 ? after_task(id, *stream, "aclrtMemcpy") : Result{};
   }
-  end_task(*stream, [=, to = to.span, from = from.span, source = source, destination = destination, bytes = bytes] {
-    if (reads_later) static_cast<void>(read_host(process, taken->data(), source, bytes));
+  const std::string text = fmt::format("a copy of {} bytes", bytes);
+  begin_task(*stream, text);
+  if (to_device) core_.runtime.copy_from_host(stream->id, bytes, name);
+  if (from_device) core_.runtime.copy_to_host(stream->id, bytes, name);
+  const std::uint64_t use = next_handle_++;
+  const std::uint64_t of_host = from_device ? destination : source;
+  const std::string where = fmt::format("{} in stream {} of NPU {}", text, stream->number, stream->npu);
+  if (at_once == 0) host_uses_[use] = {thread.process, of_host, bytes, where};
+  end_task(*stream, [=, this, to = to.span, from = from.span, source = source, destination = destination, bytes = bytes,
+                     number = thread.process] {
+    host_uses_.erase(use);
+    require_there(to, where);
+    require_there(from, where);
+    std::string problem;
+    if (reads_later) problem = read_host(process, taken->data(), source, bytes);
     const std::byte* const data = from_device ? from.data : taken->data();
     if (to_device) {
       std::memmove(to.data, data, bytes);
     } else {
-      // A program that has ended, or has given memory back, gets nothing.
-      static_cast<void>(write_host(process, const_cast<std::byte*>(data), destination, bytes));
+      problem = write_host(process, const_cast<std::byte*>(data), destination, bytes);
     }
+    if (problem.empty() || core_.hosts.process(number).ended) return;  // who has ended gets nothing
+    simulated_failure("client", "{}: memory of process {} was freed before it had ended: {}", where, number, problem);
   });
   return at_once != 0 ? after_task(id, *stream, "aclrtMemcpy") : Result{};
 }
 
+void Devices::copy_within(ClientStream& stream, const DeviceSpan& to, const DeviceSpan& from) {
+  const Bytes bytes = from.bytes;
+  const Seconds setup = core_.costs.transfer_setup(sim::Transport::sdma, bytes);
+  Seconds duration = setup + 2 * static_cast<double>(bytes) / core_.platform.soc.hbm_bandwidth;
+  if (to.npu != from.npu) {
+    const sim::Route& route = core_.cluster.route(from.npu, to.npu);
+    duration =
+        setup + route.latency + static_cast<double>(bytes) * route.write_factor / core_.cluster.capacity(route.slowest);
+  }
+  const std::string text = fmt::format("a copy of {} bytes", bytes);
+  begin_task(stream, text);
+  core_.runtime.launch(stream.id, duration, core_.trace.intern("copy"));
+  end_task(stream, [to, from, where = fmt::format("{} in stream {} of NPU {}", text, stream.number, stream.npu)] {
+    require_there(to, where);
+    require_there(from, where);
+    std::memmove(to.data, from.data, from.bytes);
+  });
+}
+
+Result Devices::free_host(std::uint32_t process, std::uint64_t address, Bytes bytes) const {
+  for (const auto& [number, use] : host_uses_) {
+    const bool meets = use.address < address + bytes && address < use.address + use.bytes;
+    if (use.process != process || !meets) continue;
+    simulated_failure("client", "process {} frees pinned memory (aclrtFreeHost) that {} uses, which is under way",
+                      process, use.what);
+  }
+  return {};
+}
+
 std::optional<Result> Devices::fill(ThreadId id, const Question& question) {
   const HostThread& thread = core_.hosts.thread(id);
-  const auto [address, room, value, bytes, handle, at_once, unused, also_unused] = question.values;
+  const auto [address, room, value, bytes, handle, at_once, pinned, unused] = question.values;
   static_cast<void>(unused);
-  static_cast<void>(also_unused);
   if (bytes > room) {
     return refused(ACL_ERROR_RT_PARAM_INVALID, fmt::format("{} bytes to a place of {}", bytes, room));
   }
-  const FoundSpan found = core_.memory.find(thread.process, address, bytes);
+  const bool of_host = pinned != 0 && !DeviceMemory::is_device(address);
+  const FoundSpan found = of_host ? FoundSpan{} : core_.memory.find(thread.process, address, bytes);
   if (!found.problem.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, "devPtr: " + found.problem);
   constexpr std::uint32_t copies = 0;
   ClientStream* const stream =
@@ -209,10 +248,26 @@ std::optional<Result> Devices::fill(ThreadId id, const Question& question) {
   const Seconds duration = core_.costs.transfer_setup(sim::Transport::sdma, bytes) +
                            static_cast<double>(bytes) / core_.platform.soc.hbm_bandwidth;
   reach(*stream, thread.date);
-  begin_task(*stream, fmt::format("filling {} bytes", bytes));
+  const std::string text = fmt::format("filling {} bytes", bytes);
+  begin_task(*stream, text);
   core_.runtime.launch(stream->id, duration, core_.trace.intern("fill"));
-  end_task(*stream,
-           [span = found.span, byte = static_cast<int>(value & 0xff)] { std::memset(span.data, byte, span.bytes); });
+  const std::string where = fmt::format("{} in stream {} of NPU {}", text, stream->number, stream->npu);
+  const auto byte = static_cast<int>(value & 0xff);
+  if (of_host) {
+    const pid_t process = core_.hosts.process(thread.process).pid;
+    const std::uint64_t use = next_handle_++;
+    host_uses_[use] = {thread.process, address, bytes, where};
+    end_task(*stream, [this, use, process, byte, address = address, bytes = bytes] {
+      host_uses_.erase(use);
+      std::vector<std::byte> filled(bytes, static_cast<std::byte>(byte));
+      static_cast<void>(write_host(process, filled.data(), address, bytes));
+    });
+    return Result{};
+  }
+  end_task(*stream, [span = found.span, byte, where] {
+    require_there(span, where);
+    std::memset(span.data, byte, span.bytes);
+  });
   return at_once != 0 ? after_task(id, *stream, "aclrtMemset") : Result{};
 }
 

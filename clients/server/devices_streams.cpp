@@ -172,6 +172,7 @@ std::optional<Result> Devices::synchronize(ThreadId id, const std::vector<Client
   if (core_.failure.has_value()) {
     return refused(ACL_ERROR_RT_FFTS_PLUS_TIMEOUT, "the simulated cluster has failed");
   }
+  if (milliseconds < -1) return no_such_timeout(milliseconds);
   if (streams.empty()) return Result{};
   wait_for_device(id, what, milliseconds, timeout_status);
   // Shared by what comes last in each of them.
@@ -184,6 +185,10 @@ std::optional<Result> Devices::synchronize(ThreadId id, const std::vector<Client
     });
   }
   return std::nullopt;
+}
+
+Result Devices::no_such_timeout(std::int64_t milliseconds) {
+  return refused(ACL_ERROR_RT_PARAM_INVALID, fmt::format("timeout: {}; accepted: -1, or milliseconds", milliseconds));
 }
 
 void Devices::fail_all() {
@@ -200,9 +205,11 @@ void Devices::end_process(std::uint32_t process) {
   for (const auto& [handle, stream] : streams_) {
     if (stream->process != process || stream->pending == 0 || core_.failure.has_value()) continue;
     simulated_failure("client",
-                      "process {} ended before its device was done: in stream {} of NPU {} are {} more tasks, "
+                      "process {} ended before its device was done: in stream {} of NPU {} {} left, "
                       "the first is {}",
-                      process, stream->number, stream->npu, stream->pending, stream->tasks.front());
+                      process, stream->number, stream->npu,
+                      stream->pending == 1 ? "1 task is" : fmt::format("{} tasks are", stream->pending),
+                      stream->tasks.front());
   }
 }
 

@@ -16,12 +16,18 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "clients/server/system_state.hpp"
 
 namespace hcclsim::clients {
 namespace {
 
-constexpr int moment_ms = 20;                   // of real time, after which a thread that sleeps is outside
-constexpr std::uint64_t most_fruitless = 5000;  // moments of 2 ms in which threads poll and nothing happens
+constexpr int moment_ms = 20;  // of real time, after which a thread that sleeps is outside
+// How long threads may poll, or sleep outside, when nothing else happens: moments of 2 ms at least, and real time.
+constexpr std::uint64_t most_fruitless = 1000;
+constexpr std::chrono::seconds most_polling{10};
+constexpr std::chrono::seconds most_sleeping{30};
+// Looks of a thread, one after the other, after which it is one that looks in a loop, and lets others run.
+constexpr std::uint64_t most_looks = 100;
 // Computing without a call, after which a thread may be one that waits, in a loop, for another one of its process.
 constexpr double patience_s = 10;
 constexpr double patience_with_known_s = 0.1;  // of a process in which there was one
@@ -67,38 +73,9 @@ void send_result(int socket, const Result& result) {
   if (send_all(socket, &reply, sizeof reply)) send_all(socket, result.bytes.data(), result.bytes.size());
 }
 
-/// What the system says of a thread.
-struct SystemState {
-  bool sleeps = false;  // one that waits for a disk or is stopped does not
-  double cpu_s = 0;     // that it has computed
-};
-
-SystemState state_of(pid_t process, pid_t thread) {
-  std::FILE* const file = std::fopen(fmt::format("/proc/{}/task/{}/stat", process, thread).c_str(), "re");
-  if (file == nullptr) return {};
-  std::array<char, 512> text{};
-  const std::size_t length = std::fread(text.data(), 1, text.size() - 1, file);
-  std::fclose(file);
-  const std::string_view line(text.data(), length);
-  const std::size_t name_end = line.rfind(')');
-  if (name_end == std::string_view::npos) return {};
-  char state = 0;
-  unsigned long user = 0;
-  unsigned long system = 0;
-  const int found = std::sscanf(text.data() + name_end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-                                &state, &user, &system);
-  if (found != 3) return {};
-  return {state == 'S', static_cast<double>(user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK))};
-}
-
 bool is_readable(int socket, int timeout_ms) {
   pollfd one{socket, POLLIN, 0};
   return ::poll(&one, 1, timeout_ms) > 0;
-}
-
-/// What does not change what others may wait for.
-bool only_looks(Call call) {
-  return call == Call::yield || call == Call::query_stream || call == Call::query_event || call == Call::date;
 }
 
 }  // namespace
@@ -115,13 +92,6 @@ Hosts::~Hosts() {
   for (const auto& thread : threads_) {
     if (thread->socket >= 0) ::close(thread->socket);
   }
-}
-
-std::string Hosts::name_of(ThreadId id) const {
-  const HostThread& thread = *threads_[id];
-  std::string name = fmt::format("process {}", thread.process);
-  if (thread.number > 0) name += fmt::format(", thread {}", thread.number);
-  return name;
 }
 
 ThreadId Hosts::add_thread(std::uint32_t process, int socket) {
@@ -233,7 +203,7 @@ bool Hosts::run_one(Seconds now, const Handle& handle) {
     while (!process.joined && !process.ended && first_moments_ < most_first_moments) {
       if (is_readable(programs_.listener(), first_moment_ms)) accept_all(now);
       reap();
-      if (failed_.has_value()) return true;
+      if (failed_.has_value() || out_of_time()) return true;
       if (state_of(process.pid, process.pid).sleeps) ++first_moments_;
     }
   }
@@ -260,11 +230,19 @@ void Hosts::serve(ThreadId id, Seconds now, const Handle& handle) {
   while (thread.state == HostThread::State::running) {
     const std::optional<Question> question = next_question(id, now);
     if (!question.has_value()) return;
+    if (question->call != Call::yield) thread.looks_at = question->call;
     if (!only_looks(question->call)) {
       ++progress_;
       fruitless_ = 0;
+      thread.looks = 0;
     }
     std::optional<Result> result = answer(id, *question, handle);
+    if (result.has_value() && only_looks(question->call) && ++thread.looks > most_looks) {  // in a loop
+      look_again(thread, Yield::poll);
+      yielding_.push_back(id);
+      thread.result = std::move(*result);
+      return;
+    }
     if (thread.state != HostThread::State::running) {
       if (result.has_value()) resume(id, now, std::move(*result));
       return;
@@ -289,9 +267,13 @@ std::optional<Question> Hosts::next_question(ThreadId id, Seconds now) {
     }
     if (found != 0) continue;
     reap();
-    if (failed_.has_value() || thread.state == HostThread::State::ended) return std::nullopt;
+    if (failed_.has_value() || thread.state == HostThread::State::ended || out_of_time()) return std::nullopt;
     HostProcess& process = processes_[thread.process];
     const SystemState now_is = state_of(process.pid, thread.system_id == 0 ? process.pid : thread.system_id);
+    if (!now_is.exists) {  // it has ended without a word
+      if (!process.ended) end_thread(id);
+      return std::nullopt;
+    }
     if (!began_at.has_value()) began_at = now_is.cpu_s;
     moments = now_is.sleeps ? moments + 1 : 0;
     const bool spins =
@@ -349,15 +331,18 @@ std::optional<Result> Hosts::answer(ThreadId id, const Question& question, const
 }
 
 void Hosts::yield(ThreadId id, const Question& question) {
-  HostThread& thread = *threads_[id];
   const bool again = question.values[1] != 0;
   if (!again) ++progress_;
-  thread.kind = static_cast<Yield>(question.values[0]);
-  thread.seen = progress_ + (thread.kind == Yield::poll ? ticks_ : 0);
+  look_again(*threads_[id], static_cast<Yield>(question.values[0]));
+  yielding_.push_back(id);
+}
+
+void Hosts::look_again(HostThread& thread, Yield kind) const {
+  thread.kind = kind;
+  thread.seen = progress_ + (kind == Yield::poll ? ticks_ : 0);
   thread.state = HostThread::State::yielding;
   thread.result = {};
   thread.answered = true;
-  yielding_.push_back(id);
 }
 
 void Hosts::end_thread(ThreadId id) {
@@ -409,6 +394,27 @@ bool Hosts::any_left() {
   return std::ranges::any_of(processes_, [](const HostProcess& process) { return !process.ended; });
 }
 
+bool Hosts::out_of_time() const {
+  return end_of_time_.has_value() && std::chrono::steady_clock::now() >= *end_of_time_;
+}
+
+bool Hosts::is_fruitless(std::chrono::seconds most) const {
+  return fruitless_ > most_fruitless && std::chrono::steady_clock::now() > fruitless_since_ + most;
+}
+
+bool Hosts::some_may_come() const {
+  const auto may_come = [&](const auto& thread) {
+    if (thread->state == HostThread::State::yielding) return thread->kind == Yield::poll && !is_fruitless(most_polling);
+    if (thread->state != HostThread::State::outside) return false;
+    const pid_t process = processes_[thread->process].pid;
+    return !is_fruitless(most_sleeping) ||
+           !state_of(process, thread->system_id == 0 ? process : thread->system_id).sleeps;
+  };
+  const auto is_unknown = [](const HostProcess& process) { return !process.joined && !process.ended; };
+  return std::ranges::any_of(threads_, may_come) ||
+         (std::ranges::any_of(processes_, is_unknown) && !is_fruitless(most_sleeping));
+}
+
 bool Hosts::wait_outside(Seconds now) {
   std::vector<pollfd> files{{programs_.listener(), POLLIN, 0}};
   std::vector<ThreadId> ids{0};
@@ -422,7 +428,8 @@ bool Hosts::wait_outside(Seconds now) {
     ids.push_back(id);
   }
   for (const HostProcess& process : processes_) unknown = unknown || (!process.joined && !process.ended);
-  if (files.size() == 1 && !unknown && (!polls || ++fruitless_ > most_fruitless)) return false;
+  if (fruitless_++ == 0) fruitless_since_ = std::chrono::steady_clock::now();
+  if (files.size() == 1 && !unknown && (!polls || is_fruitless(most_polling))) return false;
   constexpr int short_moment_ms = 2;
   ::poll(files.data(), files.size(), short_moment_ms);
   reap();

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -74,6 +75,8 @@ struct HostThread {
   bool answered = true;  ///< `result` is due when it runs next
   Yield kind = Yield::lock;
   std::uint64_t seen = 0;                ///< the progress that it has looked at
+  std::uint64_t looks = 0;               ///< one after the other, without another question
+  Call looks_at = Call::yield;           ///< its last question
   std::function<std::string()> waits{};  ///< for what, for people
   bool serves = false;                   ///< waits for work that others may bring: no reason not to end
   std::vector<ThreadId> joiners{};
@@ -108,6 +111,17 @@ class Hosts {
   /// Waits a moment of real time for a thread that is outside, or for one that polls for something outside. False if
   /// there is no such thread.
   bool wait_outside(Seconds now);
+  /// Somebody outside, or who polls for something outside, may still come: it has not been waited for in vain for long.
+  [[nodiscard]] bool some_may_come() const;
+  /// The program may run until then.
+  void set_end(std::chrono::steady_clock::time_point end) { end_of_time_ = end; }
+  [[nodiscard]] bool out_of_time() const;
+  /// What a thread does or waits for, for people.
+  [[nodiscard]] std::string doing(ThreadId id) const;
+  /// What a process does, if it has one thread; else nothing.
+  [[nodiscard]] std::string doing_of(std::uint32_t process) const;
+  /// "; process 3 has ended" of those that have; else nothing.
+  [[nodiscard]] std::string ended_processes() const;
   /// Processes are left that have not ended.
   [[nodiscard]] bool any_left();
 
@@ -128,11 +142,15 @@ class Hosts {
   std::optional<Question> next_question(ThreadId id, Seconds now);
   std::optional<Result> answer(ThreadId id, const Question& question, const Handle& handle);
   void yield(ThreadId id, const Question& question);
+  /// The thread goes on when something has happened.
+  void look_again(HostThread& thread, Yield kind) const;
   void end_thread(ThreadId id);
   void lost(ThreadId id);
   void end_process(std::uint32_t number, int status);
   void reap();
   [[nodiscard]] std::optional<ThreadId> next_thread();
+  /// Nothing has happened for so long.
+  [[nodiscard]] bool is_fruitless(std::chrono::seconds most) const;
   /// Other threads of its process could go on.
   [[nodiscard]] bool has_others(ThreadId id) const;
 
@@ -148,7 +166,9 @@ class Hosts {
   ThreadId running_ = 0;
   int first_moments_ = 0;        // in which processes slept that had not joined
   std::uint32_t began_ = 0;      // processes that have joined in the beginning, or been given up
-  std::uint64_t fruitless_ = 0;  // waits for those that poll, since something was done
+  std::uint64_t fruitless_ = 0;  // waits for those that poll or are outside, since something was done
+  std::chrono::steady_clock::time_point fruitless_since_{};
+  std::optional<std::chrono::steady_clock::time_point> end_of_time_;
 };
 
 }  // namespace hcclsim::clients

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,7 @@ namespace hcclsim::clients {
 struct Guest {
   ThreadId thread = 0;
   std::uint32_t process = 0;
+  Rank npu = 0;         ///< for which it comes, to form a communicator
   std::string bytes{};  ///< that it brings
   /// Called when the meeting is over: with all guests, by rank, or with none if the guest's time was over.
   std::function<void(const std::map<Rank, Guest>* all, Seconds date)> done{};
@@ -53,7 +55,8 @@ class Meetings {
     meeting.latest = std::max(meeting.latest, date);
     if (timeout < std::numeric_limits<Seconds>::infinity()) {
       const Seconds end = std::max(date + timeout, core_.loop.now());
-      guest.deadline = core_.deadlines.at(end, [this, name, rank, end] { leave(name, rank, end); });
+      guest.deadline = core_.deadlines.at(
+          end, [this, name, rank, end] { leave(name, rank, end); }, true);
     }
     meeting.guests[rank] = std::move(guest);
     if (meeting.guests.size() < needed) return;
@@ -63,20 +66,27 @@ class Meetings {
     for (const auto& [place, one] : all.guests) one.done(&all.guests, all.latest);
   }
 
+  [[nodiscard]] std::vector<Rank> missing_ranks(const std::string& name) const {
+    std::vector<Rank> ranks;
+    const auto found = meetings_.find(name);
+    const Rank needed = found == meetings_.end() ? 0 : found->second.needed;
+    for (Rank rank = 0; rank < needed; ++rank) {
+      if (!found->second.guests.contains(rank)) ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
   /// Ranks of a meeting that have not come: "ranks 1, 5 of 8".
   [[nodiscard]] std::string missing(const std::string& name) const {
     const auto found = meetings_.find(name);
     if (found == meetings_.end()) return "nobody";
+    const std::vector<Rank> ranks = missing_ranks(name);
+    constexpr std::size_t most = 8;
     std::string text;
-    Rank count = 0;
-    for (Rank rank = 0; rank < found->second.needed; ++rank) {
-      if (found->second.guests.contains(rank)) continue;
-      constexpr Rank most = 8;
-      if (++count <= most) text += fmt::format("{}{}", count > 1 ? ", " : "", rank);
-    }
-    constexpr Rank most = 8;
-    if (count > most) text += ", …";
-    return fmt::format("rank{} {} of {}", count == 1 ? "" : "s", text, found->second.needed);
+    for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i)
+      text += fmt::format("{}{}", i > 0 ? ", " : "", ranks[i]);
+    if (ranks.size() > most) text += ", …";
+    return fmt::format("rank{} {} of {}", ranks.size() == 1 ? "" : "s", text, found->second.needed);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -23,6 +24,7 @@ device::TaskCosts without_launch(device::TaskCosts costs) {
 
 Simulator::Simulator(study::LoadedPlatform& platform, Hosts& hosts, const SimulatorOptions& options)
     : hosts_(hosts),
+      wall_timeout_s_(options.wall_timeout_s),
       on_device_(without_launch(platform.costs)),
       cpus_(platform.cluster),
       faults_(options.faults),
@@ -57,9 +59,11 @@ Simulator::Simulator(study::LoadedPlatform& platform, Hosts& hosts, const Simula
 
 std::optional<Result> Simulator::handle(ThreadId id, const Question& question) {
   switch (question.call) {
-    case Call::root_info:
     case Call::begin_communicator:
     case Call::begin_from_table:
+      if (communication_.in_group(id)) return communication_.handle(id, question);
+      return communicators_.handle(id, question);
+    case Call::root_info:
     case Call::begin_all:
     case Call::begin_sub:
     case Call::destroy_communicator:
@@ -98,12 +102,22 @@ std::optional<Result> Simulator::handle(ThreadId id, const Question& question) {
 }
 
 void Simulator::run() {
+  if (wall_timeout_s_.has_value()) {
+    const auto whole = std::chrono::duration<double>(*wall_timeout_s_);
+    hosts_.set_end(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(whole));
+  }
   const Hosts::Handle answer = [this](ThreadId id, const Question& question) { return handle(id, question); };
   while (true) {
     const bool ran = hosts_.run_one(loop_.now(), answer);
     if (const std::optional<std::uint32_t> failed = hosts_.failed_process()) report_process(*failed);
+    if (hosts_.out_of_time()) {
+      simulated_failure("wall-timeout", "the program has not ended within {:.6g} s of real time (--wall-timeout):{}",
+                        *wall_timeout_s_, standing());
+    }
     if (ran) continue;
     if (!hosts_.any_left()) break;
+    const bool waits_first = deadlines_.hosts_are_due() && hosts_.some_may_come();
+    if (waits_first && hosts_.wait_outside(loop_.now())) continue;
     if (advance() || hosts_.wait_outside(loop_.now())) continue;
     if (faults_ != nullptr && !failure_.has_value()) {
       try {
@@ -150,12 +164,7 @@ std::string Simulator::standing() const {
   for (const ThreadId id : ids) {
     const HostThread& thread = *hosts_.threads()[id];
     if (thread.state == HostThread::State::ended || thread.serves || ++lines > most) continue;
-    text += fmt::format("\n  {}: ", hosts_.name_of(id));
-    if (thread.state == HostThread::State::waiting && thread.waits) {
-      text += thread.waits();
-    } else {
-      text += "waits for a lock, a condition or another thread";
-    }
+    text += fmt::format("\n  {}: {}", hosts_.name_of(id), hosts_.doing(id));
   }
   for (std::uint32_t number = 0; number < hosts_.processes().size(); ++number) {
     if (hosts_.process(number).ended && ++lines <= most) text += fmt::format("\n  process {}: has ended", number);
@@ -167,6 +176,9 @@ std::string Simulator::standing() const {
 void Simulator::report_process(std::uint32_t number) const {
   const HostProcess& process = hosts_.process(number);
   std::string end = fmt::format("ended with status {}", WEXITSTATUS(process.status));
+  if (WIFEXITED(process.status) && WEXITSTATUS(process.status) == lost_status) {
+    end += ", as it had lost its connection to the simulator: has it closed descriptors that it had not opened?";
+  }
   if (WIFSIGNALED(process.status)) {
     end = fmt::format("was killed by signal {} ({})", WTERMSIG(process.status), ::strsignal(WTERMSIG(process.status)));
   }

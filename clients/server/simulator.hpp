@@ -26,7 +26,8 @@ struct SimulatorOptions {
   hccl::LaunchMode launch = hccl::LaunchMode::op;
   Seconds connect_timeout = 120;
   std::shared_ptr<const sim::FaultPlan> faults{};
-  std::vector<Rank> traced{};  ///< NPUs whose spans are kept
+  std::vector<Rank> traced{};              ///< NPUs whose spans are kept
+  std::optional<double> wall_timeout_s{};  ///< of real time, after which the program is given up
 };
 
 class Simulator {
@@ -34,8 +35,8 @@ class Simulator {
   Simulator(study::LoadedPlatform& platform, Hosts& hosts, const SimulatorOptions& options);
 
   /// Until all processes have ended. Throws Error(simulated_failure): "client" for a process that crashes or ends with
-  /// an error, "deadlock" for a program that stands still, "mismatch" for ranks that call different things, and what
-  /// the simulated cluster throws.
+  /// an error, "deadlock" for a program that stands still, "wall-timeout" for one that has not ended in time,
+  /// "mismatch" for ranks that call different things, and what the simulated cluster throws.
   void run();
 
   [[nodiscard]] const sim::Trace& trace() const { return trace_; }
@@ -50,6 +51,7 @@ class Simulator {
   [[noreturn]] void report_process(std::uint32_t number) const;
 
   Hosts& hosts_;
+  std::optional<double> wall_timeout_s_;
   device::TaskCosts on_device_;  // of the device: the hosts pay launches
   sim::EventLoop loop_;
   sim::Trace trace_;

@@ -15,6 +15,9 @@ inline constexpr const char* socket_variable = "HCCLSIM_EXEC_SOCKET";    ///< ab
 inline constexpr const char* process_variable = "HCCLSIM_EXEC_PROCESS";  ///< number of the process
 inline constexpr const char* count_variable = "HCCLSIM_EXEC_PROCESSES";
 
+/// With which a process ends that has lost its connection.
+inline constexpr int lost_status = 70;
+
 /// What is asked for, with the numbers that go along, and those of the answer behind the arrow. Addresses are numbers.
 /// The names of functions that ask are in the first bytes, where the simulator's messages need them.
 enum class Call : std::uint32_t {
@@ -37,9 +40,10 @@ enum class Call : std::uint32_t {
   device_topology,  ///< device, other device → links
   allocate,         ///< bytes → address
   free,             ///< address
+  free_host,        ///< address of the program's own memory, bytes
   memory_info,      ///< → free, total
   copy,  ///< destination, its room, source, bytes, kind, stream, whether at once, whether the source is pinned
-  fill,  ///< address, its room, value, bytes, stream, whether at once
+  fill,  ///< address, its room, value, bytes, stream, whether at once, whether it is pinned memory of the program
   reserve_address,    ///< bytes → address
   release_address,    ///< address
   allocate_physical,  ///< bytes, device → handle
@@ -58,7 +62,7 @@ enum class Call : std::uint32_t {
   wait_event,          ///< stream, event
   reset_event,         ///< event, stream
   synchronize_event,   ///< event, milliseconds
-  query_event,         ///< event → recorded and done, all waits done
+  query_event,         ///< event → all records done, all waits done, a record is done that was not reset
   elapsed_time,        ///< event, event → bits of a float
   event_time,          ///< event → microseconds
   launch_kernel,       ///< bits of a double (seconds), stream; the name
@@ -80,7 +84,7 @@ enum class Call : std::uint32_t {
   get_deterministic,     ///< → value
   suspend,               ///< communicator, whether it goes on again
   collective,            ///< CollectiveArguments and counts
-  batch,                 ///< communicator, stream; BatchItems
+  batch,                 ///< communicator, stream, whether of a group's messages; BatchItems
   begin_group,
   end_group,
   set_range,         ///< communicator, address, bytes
@@ -102,6 +106,12 @@ enum class Call : std::uint32_t {
   receive_bytes,  ///< communicator, source or any, tag or any; → source, tag, the bytes
   abort,          ///< status
 };
+
+/// Does not change what others may wait for: it only looks.
+constexpr bool only_looks(Call call) {
+  return call == Call::yield || call == Call::date || call == Call::query_stream || call == Call::query_event ||
+         call == Call::async_error || call == Call::status_by_name;
+}
 
 /// Why a thread yields.
 enum class Yield : std::uint64_t { lock, poll };

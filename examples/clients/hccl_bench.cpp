@@ -163,10 +163,22 @@ class Bench {
     out_blocks_ = name == "allgather" || name == "alltoall" ? ranks_ : 1;
   }
 
+  /// Elements of a payload, or of one of its blocks, as hccl_test has them.
+  [[nodiscard]] std::uint64_t count_of(std::uint64_t size, bool has_blocks) const {
+    std::uint64_t elements = (size + type_.bytes - 1) / type_.bytes;
+    if (!has_blocks) return std::max<std::uint64_t>(elements, 1);
+    const std::uint64_t unit = options_.collective == "alltoall" ? ranks_ * std::uint64_t{128} : 1;
+    if (elements >= unit) elements = (elements + unit - 1) / unit * unit;
+    return std::max<std::uint64_t>((elements + ranks_ - 1) / ranks_, 1);
+  }
+
   void run(std::uint64_t size) {
     const bool has_blocks = in_blocks_ > 1 || out_blocks_ > 1;
-    std::uint64_t count = size / type_.bytes / (has_blocks ? ranks_ : 1);
-    count = std::max<std::uint64_t>(count, 1);
+    if (has_blocks) {
+      const std::uint64_t unit = ranks_ * (size > (16U << 20U) ? 512U : 1U);
+      size = std::max<std::uint64_t>(size / unit, 1) * unit;
+    }
+    const std::uint64_t count = count_of(size, has_blocks);
     const std::size_t in_bytes = in_blocks_ * count * type_.bytes;
     const std::size_t out_bytes = out_blocks_ * count * type_.bytes;
     void* send = nullptr;
@@ -190,7 +202,7 @@ class Bench {
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     const std::uint64_t payload = count * type_.bytes * std::max(in_blocks_, out_blocks_);
     if (rank_ == 0) {
-      std::printf("%-18llu| %-16.2f| %-22.5f| %s\n", static_cast<unsigned long long>(payload), us,
+      std::printf("%-18llu| %-16.2f| %-22.5f| %s\n", static_cast<unsigned long long>(size), us,
                   static_cast<double>(payload) / us / 1e3,
                   !options_.check ? "NULL"
                   : wrong == 0    ? "success"

@@ -107,6 +107,18 @@ class ClientsTest(unittest.TestCase):
                 self.assertEqual(len(rows[0]), 4)
                 self.assertEqual((op, platform, launch, rows[1]), (op, platform, launch, rows[0]))
 
+    def test_sizes_are_those_of_the_command(self):
+        """Of payloads that have no whole blocks."""
+        for op, ranks, more in (("alltoall", 6, ["-b", "99328", "-d", "fp16"]), ("alltoall", 8, ["-b", "98761", "-d", "int8"]),
+                                ("allgather", 7, ["-b", "100001", "-d", "fp16"]), ("scatter", 3, ["-b", "17000001", "-d", "fp32"])):
+            sizes = [*more, "-e", more[1], "-n", "4", "-w", "2", "-c", "0"]
+            ours = run(HCCLSIM, "collective", op, "--platform", "atlas800t-a2", "--ranks", str(ranks), "--uncertainty", "off",
+                       *sizes).stdout
+            theirs = self.passes(on_npus(ranks, program(EXAMPLES / "hccl_bench.cpp"), op, *sizes))
+            rows = [re.findall(r"^(\d+) *\| *([\d.]+) *\| *([\d.]+)", text, re.MULTILINE) for text in (ours, theirs)]
+            self.assertEqual(len(rows[0]), 1)
+            self.assertEqual((op, ranks, rows[1]), (op, ranks, rows[0]))
+
     def test_types_and_reductions(self):
         """On data that are exact in every type."""
         bench = program(EXAMPLES / "hccl_bench.cpp")
@@ -209,6 +221,51 @@ class ClientsTest(unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)
 
+    def test_one_thread_for_all_npus(self):
+        """Communicators and calls in groups, and what a rank sends to itself."""
+        done = on_npus(1, program(HERE / "programs/one_thread.cpp"))
+        self.assertEqual(self.passes_with_refusals(done), (HERE / "programs/one_thread.txt").read_text())
+        self.assertIn("calls of one thread for several NPUs belong between HcclGroupStart and HcclGroupEnd", done.stderr)
+
+    def waits(self, case, *options):
+        return on_npus(4, program(HERE / "programs/waits.cpp"), case, options=options)
+
+    def test_processes_that_meet_over_tcp(self):
+        """They wait in real time, as long as it takes, and no simulated time passes."""
+        lines = sorted(self.passes(self.waits("tcp")).splitlines())
+        self.assertEqual([line[:6] for line in lines], [f"rank {rank}" for rank in range(4)])
+        self.assertEqual(len({line[6:] for line in lines}), 1)
+
+    def test_threads_that_watch(self):
+        self.assertEqual(sorted(self.passes(self.waits("watched")).splitlines()), [f"rank {rank}" for rank in range(4)])
+
+    def test_programs_that_look_in_vain(self):
+        """Nobody can go on, though threads poll: found after some seconds."""
+        for case, looks in (("watched_in_vain", "errors: HcclGetCommAsyncError"), ("asks_for_event", "an event: aclrtQueryEvent"),
+                            ("asks_for_errors", "errors: HcclGetCommAsyncError"), ("asks_for_date", "the date: MPI_Wtime")):
+            done = self.waits(case)
+            self.assertEqual((case, done.returncode), (case, 3))
+            self.assertIn("stands still", done.stderr)
+            self.assertIn(f"looks again and again at {looks}", done.stderr)
+
+    def test_wall_timeout(self):
+        for case, doing in (("computes", "computes, or waits in a loop without a call"), ("sleeps", "sleeps in a call of the system")):
+            done = self.waits(case, "--wall-timeout", "2")
+            self.assertEqual((case, done.returncode), (case, 3))
+            self.assertIn("the program has not ended within 2 s of real time (--wall-timeout):", done.stderr)
+            self.assertIn(f"process 1: {doing}", done.stderr)
+            self.assertIn("waits for", done.stderr)
+        done = on_npus(1, "sleep", "1000", options=("--wall-timeout", "0.5"))
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("within 0.5 s", done.stderr)
+
+    def test_libraries_that_a_program_loads_itself(self):
+        """Python's ctypes; its threads are not those of our libraries."""
+        wanted = [f"device {npu}: 10.0 at 2.57504665e-05 s" for npu in range(4)]
+        for case, processes in (("main", 4), ("thread", 4), ("threads", 1)):
+            done = on_npus(processes, sys.executable, str(HERE / "programs/loaded.py"), case)
+            self.assertEqual((case, sorted(self.passes(done).splitlines())), (case, wanted))
+
     def test_threads(self):
         done = on_npus(1, program(HERE / "programs/threads.cpp"))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -263,6 +320,16 @@ class ClientsTest(unittest.TestCase):
             "stream_of_other_device": [r"the stream is on NPU 0, the thread has set NPU 1"],
             "no_peer_access": [r"dst is memory of NPU 4, src of NPU 0: call aclrtDeviceEnablePeerAccess"],
             "exception_in_thread": [r"of a thread", r"process 0 was killed by signal 6"],
+            "closes_all": [r"process 0 ended with status 70, as it had lost its connection to the simulator"],
+            "freed_in_copy": [r"a copy of 1024 bytes in stream \d of NPU \d: memory of NPU \d was freed before it had ended"],
+            "freed_source": [r"a copy of 1024 bytes in stream \d of NPU \d: memory of NPU \d was freed before it had ended"],
+            "freed_in_fill": [r"filling 1024 bytes in stream \d of NPU \d: memory of NPU \d was freed before it had ended"],
+            "freed_host": [r"process 0 frees pinned memory \(aclrtFreeHost\) that a copy of 1024 bytes .* uses, which is under way"],
+            "blocks_differ": [r"rank 2 .* has called .*, of block 0 3 and 4 elements; all ranks must call the same"],
+            "pairs_differ": [r"rank 3 .* has called .*, from rank 1 to rank 2 2 and 1 elements; all ranks"],
+            "message_counts_differ": [r"calls HcclRecv of 11 fp32, rank 0 \(process 0\) has called HcclSend of 10 fp32"],
+            "connects_to_one_who_has_ended": [r"has waited 120 s .* for rank 2 of 4 on hccl_root_1; process 2 has ended"],
+            "connects_to_one_who_waits": [r"for rank 2 of 4 on hccl_root_1; process 2 waits in MPI for ranks 0, 1, 3 of 4"],
             "config_is_not_filled": [r"config: call HcclCommConfigInit first"],
         }
         for case, wanted in cases.items():

@@ -71,6 +71,22 @@ class Installed(unittest.TestCase):
             if word.startswith("-lhcclsim"):
                 self.assertTrue(list(self.prefix.glob(f"lib*/**/lib{word[2:]}.a")), word)
 
+    def test_programs_for_hccl(self):
+        """Their headers and libraries are the installed ones, by the command and by pkg-config."""
+        (folder,) = (file.parent for file in self.prefix.glob("lib*/**/hcclsim-clients.pc"))
+        settings = {**os.environ, "PKG_CONFIG_PATH": str(folder)}
+        example = HERE.parents[1] / "examples/clients/1_allreduce"
+        asked = ([self.command, "exec", "--flags"], ["pkg-config", "--cflags", "--libs", "hcclsim-clients"])
+        for words in asked if shutil.which("pkg-config") else asked[:1]:
+            flags = output_of(*words, env=settings).split()
+            for word in flags:
+                if word.startswith(("-I", "-L")):
+                    self.assertTrue(Path(word[2:]).resolve().is_relative_to(self.prefix.resolve()), word)
+            program = Path(self.folder.name, "allreduce")
+            output_of("g++", "-o", program, f"{example}.cpp", *flags)
+            said = output_of(self.command, "exec", "--platform", "atlas800t-a2", "--", program)
+            self.assertEqual(said, Path(f"{example}.txt").read_text(encoding="utf-8"))
+
     def test_manuals(self):
         pages = {page.name for page in self.prefix.glob("share/man/man1/*.1")}
         self.assertLessEqual({"hcclsim.1", "hcclsim-run.1", "hcclsim-schedule-check.1"}, pages)

@@ -1,6 +1,7 @@
 // Programs that are wrong, by name: broken CASE. Four processes, each with an NPU.
 
 #include <hccl/hccl.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -126,6 +127,36 @@ void run(const std::string& name) {
   } else if (name == "freed_under_way") {
     must(allreduce(16));
     must(aclrtFree(buffer));
+  } else if (name == "freed_in_copy" || name == "freed_source" || name == "freed_in_fill" || name == "freed_host") {
+    void* host = nullptr;
+    must(aclrtMallocHost(&host, 1024));
+    must(hcclsimLaunchKernel("long", 100, stream));
+    if (name == "freed_in_copy") must(aclrtMemcpyAsync(buffer, 1024, host, 1024, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    if (name == "freed_in_fill") must(aclrtMemsetAsync(buffer, 1024, 1, 1024, stream));
+    if (name == "freed_source" || name == "freed_host") {
+      must(aclrtMemcpyAsync(host, 1024, buffer, 1024, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    }
+    must(name == "freed_host" ? aclrtFreeHost(host) : aclrtFree(buffer));
+  } else if (name == "closes_all") {
+    for (int file = 3; file < 64; ++file) close(file);
+    must(allreduce(16));
+  } else if (name == "blocks_differ") {
+    const std::uint64_t counts[4] = {rank == 2 ? 3U : 4U, rank == 2 ? 5U : 4U, 4, 4};
+    const std::uint64_t places[4] = {0, 8, 16, 24};
+    must(HcclAllGatherV(buffer, 4, result, counts, places, HCCL_DATA_TYPE_FP32, comm, stream));
+  } else if (name == "pairs_differ") {
+    std::uint64_t counts[16] = {};
+    counts[6] = rank == 3 ? 2 : 1;
+    must(HcclAlltoAllVC(buffer, counts, HCCL_DATA_TYPE_FP32, result, HCCL_DATA_TYPE_FP32, comm, stream));
+  } else if (name == "message_counts_differ") {
+    if (rank == 0) must(HcclSend(buffer, 10, HCCL_DATA_TYPE_FP32, 1, comm, stream));
+    if (rank == 1) must(HcclRecv(buffer, 11, HCCL_DATA_TYPE_FP32, 0, comm, stream));
+  } else if (name == "connects_to_one_who_has_ended") {
+    if (rank == 2) std::exit(0);
+    must(HcclBroadcast(buffer, 16, HCCL_DATA_TYPE_FP32, 0, comm, stream));
+  } else if (name == "connects_to_one_who_waits") {
+    if (rank == 2) MPI_Barrier(MPI_COMM_WORLD);
+    must(HcclBroadcast(buffer, 16, HCCL_DATA_TYPE_FP32, 0, comm, stream));
   } else if (name == "group_without_end") {
     must(HcclGroupStart());
     must(allreduce(16));
