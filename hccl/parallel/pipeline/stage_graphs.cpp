@@ -241,7 +241,7 @@ std::vector<std::uint32_t> balanced_parts(std::span<const double> times, std::ui
   std::vector<std::vector<std::size_t>> last(parts + 1, std::vector<std::size_t>(layers + 1, 0));
   longest[0][0] = 0;
   for (std::uint32_t k = 1; k <= parts; ++k) {
-    for (std::size_t n = k; n <= layers; ++n) {
+    for (std::size_t n = k; n + (parts - k) <= layers; ++n) {  // each part behind has a layer
       const double behind = cut_before(k, n);
       for (std::size_t before = k - 1; before < n; ++before) {
         const double own = cut_before(k - 1, before) + sums[n] - sums[before] + behind;
