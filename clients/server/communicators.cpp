@@ -217,9 +217,9 @@ Result Communicators::read_sub(ThreadId id, const Question& question, Beginning&
 }
 
 Result Communicators::prepare(ThreadId id, std::optional<Rank> npu, const Question& question, Beginning& beginning) {
-  const Result wrong = question.call == Call::begin_communicator ? read_root(question, beginning)
-                       : question.call == Call::begin_from_table ? read_table(question, beginning)
-                                                                 : read_sub(id, question, beginning);
+  Result wrong = question.call == Call::begin_communicator ? read_root(question, beginning)
+                 : question.call == Call::begin_from_table ? read_table(question, beginning)
+                                                           : read_sub(id, question, beginning);
   if (wrong.status != 0) return wrong;
   if (!npu.has_value()) return refused(HCCL_E_RUNTIME, "the thread has set no device (aclrtSetDevice)");
   beginning.npu = *npu;
