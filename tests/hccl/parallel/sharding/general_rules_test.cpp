@@ -17,7 +17,6 @@ namespace {
 using models::Graph;
 using models::GraphBuilder;
 using models::Operator;
-using models::OperatorKind;
 using models::Shape;
 using testing::HasSubstr;
 
