@@ -23,14 +23,20 @@ std::string small_llama(const std::string& of_model, const std::string& of_paral
          others;
 }
 
-std::string mindformers_refusal(const std::string& text) {
+/// What a file that is mapped is refused with, or "no error".
+template <typename Map>
+std::string refusal_or_none(const Map& map) {
   try {
-    static_cast<void>(map_mindformers_text(text, "a.yaml", {}));
+    static_cast<void>(map());
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), "foreign");
     return error.what();
   }
   return "no error";
+}
+
+std::string mindformers_refusal(const std::string& text) {
+  return refusal_or_none([&] { return map_mindformers_text(text, "a.yaml", {}); });
 }
 
 std::string option_of(const ForeignMapping& mapping, std::string_view option) {
@@ -118,13 +124,7 @@ std::string megatron_script(const std::string& program, const std::string& more)
 }
 
 std::string megatron_refusal(const std::string& text) {
-  try {
-    static_cast<void>(map_megatron_text(text, "a.sh", {}));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), "foreign");
-    return error.what();
-  }
-  return "no error";
+  return refusal_or_none([&] { return map_megatron_text(text, "a.sh", {}); });
 }
 
 TEST(MegatronDetails, ArgumentsMayBeJoinedWithTheirValues) {
