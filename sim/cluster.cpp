@@ -89,6 +89,16 @@ void Cluster::use(const std::map<LinkKind, LinkValues>& values) {
   changed();
 }
 
+void LinkFold::add(const LinkFold& of_other_job) {
+  for (LinkId link = 0; link < representative.size(); ++link) {
+    const LinkId other = of_other_job.representative[link];
+    if (other == link && of_other_job.flows[link] == 1) continue;
+    representative[link] = other;
+    share[link] = of_other_job.share[link];
+    flows[link] = of_other_job.flows[link];
+  }
+}
+
 void Cluster::fold(LinkFold fold) {
   fold_ = std::move(fold);
   changed();

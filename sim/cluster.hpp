@@ -127,6 +127,9 @@ struct LinkFold {
   std::vector<LinkId> representative;  ///< of each link
   std::vector<double> share;           ///< of its own capacity that each representative keeps
   std::vector<std::uint32_t> flows;    ///< that each link carries for one that is simulated, at the same dates
+
+  /// Adds the groups of links that carry something of another job. Shared links of several jobs are in no group.
+  void add(const LinkFold& of_other_job);
 };
 
 class Cluster {

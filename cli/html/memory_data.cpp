@@ -16,6 +16,7 @@ Json memory_data(const RunReport& report) {
              {"gradients", hbm.gradients},
              {"optimizer state", hbm.optimizer_state},
              {"communication buffers", hbm.communication}};
+  if (hbm.gathered > 0) fixed["gathered weights"] = hbm.gathered;
   if (hbm.compression > 0) fixed["compression"] = hbm.compression;
   return {{"capacity", report.hbm_capacity},
           {"peak", hbm.peak()},

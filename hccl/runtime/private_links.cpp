@@ -43,8 +43,7 @@ void PrivateLinks::add_way(sim::LinkId link, const Use& use) {
 
 void PrivateLinks::meet(PrivateLinks& other) {
   for (std::size_t link = 0; link < uses_.size(); ++link) {
-    if (uses_[link].stream == nobody || other.uses_[link].stream == nobody) continue;
-    if (!cluster_.links()[link].shared) continue;
+    if (!loads(link) || !other.loads(link)) continue;
     uses_[link].shared = true;
     other.uses_[link].shared = true;
   }

@@ -48,7 +48,8 @@ void check(const sim::Cluster& cluster, const SimulateOptions& options, const st
 std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, const std::vector<CollectiveCall>& calls,
                                       const sim::FaultPlan* faults) {
   std::deque<Communicator> groups;
-  Coupling coupling{.kinds = {}, .offsets = {{}}, .faults = faults};
+  Coupling coupling{.kinds = {}, .offsets = {{}}};
+  if (faults != nullptr) coupling.touched = faults->touched_links();
   for (const CollectiveCall& call : calls) {
     std::vector<Rank> members = ranks_of(call);
     auto same = std::ranges::find(groups, members, &Communicator::ranks);
@@ -307,7 +308,7 @@ SimulatedCollectives simulate_collectives(sim::Cluster& cluster, const device::S
   if (options.fold && !options.trace && options.network == sim::NetworkKind::fluid) {
     orbits = find_orbits(cluster, calls, options.faults.get());
   }
-  const FoldedCluster folded(cluster, orbits);
+  const FoldedCluster folded(cluster, orbits.has_value() ? &orbits->links() : nullptr);
   const PrivateLinks private_links = links_of(cluster, calls, orbits);
   sim::EventLoop loop;
   const std::unique_ptr<sim::Network> network = sim::make_network(options.network, cluster, loop, options.faults.get());

@@ -58,13 +58,23 @@ bool copies_to_hosts(const Plan& plan) {
   });
 }
 
+std::vector<bool> touched_links(const RankTraits& traits) {
+  std::vector<bool> touched = traits.used_by_others;
+  if (traits.faults == nullptr) return touched;
+  if (touched.empty()) return traits.faults->touched_links();
+  for (sim::LinkId link = 0; link < touched.size(); ++link) {
+    if (traits.faults->touches(link)) touched[link] = true;
+  }
+  return touched;
+}
+
 }  // namespace
 
 std::optional<RankOrbits> find_orbits(sim::Cluster& cluster, sim::CpuHosts* cpus, const Plan& plan,
                                       const RankTraits& traits, std::span<const Rank> preferred) {
   if (traits.skew.jitters()) return {};
   if (cpus != nullptr && copies_to_hosts(plan)) return {};
-  Coupling coupling{.kinds = {}, .offsets = {}, .faults = traits.faults};
+  Coupling coupling{.kinds = {}, .offsets = {}, .touched = touched_links(traits)};
   add_kinds(plan, traits, coupling);
   if (cpus != nullptr) add_copies(*cpus, plan, coupling);
   for (const GroupFamily& family : plan.families) {

@@ -14,11 +14,12 @@
 
 namespace hcclsim::hccl {
 
-/// What ranks are by themselves.
+/// What ranks are by themselves, and what happens to them and to links. What is touched is like nothing else.
 struct RankTraits {
   device::Skew skew{};
   std::vector<double> samples_per_second{};  ///< of the data workers of each rank; empty: all alike
-  const sim::FaultPlan* faults = nullptr;    ///< null: there are none. What they touch is like nothing else
+  const sim::FaultPlan* faults = nullptr;    ///< null: there are none
+  std::vector<bool> used_by_others{};        ///< of each link whether another job sends over it; empty: there is none
 };
 
 /// Ranks of a Plan that do the same at the same dates: of one role, one start and one speed, with data workers as fast,

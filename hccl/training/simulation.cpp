@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -42,12 +42,37 @@ std::unique_ptr<sim::CpuHosts> cpus_of(sim::Cluster& cluster, const Plan& plan) 
   return cpus->size() > 0 ? std::move(cpus) : nullptr;
 }
 
-std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions& options, const Plan& plan) {
+/// Of each Plan the links that others load, by LinkId; nothing of one that is alone, or if none is to be folded.
+std::vector<std::vector<bool>> links_of_others(std::span<const SimulatedPlan> plans) {
+  std::vector<std::vector<bool>> found(plans.size());
+  const auto folds = [](const SimulatedPlan& one) { return one.options.fold != Fold::off; };
+  if (plans.size() == 1 || std::ranges::none_of(plans, folds)) return found;
+  const std::size_t links = plans.front().cluster.links().size();
+  std::vector<std::uint32_t> jobs_on(links, 0);
+  for (std::size_t job = 0; job < plans.size(); ++job) {
+    const SimulatedPlan& one = plans[job];
+    const std::unique_ptr<sim::CpuHosts> cpus = cpus_of(one.cluster, one.plan);
+    const PrivateLinks own = private_links_of(one.cluster, cpus.get(), one.plan, nullptr, one.options.rank);
+    found[job].resize(links);
+    for (sim::LinkId link = 0; link < links; ++link) {
+      found[job][link] = own.loads(link);
+      if (found[job][link]) ++jobs_on[link];
+    }
+  }
+  for (std::vector<bool>& of_job : found) {
+    for (sim::LinkId link = 0; link < links; ++link) of_job[link] = jobs_on[link] > (of_job[link] ? 1U : 0U);
+  }
+  return found;
+}
+
+/// `used_by_others`: as of RankTraits.
+std::optional<RankOrbits> orbits_of(const SimulatedPlan& one, std::vector<bool> used_by_others) {
+  const TrainingOptions& options = one.options;
   if (options.fold == Fold::off) return {};
   const bool required = options.fold == Fold::require;
-  std::string_view reason = options.faults == nullptr
-                                ? "no ranks do the same at the same dates on this platform"
-                                : "no ranks do the same at the same dates on this platform with these faults";
+  std::string reason = "no ranks do the same at the same dates on this platform";
+  if (options.faults != nullptr) reason += " with these faults";
+  if (!used_by_others.empty()) reason += " beside the other jobs";
   if (options.network != sim::NetworkKind::fluid) {
     reason = "it is for the network fluid (--network fluid)";
   } else if (options.trace_tasks || options.stream != nullptr) {
@@ -57,27 +82,42 @@ std::optional<RankOrbits> orbits_of(sim::Cluster& cluster, const TrainingOptions
   } else {
     std::vector<Rank> preferred{options.rank};
     preferred.insert(preferred.end(), options.traced.begin(), options.traced.end());
-    const std::unique_ptr<sim::CpuHosts> cpus = cpus_of(cluster, plan);
-    const RankTraits traits{options.skew,
-                            options.input.has_value() ? options.input->samples_per_second : std::vector<double>{},
-                            options.faults.get()};
-    std::optional<RankOrbits> orbits = find_orbits(cluster, cpus.get(), plan, traits, preferred);
+    const std::unique_ptr<sim::CpuHosts> cpus = cpus_of(one.cluster, one.plan);
+    const RankTraits traits{.skew = options.skew,
+                            .samples_per_second = options.input.has_value() ? options.input->samples_per_second
+                                                                            : std::vector<double>{},
+                            .faults = options.faults.get(),
+                            .used_by_others = std::move(used_by_others)};
+    std::optional<RankOrbits> orbits = find_orbits(one.cluster, cpus.get(), one.plan, traits, preferred);
     if (orbits.has_value() || !required) return orbits;
   }
-  if (required) bad_input("fold", "--fold require: {}", reason);
+  if (required) bad_input("fold", "{}{}--fold require: {}", one.job, one.job.empty() ? "" : ": ", reason);
   return {};
+}
+
+/// The links that ranks of any Plan fold. Nothing if none are folded.
+std::optional<sim::LinkFold> fold_of(const std::vector<std::optional<RankOrbits>>& orbits) {
+  std::optional<sim::LinkFold> fold;
+  for (const std::optional<RankOrbits>& of_job : orbits) {
+    if (!of_job.has_value()) continue;
+    if (fold.has_value()) {
+      fold->add(of_job->links());
+    } else {
+      fold = of_job->links();
+    }
+  }
+  return fold;
 }
 
 }  // namespace
 
-Simulation::Prepared::Prepared(const SimulatedPlan& one, bool alone)
-    : orbits(alone ? orbits_of(one.cluster, one.options, one.plan) : std::nullopt),
-      folded(one.cluster, orbits),
+Simulation::Prepared::Prepared(const SimulatedPlan& one, const RankOrbits* orbits, const sim::LinkFold* fold)
+    : folded(one.cluster, fold),
       cpus(cpus_of(one.cluster, one.plan)),
-      private_links(private_links_of(one.cluster, cpus.get(), one.plan, orbits_or_null(), one.options.rank)) {}
+      private_links(private_links_of(one.cluster, cpus.get(), one.plan, orbits, one.options.rank)) {}
 
-Simulation::Running::Running(const SimulatedPlan& one, const Prepared& prepared, sim::EventLoop& loop,
-                             sim::Network& network, SharedNpus* shared)
+Simulation::Running::Running(const SimulatedPlan& one, const RankOrbits* orbits, const Prepared& prepared,
+                             sim::EventLoop& loop, sim::Network& network, SharedNpus* shared)
     : runtime({.loop = loop,
                .network = network,
                .cluster = one.cluster,
@@ -86,7 +126,7 @@ Simulation::Running::Running(const SimulatedPlan& one, const Prepared& prepared,
                .trace = one.trace,
                .exec_timeout = one.options.config.exec_timeout,
                .flows = one.flows,
-               .orbits = prepared.orbits_or_null(),
+               .orbits = orbits,
                .private_links = shared == nullptr ? &prepared.private_links : nullptr,
                .cpus = prepared.cpus.get(),
                .job = one.job,
@@ -95,10 +135,15 @@ Simulation::Running::Running(const SimulatedPlan& one, const Prepared& prepared,
                .faults = one.options.faults.get(),
                .shared = shared}),
       executor(one.plan, runtime, one.trace, one.options.skew, one.iterations, host_times(one.costs, one.options),
-               one.on_end, prepared.orbits_or_null(), one.options.rank) {}
+               one.on_end, orbits, one.options.rank) {}
 
 Simulation::Simulation(std::span<const SimulatedPlan> plans) {
-  for (const SimulatedPlan& one : plans) prepared_.emplace_back(one, plans.size() == 1);
+  std::vector<std::vector<bool>> others = links_of_others(plans);
+  for (std::size_t i = 0; i < plans.size(); ++i) orbits_.push_back(orbits_of(plans[i], std::move(others[i])));
+  const std::optional<sim::LinkFold> fold = fold_of(orbits_);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    prepared_.emplace_back(plans[i], orbits(i), fold.has_value() ? &*fold : nullptr);
+  }
   for (auto one = prepared_.begin(); one != prepared_.end(); ++one) {
     for (auto other = prepared_.begin(); other != one; ++other) one->private_links.meet(other->private_links);
   }
@@ -108,7 +153,7 @@ Simulation::Simulation(std::span<const SimulatedPlan> plans) {
     network_ = sim::make_network(options.network, plans.front().cluster, loop_, options.faults.get());
   }
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    running_.emplace_back(plans[i], prepared_[i], loop_, *network_, shared_[i]);
+    running_.emplace_back(plans[i], orbits(i), prepared_[i], loop_, *network_, shared_[i]);
   }
 }
 
@@ -127,7 +172,7 @@ void Simulation::share_npus(std::span<const SimulatedPlan> plans) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const SimulatedPlan& one = plans[i];
     if (!one.options.hbm_contention) continue;
-    shared_[i] = &npus_.emplace_back(*network, loop_, one.soc, one.costs, prepared_[i].orbits_or_null(),
+    shared_[i] = &npus_.emplace_back(*network, loop_, one.soc, one.costs, orbits(i),
                                      one.cluster.size(), first);
     first += one.cluster.size();
   }

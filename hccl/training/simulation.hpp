@@ -46,8 +46,8 @@ struct SimulatedPlan {
 
 class Simulation {
  public:
-  /// The network is that of the first one's options. Only a Plan that is alone is folded: what another job touches has
-  /// no equals, and it may touch anything. For the same reason a link that two jobs use is private to neither. Throws
+  /// The network is that of the first one's options. Of several Plans each is folded by itself, but for what uses links
+  /// that another one uses: such a link is like no other, and private to none of them. Throws
   /// Error(bad_input, "fold") where folding is required and cannot be.
   explicit Simulation(std::span<const SimulatedPlan> plans);
 
@@ -57,26 +57,27 @@ class Simulation {
   [[nodiscard]] Runtime& runtime(std::size_t job = 0) { return running_[job].runtime; }
   /// Whether a fault keeps a job from ever going on.
   [[nodiscard]] bool any_stands_still() const;
-  /// What the Plan that is alone sends over links.
-  [[nodiscard]] const PrivateLinks& links() const { return prepared_.front().private_links; }
+  /// What a Plan sends over links.
+  [[nodiscard]] const PrivateLinks& links(std::size_t job = 0) const { return prepared_[job].private_links; }
   /// Null: no rank stands for another.
-  [[nodiscard]] const RankOrbits* orbits() const { return prepared_.front().orbits_or_null(); }
+  [[nodiscard]] const RankOrbits* orbits(std::size_t job = 0) const {
+    return orbits_[job].has_value() ? &*orbits_[job] : nullptr;
+  }
 
  private:
   /// What is known of a Plan before anything runs.
   struct Prepared {
-    Prepared(const SimulatedPlan& one, bool alone);
-    [[nodiscard]] const RankOrbits* orbits_or_null() const { return orbits.has_value() ? &*orbits : nullptr; }
+    /// `orbits` of its ranks and `fold` of the links of all Plans; each may be null.
+    Prepared(const SimulatedPlan& one, const RankOrbits* orbits, const sim::LinkFold* fold);
 
-    std::optional<RankOrbits> orbits;
     FoldedCluster folded;
     std::unique_ptr<sim::CpuHosts> cpus;  // of the folded cluster; null: nothing is copied from them
     PrivateLinks private_links;
   };
   struct Running {
     /// `shared` may be null.
-    Running(const SimulatedPlan& one, const Prepared& prepared, sim::EventLoop& loop, sim::Network& network,
-            SharedNpus* shared);
+    Running(const SimulatedPlan& one, const RankOrbits* orbits, const Prepared& prepared, sim::EventLoop& loop,
+            sim::Network& network, SharedNpus* shared);
 
     Runtime runtime;
     PlanExecutor executor;
@@ -84,11 +85,12 @@ class Simulation {
 
   void share_npus(std::span<const SimulatedPlan> plans);
 
+  std::vector<std::optional<RankOrbits>> orbits_;  // by job, as all below
   std::deque<Prepared> prepared_;
   sim::EventLoop loop_;
   std::unique_ptr<sim::Network> network_;
   std::deque<SharedNpus> npus_;
-  std::vector<SharedNpus*> shared_;  // by job; null: its NPUs are not shared
+  std::vector<SharedNpus*> shared_;  // null: its NPUs are not shared
   std::deque<Running> running_;
 };
 

@@ -230,6 +230,16 @@ void add_figures(TimedStep& step, const Runtime& runtime, const sim::Cluster& cl
   step.bottlenecks = bottlenecks_of(step.plan, runtime, step.trace, cluster, options);
 }
 
+/// Faults over whose links nothing goes, and ranks that others stand for.
+void add_what_is_left_out(TimedStep& step, const Simulation& simulation, const TrainingOptions& options,
+                          std::size_t job = 0) {
+  if (options.faults != nullptr) step.idle_faults = simulation.links(job).idle(*options.faults);
+  const RankOrbits* orbits = simulation.orbits(job);
+  if (orbits == nullptr) return;
+  step.folded = orbits->classes();
+  add_spans_of_images(*orbits, traced_ranks(options), step.trace);
+}
+
 void check_options(const models::Program& program, const sim::Cluster& cluster, const TrainingOptions& options) {
   if (options.npus == 0 || options.npus > cluster.size()) {
     bad_input("option", "{} NPUs asked for, the platform has {}", options.npus, cluster.size());
@@ -381,12 +391,8 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
   Simulation simulation({&plan, 1});
   simulation.run();
   step.trace.end_stream();
-  if (options.faults != nullptr) step.idle_faults = simulation.links().idle(*options.faults);
-  if (const RankOrbits* orbits = simulation.orbits(); orbits != nullptr) {
-    step.folded = orbits->classes();
-    if (options.record_flows) step.orbits = *orbits;
-    add_spans_of_images(*orbits, traced_ranks(options), step.trace);
-  }
+  add_what_is_left_out(step, simulation, options);
+  if (options.record_flows && simulation.orbits() != nullptr) step.orbits = *simulation.orbits();
   add_figures(step, simulation.runtime(), cluster, options);
   step.flows = std::move(log.flows);
   return step;
@@ -432,7 +438,10 @@ std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs)
   Simulation simulation(plans);
   running = &simulation;
   simulation.run();
-  for (std::size_t i = 0; i < jobs.size(); ++i) steps[i].carried = std::move(carried[i].of_links);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    add_what_is_left_out(steps[i].step, simulation, jobs[i].options, i);
+    steps[i].carried = std::move(carried[i].of_links);
+  }
   return steps;
 }
 

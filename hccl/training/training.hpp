@@ -171,7 +171,7 @@ struct ConcurrentStep {
       carried;  ///< by LinkId: bytes of the last of its own iterations, as they load the links' capacity
 };
 
-/// The jobs at the same time on the network of the first one's options; no ranks are folded. Faults are those of
+/// The jobs at the same time on the network of the first one's options. Faults are those of
 /// FaultPlan::of_jobs. Every job must be able to finish when it is alone, or the others repeat their steps for ever;
 /// one that stands still for good because of a fault ends all with its error.
 [[nodiscard]] std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs);

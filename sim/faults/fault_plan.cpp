@@ -244,6 +244,12 @@ Seconds FaultPlan::next_change(const Timeline& timeline, Seconds date) {
   return next == timeline.end() ? never : next->from;
 }
 
+std::vector<bool> FaultPlan::touched_links() const {
+  std::vector<bool> touched(at_link_.size());
+  for (LinkId link = 0; link < touched.size(); ++link) touched[link] = touches(link);
+  return touched;
+}
+
 Seconds FaultPlan::last_change() const {
   Seconds last = 0;
   for (const Fault& fault : faults_) last = std::max({last, fault.from, fault.to < never ? fault.to : 0});

@@ -49,6 +49,8 @@ class FaultPlan {
   [[nodiscard]] std::vector<LinkId> links_of(const Fault& fault) const;
   /// Whether something happens to the link, or to the NPU, at any date.
   [[nodiscard]] bool touches(LinkId link) const { return at_link_[link] != none; }
+  /// The same of all links.
+  [[nodiscard]] std::vector<bool> touched_links() const;
   [[nodiscard]] bool touches_npu(Rank rank) const {
     return rank < cluster_->size() && touches_host(cluster_->npu(rank).host);
   }

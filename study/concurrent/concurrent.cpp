@@ -124,6 +124,9 @@ void add_faults(const sim::FaultPlan* faults, ConcurrentResult& result) {
   std::vector<Seconds> ends;
   for (const ConcurrentJobResult& job : result.jobs) ends.push_back(std::ranges::max(job.step.pipeline_ends.back()));
   note_faults_to_come(result.faults, ends, result.notes);
+  std::vector<std::vector<std::string>> idle;
+  for (const ConcurrentJobResult& job : result.jobs) idle.push_back(job.step.idle_faults);
+  note_idle_faults(idle, result.notes);
 }
 
 std::vector<MeetingLink> meeting_links(const sim::Cluster& cluster, const std::vector<hccl::ConcurrentStep>& steps,
@@ -170,12 +173,6 @@ void require_concurrent(const std::vector<ConcurrentJob>& jobs) {
   std::map<Rank, const ConcurrentJob*> taken;
   for (const ConcurrentJob& job : jobs) {
     require_one_platform(jobs.front(), job);
-    if (job.run.fold == hccl::Fold::require) {
-      bad_input("fold",
-                "{}: --fold require: jobs beside it may use its links at any time, so that none of its ranks provably "
-                "does the same as another",
-                job.name);
-    }
     const std::vector<Rank>& npus = job.run.platform.rank_table.npus_list;
     if (npus.empty()) {
       bad_input("option", "{}: a concurrent job needs npus-list, the NPUs that it is on, such as npus-list = \"0-7\"",
@@ -195,7 +192,6 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
                                      const std::vector<std::vector<Rank>>& traced) {
   std::deque<LoadedJob> loaded;
   for (const ConcurrentJob& job : jobs) loaded.emplace_back(job, cluster);
-  for (LoadedJob& job : loaded) job.experiment.training.fold = hccl::Fold::off;
   share_faults(jobs, loaded);
   const std::vector<AloneFigures> alone = simulate_alone(loaded);
   require_few_steps(jobs, loaded, alone);

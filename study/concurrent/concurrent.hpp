@@ -73,8 +73,8 @@ struct ConcurrentResult {
   std::vector<std::string> notes;  ///< sentences on all of them
 };
 
-/// Throws Error(bad_input) for jobs that are not on one platform and network, have no list of NPUs, want the same NPU,
-/// or are to be folded: what another job touches has no equals.
+/// Throws Error(bad_input) for jobs that are not on one platform and network, have no list of NPUs, or want the same
+/// NPU.
 void require_concurrent(const std::vector<ConcurrentJob>& jobs);
 
 /// `traced`: ranks of each job whose tasks inside collectives are in the traces; none of any job: no tasks are. To be

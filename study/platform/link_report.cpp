@@ -87,7 +87,7 @@ LinkReport link_report(sim::Cluster& cluster, std::span<const sim::Flow> flows,
                        const std::optional<hccl::RankOrbits>& orbits, const LinkQuestion& question) {
   sim::LinkUtilisation found;
   {
-    const hccl::FoldedCluster folded(cluster, orbits);
+    const hccl::FoldedCluster folded(cluster, orbits.has_value() ? &orbits->links() : nullptr);
     found = sim::link_utilisation(cluster, flows, question.intervals, question.most_links, question.owner_of,
                                   question.faults);
   }

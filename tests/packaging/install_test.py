@@ -87,6 +87,14 @@ class Installed(unittest.TestCase):
             said = output_of(self.command, "exec", "--platform", "atlas800t-a2", "--", program)
             self.assertEqual(said, Path(f"{example}.txt").read_text(encoding="utf-8"))
 
+    def test_a_program_for_hccl_by_cmake(self):
+        build = Path(self.folder.name, "client")
+        prefix = f"-DCMAKE_PREFIX_PATH={self.prefix}"
+        output_of("cmake", "-G", "Ninja", "-S", HERE / "client", "-B", build, prefix)
+        output_of("cmake", "--build", build)
+        said = output_of(self.command, "exec", "--platform", "atlas800t-a2", "--", build / "allreduce")
+        self.assertEqual(said, Path(HERE.parents[1], "examples/clients/1_allreduce.txt").read_text(encoding="utf-8"))
+
     def test_manuals(self):
         pages = {page.name for page in self.prefix.glob("share/man/man1/*.1")}
         self.assertLessEqual({"hcclsim.1", "hcclsim-run.1", "hcclsim-schedule-check.1"}, pages)

@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/faults.hpp"
+#include "cli/print/folded.hpp"
 #include "cli/print/output.hpp"
 #include "hccl/comm/communicator.hpp"
 
@@ -28,6 +29,17 @@ std::string concurrent_jobs_table(const study::ConcurrentResult& result) {
                    milliseconds(job.alone.exposed), milliseconds(job.together.exposed)});
   }
   return table.to_string();
+}
+
+/// Nothing of jobs that have no ranks that stand for others.
+std::string folded_lines(const study::ConcurrentResult& result) {
+  std::string lines;
+  for (const study::ConcurrentJobResult& job : result.jobs) {
+    if (job.step.folded.empty()) continue;
+    const auto ranks = static_cast<Rank>(job.npus.size());
+    fmt::format_to(std::back_inserter(lines), "Folded: {}: {}.\n", job.name, hccl::folded_text(job.step.folded, ranks));
+  }
+  return lines;
 }
 
 std::string concurrent_links_table(const study::ConcurrentResult& result) {
@@ -72,6 +84,7 @@ Json concurrent_jobs_json(const study::ConcurrentResult& result) {
              {"exposed_communication_s", job.together.exposed},
              {"alone_exposed_communication_s", job.alone.exposed},
              {"notes", job.notes}};
+    if (!job.step.folded.empty()) one["folded"] = folded_json(job.step.folded);
     if (!job.unmodelled.empty()) one["not_modelled"] = job.unmodelled;
     jobs.push_back(std::move(one));
   }
@@ -141,9 +154,9 @@ std::string concurrent_text(const study::ConcurrentResult& result) {
   return fmt::format(
       "{} jobs at the same time on {} ({}), network {}, contention {}\n"
       "Each repeats its step until all have done their own steps; times are those of its own steps, without the first\n"
-      "where it has several. Ranks are not folded.\n{}\n{}\n{}{}",
+      "where it has several.\n{}\n{}{}\n{}{}",
       result.jobs.size(), result.platform, result.npu, result.network, contention_of(result), faults_line(result),
-      concurrent_jobs_table(result), concurrent_links_table(result), concurrent_remarks(result));
+      concurrent_jobs_table(result), folded_lines(result), concurrent_links_table(result), concurrent_remarks(result));
 }
 
 std::string concurrent_json(const study::ConcurrentResult& result) {

@@ -1,18 +1,14 @@
 #pragma once
 
-#include <optional>
-
-#include "hccl/runtime/fold/rank_orbits.hpp"
 #include "sim/cluster.hpp"
 
 namespace hcclsim::hccl {
 
-/// While it lives, links of the cluster that carry the same have one that stands for them, if ranks are folded.
+/// While it lives, links of the cluster that carry the same have one that stands for them (`fold` null: they have none).
 class FoldedCluster {
  public:
-  FoldedCluster(sim::Cluster& cluster, const std::optional<RankOrbits>& orbits)
-      : cluster_(orbits.has_value() ? &cluster : nullptr) {
-    if (cluster_ != nullptr) cluster_->fold(orbits->links());
+  FoldedCluster(sim::Cluster& cluster, const sim::LinkFold* fold) : cluster_(fold != nullptr ? &cluster : nullptr) {
+    if (cluster_ != nullptr) cluster_->fold(*fold);
   }
   ~FoldedCluster() {
     if (cluster_ != nullptr) cluster_->unfold();

@@ -11,7 +11,6 @@
 #include "hccl/comm/folded_class.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "sim/cluster.hpp"
-#include "sim/faults/fault_plan.hpp"
 
 /// Ranks that provably do the same at the same dates, of which one is simulated in place of all.
 ///
@@ -46,6 +45,10 @@
 /// turning are the ranks that depend on it. Such *regions* have no links in common, unless they turn together: of
 /// regions that are alike one turn takes each to the next one, and the last to the first one, turned by a step. So one
 /// rank stands for all of them where in each of them one does.
+///
+/// *What is not of these ranks*, faults and transfers of other jobs, does not turn. So a link that it touches stays where
+/// it is, and no rank that uses one stands for another; its region, whose ranks depend on it, is simulated whole. All
+/// others have no links in common with what is left: their rates are as if they were alone.
 namespace hcclsim::hccl {
 
 /// What makes ranks depend on each other.
@@ -60,7 +63,9 @@ struct Coupling {
   std::vector<std::vector<std::int64_t>> offsets;  ///< of each kind: a rank sends to those so many places further
   std::vector<const sim::Route*>
       copies{};  ///< of each rank: the way of its copies from the host, null without; or empty
-  const sim::FaultPlan* faults = nullptr;  ///< null: there are none. What they touch is like nothing else
+  /// Of each link whether something else than these ranks changes what it carries: a fault, or other jobs. Such a link is
+  /// like no other. Empty: there are none.
+  std::vector<bool> touched{};
 };
 
 /// The members of a group that are simulated: all of them, or those that stand for others.

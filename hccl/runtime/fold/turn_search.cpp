@@ -9,7 +9,6 @@
 #include "hccl/check/symmetry/symmetry.hpp"
 #include "hccl/check/symmetry/turns_in_time.hpp"
 #include "hccl/schedule/walk.hpp"
-#include "sim/faults/fault_plan.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -59,9 +58,9 @@ class UnionFind {
 
 }  // namespace
 
-LinkShift::LinkShift(const sim::Cluster& cluster, const sim::FaultPlan* faults)
+LinkShift::LinkShift(const sim::Cluster& cluster, const std::vector<bool>& touched)
     : cluster_(&cluster),
-      faults_(faults),
+      touched_(&touched),
       next_(cluster.links().size(), none),
       previous_(next_),
       orbit_(next_.size(), 0) {}
@@ -98,8 +97,8 @@ bool LinkShift::add(sim::LinkId link, sim::LinkId image) {
   const bool alike = cluster_->capacity(link) == cluster_->capacity(image) &&
                      links[link].shared == links[image].shared && links[link].kind == links[image].kind;
   if (next_[link] != none || previous_[image] != none || !alike) return false;
-  // A link that a fault touches stays what it is, and so does everything that uses it.
-  const bool touched = faults_ != nullptr && (faults_->touches(link) || faults_->touches(image));
+  // What is touched stays what it is, and so does everything that uses it.
+  const bool touched = !touched_->empty() && ((*touched_)[link] || (*touched_)[image]);
   if (touched && (link != image || ranks_ != 1)) return false;
   next_[link] = image;
   previous_[image] = link;
@@ -114,7 +113,7 @@ TurnSearch::TurnSearch(sim::Cluster& cluster, const Coupling& coupling) : cluste
 }
 
 Turn TurnSearch::nothing() const {
-  Turn turn{.to = Ranks(coupling_.kinds.size()), .links = LinkShift(cluster_, coupling_.faults)};
+  Turn turn{.to = Ranks(coupling_.kinds.size()), .links = LinkShift(cluster_, coupling_.touched)};
   std::iota(turn.to.begin(), turn.to.end(), Rank{0});
   return turn;
 }

@@ -16,7 +16,8 @@ namespace hcclsim::hccl {
 /// Where a turn carries each link, as far as routes say so.
 class LinkShift {
  public:
-  LinkShift(const sim::Cluster& cluster, const sim::FaultPlan* faults);
+  /// Of each link whether it is touched (Coupling::touched).
+  LinkShift(const sim::Cluster& cluster, const std::vector<bool>& touched);
 
   /// Routes that are added from now on are those of ranks of which `ranks` stand on every orbit.
   void begin_region(Rank ranks);
@@ -36,7 +37,7 @@ class LinkShift {
   [[nodiscard]] bool add(sim::LinkId link, sim::LinkId image);
 
   const sim::Cluster* cluster_;
-  const sim::FaultPlan* faults_;
+  const std::vector<bool>* touched_;
   std::vector<sim::LinkId> next_;
   std::vector<sim::LinkId> previous_;
   std::vector<Rank> orbit_;         // of links: ranks on every orbit of those that use it

@@ -308,10 +308,6 @@ TEST(Concurrent, RefusesWhatIsNoJobBesideOthers) {
   EXPECT_THAT(refusal("option", {on_npus("a", {0}, run), on_npus("b", {1}, other)}),
               testing::StartsWith("a has --network fluid, b simgrid"));
   other = run;
-  other.fold = hccl::Fold::require;
-  EXPECT_THAT(refusal("fold", {on_npus("a", {0}, run), on_npus("b", {1}, other)}),
-              testing::StartsWith("b: --fold require"));
-  other = run;
   other.npus = 1;
   EXPECT_THAT(refusal("option", {on_npus("a", {0}, run), on_npus("b", {1, 3}, other)}),
               testing::HasSubstr("--npus-list 1,3 names 2 NPUs, but --npus (or device_num) says 1"));

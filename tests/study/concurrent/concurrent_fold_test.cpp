@@ -1,0 +1,231 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/platform/generate.hpp"
+#include "study/concurrent/concurrent.hpp"
+#include "tests/study/run/kinds_of_plans.hpp"
+#include "tests/study/run/small_gpt.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/simulation.hpp"
+
+/// Jobs beside each other with ranks folded and with every rank simulated. What uses a link of another job is like
+/// nothing else.
+namespace hcclsim::study {
+namespace {
+
+struct FoldedJob {
+  std::vector<hccl::FoldedClass> classes{};
+  std::uint32_t steps = 0;
+  /// The steps alone and together and what is exposed of them, then all ends of iterations on all ranks.
+  std::vector<Seconds> figures{};
+};
+struct JobsTogether {
+  std::vector<FoldedJob> jobs{};
+  std::vector<std::string> links{};  ///< where they meet
+  std::vector<double> loads{};       ///< of these, and the bytes of each job
+  std::vector<std::string> notes{};
+};
+
+JobsTogether simulate_jobs(std::vector<ConcurrentJob> jobs, hccl::Fold fold) {
+  for (ConcurrentJob& job : jobs) job.run.fold = fold;
+  return on_concurrent_platform(jobs, [&](const sim::Cluster& cluster) {
+    const ConcurrentResult result = simulate_concurrent(jobs, cluster);
+    JobsTogether together{.notes = result.notes};
+    for (const ConcurrentJobResult& job : result.jobs) {
+      FoldedJob& one = together.jobs.emplace_back(FoldedJob{.classes = job.step.folded, .steps = job.steps});
+      one.figures = {job.alone.time, job.together.time, job.alone.exposed, job.together.exposed};
+      for (const std::vector<Seconds>& ends : job.step.iteration_ends) {
+        one.figures.insert(one.figures.end(), ends.begin(), ends.end());
+      }
+    }
+    for (const MeetingLink& link : result.links) {
+      together.links.push_back(link.name);
+      together.loads.push_back(link.load());
+      for (const MeetingLink::Part& part : link.parts) together.loads.push_back(part.bytes);
+    }
+    return together;
+  });
+}
+
+void expect_near(const std::vector<double>& folded, const std::vector<double>& all, const std::string& what) {
+  ASSERT_EQ(folded.size(), all.size()) << what;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_NEAR(folded[i], all[i], 1e-12 * all[i]) << what << ", figure " << i;
+  }
+}
+
+/// Compares both ways; returns the ranks of each job that were simulated, 0 for all.
+std::vector<std::size_t> compare_jobs(const std::vector<ConcurrentJob>& jobs, const std::string& what) {
+  const JobsTogether folded = simulate_jobs(jobs, hccl::Fold::automatic);
+  const JobsTogether all = simulate_jobs(jobs, hccl::Fold::off);
+  EXPECT_EQ(folded.links, all.links) << what;
+  expect_near(folded.loads, all.loads, what + ", links");
+  std::vector<std::size_t> simulated;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const std::string job = what + ", " + jobs[i].name;
+    EXPECT_TRUE(all.jobs[i].classes.empty()) << job;
+    EXPECT_EQ(folded.jobs[i].steps, all.jobs[i].steps) << job;
+    expect_near(folded.jobs[i].figures, all.jobs[i].figures, job);
+    simulated.push_back(folded.jobs[i].classes.size());
+  }
+  return simulated;
+}
+
+ConcurrentJob job_on(const std::string& name, const std::string& platform, std::vector<Rank> npus, RunSpec run) {
+  run.platform.file = platform;
+  run.npus.reset();
+  run.network = sim::NetworkKind::fluid;
+  run.platform.rank_table.npus_list = std::move(npus);
+  return {name, std::move(run)};
+}
+
+std::vector<Rank> from_to(Rank first, Rank last) {
+  std::vector<Rank> npus(last - first + 1);
+  std::iota(npus.begin(), npus.end(), first);
+  return npus;
+}
+
+std::string servers_of(Rank count, Rank npus_per_server) {
+  return test::write_platform({.servers = count, .npus_per_server = npus_per_server});
+}
+
+RunSpec ring_of_all() {
+  RunSpec run = step_of_eight();
+  run.allreduce = hccl::Algorithm::ring;
+  run.pad_segments = true;
+  return run;
+}
+
+using testing::ElementsAre;
+
+// Servers of two NPUs, each with one port. On servers of their own, jobs fold as they do alone: to one server. With one
+// NPU of each server they share all ports, and none folds.
+TEST(ConcurrentFold, RanksByHand) {
+  const std::string platform = servers_of(8, 2);
+  const RunSpec run = ring_of_all();
+  EXPECT_THAT(compare_jobs({job_on("a", platform, from_to(0, 7), run), job_on("b", platform, from_to(8, 15), run)},
+                           "servers of their own"),
+              ElementsAre(2, 2));
+  EXPECT_THAT(compare_jobs({job_on("a", platform, {0, 2, 4, 6}, run), job_on("b", platform, {1, 3, 5, 7}, run)},
+                           "the same servers"),
+              ElementsAre(0, 0));
+  // Of three jobs the two that meet are simulated whole.
+  EXPECT_THAT(compare_jobs({job_on("a", platform, {0, 2, 4, 6}, run), job_on("b", platform, {1, 3, 5, 7}, run),
+                            job_on("c", platform, from_to(8, 15), run)},
+                           "two of three in the same servers"),
+              ElementsAre(0, 0, 2));
+}
+
+// One NPU of a server is another job's, which goes over the port of that server: what it touches is the training in
+// that server's ring, and not the others of the same job.
+TEST(ConcurrentFold, DissolvesWhatItTouchesAndNothingElse) {
+  const std::string platform = servers_of(9, 2);
+  RunSpec trainings = ring_of_all();
+  trainings.groups = {{"x", {0, 1, 2}}, {"y", {3, 4, 5}}, {"z", {6, 7}}};
+  const std::vector<Rank> npus{0, 2, 4, 6, 8, 10, 12, 14};
+  // x: servers 0 to 2, y: 3 to 5, z: 6 and 7. x and y are alike, z is different; all NPUs of each are.
+  EXPECT_THAT(compare_jobs({job_on("a", platform, npus, trainings), job_on("b", platform, {16, 17}, ring_of_all())},
+                           "meets none"),
+              ElementsAre(1 + 1, 1));
+  EXPECT_THAT(compare_jobs({job_on("a", platform, npus, trainings), job_on("b", platform, {9, 17}, ring_of_all())},
+                           "meets y"),
+              ElementsAre(1 + 3 + 1, 0));
+  EXPECT_THAT(compare_jobs({job_on("a", platform, npus, trainings), job_on("b", platform, {9, 13}, ring_of_all())},
+                           "meets y and z"),
+              ElementsAre(1 + 3 + 2, 0));
+  // Inside a server it uses no port.
+  EXPECT_THAT(compare_jobs({job_on("a", platform, npus, trainings), job_on("b", platform, {16}, ring_of_all())},
+                           "one NPU, which sends nothing"),
+              ElementsAre(1 + 1, 0));
+}
+
+TEST(ConcurrentFold, WhatElseKeepsAJobWhole) {
+  const std::string platform = servers_of(8, 2);
+  RunSpec faulty = ring_of_all();
+  faulty.faults = {sim::parse_fault("link[nic-1*].bandwidth=50% at 100us")};
+  EXPECT_THAT(compare_jobs({job_on("a", platform, from_to(0, 7), ring_of_all()),
+                            job_on("b", platform, from_to(8, 15), faulty)},
+                           "a fault of a's links, given for b"),
+              ElementsAre(0, 2));
+  RunSpec jitter = ring_of_all();
+  jitter.skew.jitter = 0.05;
+  EXPECT_THAT(compare_jobs({job_on("a", platform, from_to(0, 7), ring_of_all()),
+                            job_on("b", platform, from_to(8, 15), jitter)},
+                           "jitter"),
+              ElementsAre(2, 0));
+  // Where HBMs are shared, ranks that are alike have dates that differ in the last digits (shared_npus.hpp).
+  RunSpec contention = ring_of_all();
+  contention.hbm_contention = true;
+  const std::vector<ConcurrentJob> jobs{job_on("a", platform, from_to(0, 7), contention),
+                                        job_on("b", platform, from_to(8, 15), ring_of_all())};
+  const JobsTogether folded = simulate_jobs(jobs, hccl::Fold::require);
+  const JobsTogether all = simulate_jobs(jobs, hccl::Fold::off);
+  for (std::size_t job = 0; job < jobs.size(); ++job) {
+    EXPECT_EQ(folded.jobs[job].classes.size(), 2U);
+    EXPECT_NEAR(folded.jobs[job].figures[1], all.jobs[job].figures[1], 1e-9 * all.jobs[job].figures[1]);
+  }
+}
+
+TEST(ConcurrentFold, IsRefusedWhereItIsNotExact) {
+  const std::string platform = servers_of(8, 2);
+  const auto refusal_of = [](const std::vector<ConcurrentJob>& jobs) {
+    return test::refusal("fold", [&] { static_cast<void>(simulate_jobs(jobs, hccl::Fold::require)); });
+  };
+  EXPECT_EQ(refusal_of({job_on("a", platform, {0, 2, 4, 6}, ring_of_all()),
+                        job_on("b", platform, {1, 3, 5, 7}, ring_of_all())}),
+            "a: --fold require: no ranks do the same at the same dates on this platform beside the other jobs");
+  RunSpec jitter = ring_of_all();
+  jitter.skew.jitter = 0.05;
+  EXPECT_THAT(refusal_of({job_on("a", platform, from_to(0, 7), ring_of_all()),
+                          job_on("b", platform, from_to(8, 15), jitter)}),
+              testing::StartsWith("b, alone: --fold require: kernels have jitter"));
+}
+
+// A fault of links that no job uses is said once.
+TEST(ConcurrentFold, FaultsThatTouchNobody) {
+  const std::string platform = servers_of(9, 2);
+  RunSpec faulty = ring_of_all();
+  faulty.faults = {sim::parse_fault("link[nic-8*].bandwidth=0"), sim::parse_fault("link[nic-5*].latency=3us")};
+  const JobsTogether together =
+      simulate_jobs({job_on("a", platform, from_to(0, 7), ring_of_all()), job_on("b", platform, from_to(8, 15), faulty)},
+                    hccl::Fold::automatic);
+  EXPECT_THAT(together.notes, ElementsAre("no bytes go over links of the fault link[nic-8*].bandwidth=0"));
+}
+
+// Plans of all kinds beside each other, on servers of their own, in the same servers, and at the leaves of a fat tree.
+TEST(ConcurrentFold, ChangesNoFigure) {
+  std::mt19937 random(17);
+  const std::vector<PlanOfAKind> kinds = plans_of_all_kinds();
+  sim::PlatformOptions tree{.soc = "910B2", .servers = 4, .npus_per_server = 4};
+  tree.fabric = sim::parse_fabric("fat-tree:leaf=server,leaf-size=8,oversubscription=2");
+  const std::vector<std::string> platforms{servers_of(16, 1), servers_of(8, 2), servers_of(4, 4),
+                                           test::write_temporary("jobs.xml", sim::generate_platform(tree))};
+  std::uint32_t folded = 0;
+  for (int instance = 0; instance < 40; ++instance) {
+    const std::string& platform = platforms[random() % platforms.size()];
+    std::vector<Rank> npus = from_to(0, 15);
+    if (random() % 3 == 0) std::shuffle(npus.begin(), npus.end(), random);
+    std::vector<ConcurrentJob> jobs;
+    for (const auto first : {npus.begin(), npus.begin() + 8}) {
+      const PlanOfAKind& kind = kinds[random() % kinds.size()];
+      jobs.push_back(job_on(fmt::format("{} ({})", kind.name, jobs.size()), platform, {first, first + 8}, kind.spec));
+      jobs.back().run.pad_segments = random() % 2 == 0;
+      jobs.back().run.skew.start = static_cast<double>(random() % 3) * 100 * microsecond;
+      if (random() % 5 == 0) jobs.back().run.faults = {sim::parse_fault("npu[3].late=50us")};
+    }
+    for (const std::size_t ranks : compare_jobs(jobs, fmt::format("instance {}", instance))) folded += ranks > 0 ? 1 : 0;
+  }
+  EXPECT_GT(folded, 20U);
+}
+
+}  // namespace
+}  // namespace hcclsim::study
