@@ -25,6 +25,7 @@ struct ParameterShare {
   bool gathered_each_use = false;     ///< by every pass that reads it, if it is gathered at all; else once per step
   bool on_host = false;               ///< the host keeps and updates it
   bool sums_parts = false;            ///< each micro-batch reduces its gradient, and adds a part of it to a sum
+  bool keeps_part = false;            ///< once its gradient is reduced, a part of it is all that stays
 
   /// Of a part; the last one may have fewer.
   [[nodiscard]] std::uint64_t shard() const { return (elements + shards - 1) / shards; }

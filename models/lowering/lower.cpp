@@ -290,7 +290,8 @@ void describe_parameters(LoweringState& state) {
                                                  .borrowed = state.received[index],
                                                  .gathered_each_use = state.options.sharding.gathers_each_use(index),
                                                  .on_host = on_host[index],
-                                                 .sums_parts = state.sums_parts(index)});
+                                                 .sums_parts = state.sums_parts(index),
+                                                 .keeps_part = state.keeps_part(index)});
   }
 }
 
@@ -332,7 +333,7 @@ void account_for_gradients(LoweringState& state) {
   for (std::uint32_t index = 0; index < program.parameters.size(); ++index) {
     const ParameterShare& share = program.parameters[index];
     const LoweringState::GradientTypes types = state.gradient_types(index);
-    const std::uint64_t kept = share.sums_parts ? share.shard() : share.elements;
+    const std::uint64_t kept = share.keeps_part ? share.shard() : share.elements;
     if (share.on_host) {
       program.host += kept * size_of(types.communicated);
       continue;

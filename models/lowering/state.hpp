@@ -124,6 +124,12 @@ struct LoweringState {
   [[nodiscard]] bool sums_parts(std::uint32_t parameter) const {
     return options.sharding.shards_of(parameter) > 1 && options.sharding.keeps_gradient_parts() && !shared[parameter];
   }
+  /// Whether a part of a gradient is all that stays of it once it is reduced. Where nothing is added up, that is so in
+  /// a graph, whose tensors end with their last reader; ZeRO 1 keeps gradients in buffers of their own.
+  [[nodiscard]] bool keeps_part(std::uint32_t parameter) const {
+    const bool reduced_once = options.sharding.kind == Sharding::weights && !options.accumulate && !shared[parameter];
+    return sums_parts(parameter) || (reduced_once && options.sharding.shards_of(parameter) > 1);
+  }
 
   /// Whether the weight of a convolution or linear operator is cast before it is used. What several ranks share is
   /// cast by its update instead, a part by each.

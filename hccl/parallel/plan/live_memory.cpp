@@ -89,7 +89,7 @@ Bytes most_waiting_gradients(const models::Program& program, std::span<const Red
     std::uint32_t last = 0;
     for (std::uint32_t g = reduction.segment.first; g <= reduction.segment.last; ++g) {
       const models::Gradient& gradient = program.gradients[g];
-      if (!program.parameters[gradient.parameter].sums_parts) continue;
+      if (!program.parameters[gradient.parameter].keeps_part) continue;
       const Bytes whole = gradient.elements * size_of(gradient.dtype);
       written[gradient.kernel] += whole;
       bytes += whole;

@@ -224,9 +224,19 @@ TEST(SharedParameters, MindSporeGathersWhatIsUsed) {
   EXPECT_EQ(program.weights, (24U + 6 + 12 + 4) * 4);
   EXPECT_EQ(program.weight_casts, (24U + 12) * 2);  // parts, before they are gathered
   EXPECT_EQ(program.gathered, (48U + 24) * 2);
-  EXPECT_EQ(program.gradient_bytes, (48U + 6 + 24 + 4) * 4);
+}
+
+// Where nothing is added up, parts are all that stays of gradients behind their reductions; what is added up is whole,
+// unless parts are.
+TEST(SharedParameters, MindSporeKeepsPartsOfGradients) {
+  LoweringOptions options{.sharding = {Sharding::weights, {2, 1, 2, 1}}};
+  EXPECT_EQ(lowered(perceptron(), options).gradient_bytes, (24U + 6 + 12 + 4) * 4);
+  options.accumulate = true;
+  EXPECT_EQ(lowered(perceptron(), options).gradient_bytes, (48U + 6 + 24 + 4) * 4);
   options.sharding.accumulation = true;
   EXPECT_EQ(lowered(perceptron(), options).gradient_bytes, (24U + 6 + 12 + 4) * 4);
+  options = {.sharding = {Sharding::states, {2, 1, 2, 1}}};
+  EXPECT_EQ(lowered(perceptron(), options).gradient_bytes, (48U + 6 + 24 + 4) * 4);
 }
 
 /// A decoder without dropout whose layers are recomputed, all or none of them.

@@ -63,7 +63,7 @@ TEST(LiveMemory, GradientsWaitWholeUntilTheyAreReduced) {
   program.micro_batch_kernels = 4;
   std::uint32_t index = 0;
   for (const std::uint64_t elements : {10U, 5U, 20U}) {
-    program.parameters.push_back({.name = "w", .elements = elements, .shards = 2, .sums_parts = true});
+    program.parameters.push_back({.name = "w", .elements = elements, .shards = 2, .keeps_part = true});
     program.gradients.push_back({.name = "w", .parameter = index, .elements = elements, .kernel = index});
     ++index;
   }
@@ -77,7 +77,7 @@ TEST(LiveMemory, GradientsWaitWholeUntilTheyAreReduced) {
   EXPECT_EQ(most_waiting_gradients(program, reductions({{0, 0}, {1, 2}}), true), 100U);
   EXPECT_EQ(most_waiting_gradients(program, reductions({{0, 2}}), true), 140U);
   EXPECT_EQ(most_waiting_gradients(program, reductions({{0, 0}, {1, 1}, {2, 2}}), false), 140U);
-  for (models::ParameterShare& share : program.parameters) share.sums_parts = false;  // kept whole: counted anyway
+  for (models::ParameterShare& share : program.parameters) share.keeps_part = false;  // kept whole: counted anyway
   EXPECT_EQ(most_waiting_gradients(program, reductions({{0, 2}}), true), 0U);
 }
 
