@@ -128,7 +128,8 @@ struct LinkFold {
   std::vector<double> share;           ///< of its own capacity that each representative keeps
   std::vector<std::uint32_t> flows;    ///< that each link carries for one that is simulated, at the same dates
 
-  /// Adds the groups of links that carry something of another job. Shared links of several jobs are in no group.
+  /// Adds the groups of links that carry something of another job. Shared links of several jobs must be in no group; of
+  /// a link that is not shared either group will do, as all of both are equally fast.
   void add(const LinkFold& of_other_job);
 };
 
@@ -145,8 +146,8 @@ class Cluster {
   ~Cluster();
 
   /// The same loaded platform for another job on it, to be renumbered by itself: jobs share the links and their
-  /// numbers, and a network of any of them carries what goes over the routes of all. To be called before any route is
-  /// asked for.
+  /// numbers, and a network of any of them carries what goes over the routes of all; folded ones are so by the same
+  /// LinkFold. To be called before any route is asked for.
   [[nodiscard]] Cluster of_another_job() const;
 
   [[nodiscard]] const std::string& path() const { return path_; }

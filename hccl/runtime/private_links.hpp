@@ -37,10 +37,11 @@ class PrivateLinks {
   [[nodiscard]] BytesPerSecond rate(const sim::Route& route) const;
   [[nodiscard]] bool holds(sim::LinkId link) const { return !uses_[link].shared; }
 
-  /// Whether transfers over the link load it.
+  /// Whether the link is shared, and some transfer goes over it.
   [[nodiscard]] bool loads(sim::LinkId link) const {
     return uses_[link].stream != nobody && cluster_.links()[link].shared;
   }
+
   /// The faults of links, as they were given, over whose links no bytes go.
   [[nodiscard]] std::vector<std::string> idle(const sim::FaultPlan& faults) const;
 

@@ -348,7 +348,7 @@ void QueueWalk::next() {
 }
 
 void QueueWalk::next_with_other_peers() {
-  const auto varies = [](const Task& task) { return is_transfer(task.kind) && task.peer.value.round != 0; };
+  const auto varies = [](const Task& task) { return has_peer(task.kind) && task.peer.value.round != 0; };
   if (strand_ != nullptr && task_ + 1 == loop_end_ && place_.round + 1 < rounds_) {
     const std::vector<Task>& tasks = strand_->loops[loop_].tasks;
     if (std::none_of(tasks.begin(), tasks.end(), varies)) place_.round = rounds_ - 1;

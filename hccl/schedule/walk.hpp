@@ -71,7 +71,7 @@ class QueueWalk {
   /// The task at which the walk stands, or nullptr at the end of the stage.
   [[nodiscard]] const Task* task() const { return task_; }
   void next();
-  /// The same, but past rounds in which all transfers have the peers of the round before.
+  /// The same, but past rounds in which all transfers and posts have the peers of the round before.
   void next_with_other_peers();
 
   /// Tasks of the queue in this stage. Only before the first next().
@@ -121,10 +121,10 @@ void for_each_task(const Schedule& schedule, Rank rank, const Visit& visit) {
   }
 }
 
-/// Calls visit(stage, walk) for transfers of a rank, so that every pair of queue and peer of a stage is among them; of
-/// rounds and windows that are alike, for one.
+/// Calls visit(stage, walk) for transfers of a rank and its posts to others, so that every pair of queue and peer of a
+/// stage is among them; of rounds and windows that are alike, for one.
 template <typename Visit>
-void for_each_way(const Schedule& schedule, Rank rank, const Visit& visit) {
+void for_each_peer(const Schedule& schedule, Rank rank, const Visit& visit) {
   const auto has_lists = [](const Stage& stage) { return !stage.lists.empty(); };
   const bool alike = std::none_of(schedule.stages.begin(), schedule.stages.end(), has_lists);
   const std::uint32_t stages = alike ? static_cast<std::uint32_t>(schedule.stages.size()) : schedule.stage_count();
@@ -132,10 +132,18 @@ void for_each_way(const Schedule& schedule, Rank rank, const Visit& visit) {
   for (std::uint32_t stage = 0; stage < stages; ++stage) {
     for (std::uint32_t queue = 0; queue < schedule.queues; ++queue) {
       for (walk.enter(schedule, stage, rank, queue); walk.task() != nullptr; walk.next_with_other_peers()) {
-        if (is_transfer(walk.task()->kind)) visit(stage, static_cast<const QueueWalk&>(walk));
+        if (has_peer(walk.task()->kind)) visit(stage, static_cast<const QueueWalk&>(walk));
       }
     }
   }
+}
+
+/// The same for transfers alone.
+template <typename Visit>
+void for_each_way(const Schedule& schedule, Rank rank, const Visit& visit) {
+  for_each_peer(schedule, rank, [&visit](std::uint32_t stage, const QueueWalk& walk) {
+    if (is_transfer(walk.task()->kind)) visit(stage, walk);
+  });
 }
 
 /// Whether the transfers of both go the same ways: closed forms with the same groups, rounds and peers. Their bytes may

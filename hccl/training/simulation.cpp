@@ -83,11 +83,11 @@ std::optional<RankOrbits> orbits_of(const SimulatedPlan& one, std::vector<bool> 
     std::vector<Rank> preferred{options.rank};
     preferred.insert(preferred.end(), options.traced.begin(), options.traced.end());
     const std::unique_ptr<sim::CpuHosts> cpus = cpus_of(one.cluster, one.plan);
-    const RankTraits traits{.skew = options.skew,
-                            .samples_per_second = options.input.has_value() ? options.input->samples_per_second
-                                                                            : std::vector<double>{},
-                            .faults = options.faults.get(),
-                            .used_by_others = std::move(used_by_others)};
+    const RankTraits traits{
+        .skew = options.skew,
+        .samples_per_second = options.input.has_value() ? options.input->samples_per_second : std::vector<double>{},
+        .faults = options.faults.get(),
+        .used_by_others = std::move(used_by_others)};
     std::optional<RankOrbits> orbits = find_orbits(one.cluster, cpus.get(), one.plan, traits, preferred);
     if (orbits.has_value() || !required) return orbits;
   }
@@ -172,8 +172,7 @@ void Simulation::share_npus(std::span<const SimulatedPlan> plans) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const SimulatedPlan& one = plans[i];
     if (!one.options.hbm_contention) continue;
-    shared_[i] = &npus_.emplace_back(*network, loop_, one.soc, one.costs, orbits(i),
-                                     one.cluster.size(), first);
+    shared_[i] = &npus_.emplace_back(*network, loop_, one.soc, one.costs, orbits(i), one.cluster.size(), first);
     first += one.cluster.size();
   }
   network_ = std::move(network);

@@ -230,9 +230,9 @@ void add_figures(TimedStep& step, const Runtime& runtime, const sim::Cluster& cl
   step.bottlenecks = bottlenecks_of(step.plan, runtime, step.trace, cluster, options);
 }
 
-/// Faults over whose links nothing goes, and ranks that others stand for.
-void add_what_is_left_out(TimedStep& step, const Simulation& simulation, const TrainingOptions& options,
-                          std::size_t job = 0) {
+/// Ranks that others stand for, and faults over whose links nothing goes.
+void add_folded_and_idle(TimedStep& step, const Simulation& simulation, const TrainingOptions& options,
+                         std::size_t job) {
   if (options.faults != nullptr) step.idle_faults = simulation.links(job).idle(*options.faults);
   const RankOrbits* orbits = simulation.orbits(job);
   if (orbits == nullptr) return;
@@ -391,7 +391,7 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
   Simulation simulation({&plan, 1});
   simulation.run();
   step.trace.end_stream();
-  add_what_is_left_out(step, simulation, options);
+  add_folded_and_idle(step, simulation, options, 0);
   if (options.record_flows && simulation.orbits() != nullptr) step.orbits = *simulation.orbits();
   add_figures(step, simulation.runtime(), cluster, options);
   step.flows = std::move(log.flows);
@@ -409,17 +409,20 @@ std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs)
     carried.push_back({own - 1, std::vector<double>(job.cluster.links().size())});
   }
   std::size_t busy = jobs.size();  // jobs that have not done their own steps
+  Seconds all_done = 0;            // when none is left
   Simulation* running = nullptr;
   std::vector<SimulatedPlan> plans;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const auto on_end = [&jobs, &steps, &busy, &running, i](std::span<const Seconds> ends) {
+    const auto on_end = [&jobs, &steps, &busy, &all_done, &running, i](std::span<const Seconds> ends) {
       const TrainingJob& job = jobs[i];
       ConcurrentStep& one = steps[i];
-      if (busy == 0) return false;  // a step that was under way when the last job ended
+      constexpr double rounding = 1e-12;
+      const Seconds end = *std::ranges::max_element(ends);
+      if (busy == 0 && end > all_done * (1 + rounding)) return false;  // it was under way when the last job ended
       if (one.steps < job.options.iterations) one.step.iteration_ends.emplace_back(ends.begin(), ends.end());
       if (++one.steps == job.options.iterations) {
         add_figures(one.step, running->runtime(i), job.cluster, job.options);
-        --busy;
+        if (--busy == 0) all_done = end;
       }
       if (one.steps >= job.options.iterations) running->runtime(i).forget_collectives();
       return busy > 0 && !running->any_stands_still();
@@ -439,7 +442,7 @@ std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs)
   running = &simulation;
   simulation.run();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    add_what_is_left_out(steps[i].step, simulation, jobs[i].options, i);
+    add_folded_and_idle(steps[i].step, simulation, jobs[i].options, i);
     steps[i].carried = std::move(carried[i].of_links);
   }
   return steps;

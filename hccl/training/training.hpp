@@ -167,8 +167,9 @@ struct TrainingJob {
 struct ConcurrentStep {
   TimedStep step;
   std::uint32_t steps = 0;  ///< that ended until all jobs had done theirs, the repeated ones too
-  std::vector<double>
-      carried;  ///< by LinkId: bytes of the last of its own iterations, as they load the links' capacity
+  /// By LinkId: bytes of the last of its own iterations, as they load the links' capacity. Of links that other jobs
+  /// load, too; where ranks are folded, others have the bytes of those that were simulated.
+  std::vector<double> carried;
 };
 
 /// The jobs at the same time on the network of the first one's options. Faults are those of

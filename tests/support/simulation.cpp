@@ -4,11 +4,32 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
+#include <functional>
+#include <set>
 
 #include "base/error.hpp"
 
 namespace hcclsim::test {
+namespace {
+
+/// Temporary files, which end with the process that has written them.
+class TemporaryFiles {
+ public:
+  ~TemporaryFiles() {
+    std::error_code ignored;
+    if (::getpid() != owner_) return;  // a child that has copied it
+    for (const std::string& path : paths_) std::filesystem::remove(path, ignored);
+  }
+  void add(const std::string& path) { paths_.insert(path); }
+
+ private:
+  pid_t owner_ = ::getpid();
+  std::set<std::string> paths_;
+};
+
+}  // namespace
 
 std::vector<std::pair<std::string, std::string>> no_task_costs() {
   return {{"notify.record_us", "0"}, {"notify.record_local_us", "0"}, {"notify.wait_us", "0"},
@@ -21,6 +42,8 @@ std::string write_temporary(const std::string& name, const std::string& text) {
   std::ofstream file(path);
   file << text;
   if (!file.flush()) internal_error("cannot write {}", path);
+  static TemporaryFiles written;
+  written.add(path);
   return path;
 }
 
@@ -38,6 +61,7 @@ std::string write_platform(const TestPlatform& platform) {
         "value=\"{}\"/></link>\n",
         id, bandwidth, latency, kind);
   };
+  const auto port_of = [&platform](Rank npu) { return platform.one_port ? npu / platform.npus_per_server : npu; };
   std::string links;
   std::string routes;
   for (Rank i = 0; i < size; ++i) {
@@ -45,7 +69,10 @@ std::string write_platform(const TestPlatform& platform) {
         "<host id=\"npu-{}\" speed=\"1Gf\"><prop id=\"npu\" value=\"{}\"/><prop id=\"server\" value=\"{}\"/>"
         "<prop id=\"device\" value=\"{}\"/></host>\n",
         i, platform.soc, i / platform.npus_per_server, i % platform.npus_per_server);
-    links += link(fmt::format("nic-{}", i), platform.outer_kind, platform.outer_bandwidth, platform.outer_latency);
+    if (!platform.one_port || i % platform.npus_per_server == 0) {
+      links += link(fmt::format("nic-{}", port_of(i)), platform.outer_kind, platform.outer_bandwidth,
+                    platform.outer_latency);
+    }
     if (platform.servers_per_pod > 0) {
       links += link(fmt::format("bus-{}", i), platform.inner_kind, platform.pod_bandwidth, platform.outer_latency);
     }
@@ -76,15 +103,16 @@ std::string write_platform(const TestPlatform& platform) {
         }
       } else {
         const Rank pod = platform.servers_per_pod * platform.npus_per_server;
-        const char* const port = pod > 0 && i / pod == j / pod ? "bus" : "nic";
-        routes += fmt::format(
-            "<link_ctn id=\"{0}-{1}\" direction=\"UP\"/><link_ctn id=\"{0}-{2}\" direction=\"DOWN\"/>", port, i, j);
+        const bool by_bus = pod > 0 && i / pod == j / pod;
+        routes +=
+            fmt::format("<link_ctn id=\"{0}-{1}\" direction=\"UP\"/><link_ctn id=\"{0}-{2}\" direction=\"DOWN\"/>",
+                        by_bus ? "bus" : "nic", by_bus ? i : port_of(i), by_bus ? j : port_of(j));
       }
       routes += "</route>\n";
     }
   }
   xml += links + routes + "</zone>\n</platform>\n";
-  return write_temporary("platform.xml", xml);
+  return write_temporary(fmt::format("platform-{:016x}.xml", std::hash<std::string>{}(xml)), xml);
 }
 
 }  // namespace hcclsim::test

@@ -22,6 +22,7 @@ struct TestPlatform {
   std::string outer_kind = "roce";
   std::string outer_bandwidth = "5GBps";
   std::string outer_latency = "1us";  ///< of each of the two ports on the way
+  bool one_port = false;              ///< of each server, for all of its NPUs; named by its number
   /// Servers that reach each other over a bus, by ports of the inner kind and the outer latency; 0: none does.
   Rank servers_per_pod = 0;
   std::string pod_bandwidth = "8GBps";
@@ -36,7 +37,7 @@ struct TestPlatform {
 /// All task costs zero: alpha is the latency of the route alone.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> no_task_costs();
 
-/// Writes the platform's XML to a temporary file and returns its path.
+/// Writes the platform's XML to a temporary file and returns its path. Different platforms have different paths.
 [[nodiscard]] std::string write_platform(const TestPlatform& platform);
 /// The same for any text.
 [[nodiscard]] std::string write_temporary(const std::string& name, const std::string& text);

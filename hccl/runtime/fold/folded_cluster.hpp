@@ -4,7 +4,8 @@
 
 namespace hcclsim::hccl {
 
-/// While it lives, links of the cluster that carry the same have one that stands for them (`fold` null: they have none).
+/// While it lives, links of the cluster that carry the same have one that stands for them (`fold` null: they have
+/// none).
 class FoldedCluster {
  public:
   FoldedCluster(sim::Cluster& cluster, const sim::LinkFold* fold) : cluster_(fold != nullptr ? &cluster : nullptr) {

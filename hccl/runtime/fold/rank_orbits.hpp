@@ -46,9 +46,10 @@
 /// regions that are alike one turn takes each to the next one, and the last to the first one, turned by a step. So one
 /// rank stands for all of them where in each of them one does.
 ///
-/// *What is not of these ranks*, faults and transfers of other jobs, does not turn. So a link that it touches stays where
-/// it is, and no rank that uses one stands for another; its region, whose ranks depend on it, is simulated whole. All
-/// others have no links in common with what is left: their rates are as if they were alone.
+/// *What is not of these ranks*, faults and transfers of other jobs, does not turn. So a link that it touches stays
+/// where it is, and no rank that uses one stands for another, also not by a notify that would wait where the link is
+/// cut; the whole region is simulated. All others have no links in common with what is left: their rates are as if they
+/// were alone.
 namespace hcclsim::hccl {
 
 /// What makes ranks depend on each other.
@@ -63,8 +64,8 @@ struct Coupling {
   std::vector<std::vector<std::int64_t>> offsets;  ///< of each kind: a rank sends to those so many places further
   std::vector<const sim::Route*>
       copies{};  ///< of each rank: the way of its copies from the host, null without; or empty
-  /// Of each link whether something else than these ranks changes what it carries: a fault, or other jobs. Such a link is
-  /// like no other. Empty: there are none.
+  /// Of each link whether it carries something of another job, or a fault changes it. Such a link is like no other.
+  /// Empty: there are none.
   std::vector<bool> touched{};
 };
 

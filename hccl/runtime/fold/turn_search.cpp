@@ -27,6 +27,15 @@ void add_transfers(const Schedule& schedule, Rank ranks, std::set<std::pair<Rank
   }
 }
 
+/// The same of posts to others.
+void add_notifies(const Schedule& schedule, Rank ranks, std::set<std::pair<Rank, Rank>>& ends) {
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    for_each_peer(schedule, rank, [&](std::uint32_t /*stage*/, const QueueWalk& walk) {
+      if (walk.task()->kind == TaskKind::post) ends.emplace(rank, walk.peer(schedule, rank));
+    });
+  }
+}
+
 /// Ranks of each kind, which are equally many; else nothing.
 std::vector<std::vector<Rank>> split_by_kind(const std::vector<Rank>& region, std::span<const std::uint32_t> kinds) {
   std::map<std::uint32_t, std::vector<Rank>> split;
@@ -98,13 +107,16 @@ bool LinkShift::add(sim::LinkId link, sim::LinkId image) {
                      links[link].shared == links[image].shared && links[link].kind == links[image].kind;
   if (next_[link] != none || previous_[image] != none || !alike) return false;
   // What is touched stays what it is, and so does everything that uses it.
-  const bool touched = !touched_->empty() && ((*touched_)[link] || (*touched_)[image]);
-  if (touched && (link != image || ranks_ != 1)) return false;
+  if ((is_touched(link) || is_touched(image)) && (link != image || ranks_ != 1)) return false;
   next_[link] = image;
   previous_[image] = link;
   orbit_[link] = ranks_;
   added_.push_back(link);
   return true;
+}
+
+bool LinkShift::keeps(const sim::Route& route) const {
+  return ranks_ == 1 || std::ranges::none_of(route.links, [this](sim::LinkId link) { return is_touched(link); });
 }
 
 TurnSearch::TurnSearch(sim::Cluster& cluster, const Coupling& coupling) : cluster_(cluster), coupling_(coupling) {
@@ -137,7 +149,8 @@ void TurnSearch::add_family(const Coupling::Family& family) {
 
 std::uint32_t TurnSearch::add_shape(const std::vector<const Schedule*>& schedules, Rank ranks) {
   const std::set<const Schedule*> different(schedules.begin(), schedules.end());
-  Shape shape{.ranks = ranks, .period = 1, .schedules = {different.begin(), different.end()}, .transfers = {}};
+  Shape shape{
+      .ranks = ranks, .period = 1, .schedules = {different.begin(), different.end()}, .transfers = {}, .notifies = {}};
   for (const Schedule* schedule : different) {
     const Rank otherwise = half_turns_in_time(*schedule) ? ranks / 2 : ranks;
     shape.period = std::lcm(shape.period, period_in_time(*schedule).value_or(otherwise));
@@ -150,6 +163,11 @@ std::uint32_t TurnSearch::add_shape(const std::vector<const Schedule*>& schedule
     add_transfers(*schedule, shape.period, ends);
   }
   shape.transfers.assign(ends.begin(), ends.end());
+  if (!coupling_.touched.empty()) {
+    ends.clear();
+    for (const Schedule* schedule : different) add_notifies(*schedule, shape.period, ends);
+    shape.notifies.assign(ends.begin(), ends.end());
+  }
   shapes_.push_back(std::move(shape));
   return static_cast<std::uint32_t>(shapes_.size() - 1);
 }
@@ -173,7 +191,6 @@ bool TurnSearch::find() {
   // Apart, regions may turn by shorter steps, and what one of them depends on keeps no other from turning.
   const Rank left = orbits();
   std::vector<Turn> turns = std::exchange(turns_, {});
-  turns_.push_back(nothing());
   if (turn_apart(parts) && orbits() < left) return true;
   turns_ = std::move(turns);
   return found;
@@ -251,22 +268,41 @@ sim::LinkFold TurnSearch::links() const {
 }
 
 bool TurnSearch::turn_apart(const std::vector<Ranks>& parts) {
-  std::vector<std::vector<const Ranks*>> lists = alike(parts);
-  // What cannot turn at all goes first, so that others keep off its links.
-  std::stable_partition(lists.begin(), lists.end(), [this](const auto& list) {
-    return list.size() == 1 && split_by_kind(*list.front(), coupling_.kinds).empty();
-  });
-  const auto fits = [this](const Ranks* region) { return turn_region(*region) || keep_region(*region); };
-  const auto turns = [&](const std::vector<const Ranks*>& list) {
-    return (list.size() > 1 && turn_in_circle(list)) || std::ranges::all_of(list, fits);
-  };
-  return std::ranges::all_of(lists, turns) && orbits() < coupling_.kinds.size();
+  // So often the search begins anew, with one more that keeps as it is what others would have turned.
+  constexpr int most_tries = 16;
+  const std::vector<AlikeRegions> lists = alike(parts);
+  std::vector<bool> kept;
+  for (const AlikeRegions& list : lists) {
+    kept.push_back(list.size() == 1 && split_by_kind(*list.front(), coupling_.kinds).empty());
+  }
+  for (int tries = 0; tries < most_tries; ++tries) {
+    turns_.assign(1, nothing());
+    const std::optional<std::size_t> held_up = turn_but(lists, kept);
+    if (!held_up.has_value()) return orbits() < coupling_.kinds.size();
+    if (kept[*held_up]) return false;
+    kept[*held_up] = true;
+  }
+  return false;
 }
 
-std::vector<std::vector<const TurnSearch::Ranks*>> TurnSearch::alike(const std::vector<Ranks>& parts) const {
+std::optional<std::size_t> TurnSearch::turn_but(const std::vector<AlikeRegions>& lists, const std::vector<bool>& kept) {
+  const auto keeps = [this](const Ranks* region) { return keep_region(*region); };
+  const auto fits = [this](const Ranks* region) { return turn_region(*region) || keep_region(*region); };
+  // First those that stay as they are, so that others keep off their links.
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    if (kept[i] && !std::ranges::all_of(lists[i], keeps)) return i;
+  }
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    const bool in_circle = !kept[i] && lists[i].size() > 1 && turn_in_circle(lists[i]);
+    if (!kept[i] && !in_circle && !std::ranges::all_of(lists[i], fits)) return i;
+  }
+  return {};
+}
+
+std::vector<TurnSearch::AlikeRegions> TurnSearch::alike(const std::vector<Ranks>& parts) const {
   // Where more are different, each region costs as many comparisons.
   constexpr std::size_t most_compared = 8;
-  std::vector<std::vector<const Ranks*>> lists;
+  std::vector<AlikeRegions> lists;
   std::map<std::vector<std::uint32_t>, std::vector<std::size_t>> lists_of;  // by the kinds of their ranks
   Turn turn = nothing();
   for (const Ranks& region : parts) {
@@ -300,7 +336,7 @@ bool TurnSearch::change_places(const Ranks& one, const Ranks& other, Turn& turn)
   return carried;
 }
 
-bool TurnSearch::turn_in_circle(const std::vector<const Ranks*>& list) {
+bool TurnSearch::turn_in_circle(const AlikeRegions& list) {
   Turn& turn = turns_.front();
   Ranks all;
   for (const Ranks* region : list) all.insert(all.end(), region->begin(), region->end());
@@ -449,7 +485,9 @@ bool TurnSearch::carries_routes(const Ranks& region, Turn& turn) const {
   for (const Rank rank : region) {
     if (!add_copies(rank, turn)) return false;
     for (const std::int64_t offset : coupling_.offsets[coupling_.kinds[rank]]) {
-      if (!add_route(rank, static_cast<Rank>(std::int64_t{rank} + offset), turn)) return false;
+      const auto peer = static_cast<Rank>(std::int64_t{rank} + offset);
+      if (!add_route(rank, peer, turn)) return false;
+      if (!coupling_.touched.empty() && !turn.links.keeps(cluster_.route(peer, rank))) return false;
     }
   }
   return true;
@@ -468,6 +506,9 @@ bool TurnSearch::add_routes(const Communicator& group, const Shape& shape, Turn&
   for (Rank by = 0; by < shape.ranks; by += shape.period) {
     for (const auto& [source, destination] : shape.transfers) {
       if (!add_route(at(source, by), at(destination, by), turn)) return false;
+    }
+    for (const auto& [source, destination] : shape.notifies) {
+      if (!turn.links.keeps(cluster_.route(at(source, by), at(destination, by)))) return false;
     }
   }
   return true;

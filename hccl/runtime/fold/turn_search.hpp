@@ -23,6 +23,8 @@ class LinkShift {
   void begin_region(Rank ranks);
   /// Adds a route and its image; false if they are not alike, or a link is known to go elsewhere.
   [[nodiscard]] bool add(const sim::Route& route, const sim::Route& image);
+  /// Whether notifies over a route may be like others: they take no bandwidth, but wait where a link is cut.
+  [[nodiscard]] bool keeps(const sim::Route& route) const;
   /// Forgets what was added since begin_region().
   void forget_region();
 
@@ -35,6 +37,7 @@ class LinkShift {
 
  private:
   [[nodiscard]] bool add(sim::LinkId link, sim::LinkId image);
+  [[nodiscard]] bool is_touched(sim::LinkId link) const { return !touched_->empty() && (*touched_)[link]; }
 
   const sim::Cluster* cluster_;
   const std::vector<bool>* touched_;
@@ -77,6 +80,7 @@ class TurnSearch {
     Rank period = 0;                               // a rotation by so many places carries all schedules into themselves
     std::vector<const Schedule*> schedules;        // different ones
     std::vector<std::pair<Rank, Rank>> transfers;  // source and destination, of the first `period` ranks
+    std::vector<std::pair<Rank, Rank>> notifies;   // the same of posts; empty where no link is touched
   };
   struct Family {
     std::vector<std::uint32_t> shape_of;  // of groups
@@ -89,14 +93,20 @@ class TurnSearch {
   std::uint32_t add_shape(const std::vector<const Schedule*>& schedules, Rank ranks);
   /// Ranks that depend on each other, directly or not.
   [[nodiscard]] std::vector<Ranks> regions() const;
+  /// Regions that are alike, or one.
+  using AlikeRegions = std::vector<const Ranks*>;
   /// Turns regions by themselves, and those that are alike into each other, as far as they do.
   [[nodiscard]] bool turn_apart(const std::vector<Ranks>& parts);
+  /// Keeps some of these as they are, and turns the others or keeps them; the number of the first ones for which what
+  /// others do allows neither.
+  [[nodiscard]] std::optional<std::size_t> turn_but(const std::vector<AlikeRegions>& lists,
+                                                    const std::vector<bool>& kept);
   /// The regions, those that are alike together.
-  [[nodiscard]] std::vector<std::vector<const Ranks*>> alike(const std::vector<Ranks>& parts) const;
+  [[nodiscard]] std::vector<AlikeRegions> alike(const std::vector<Ranks>& parts) const;
   /// Whether one region takes the place of the other, and that one its place. `turn` is left as it was.
   [[nodiscard]] bool change_places(const Ranks& one, const Ranks& other, Turn& turn) const;
   /// Takes each of these regions to the next one, and the last to the first one turned by the shortest step there is.
-  [[nodiscard]] bool turn_in_circle(const std::vector<const Ranks*>& list);
+  [[nodiscard]] bool turn_in_circle(const AlikeRegions& list);
   /// Adds the turns within blocks, the largest blocks first, of servers at most.
   void find_others(const Ranks& all);
   /// Adds the turn within such blocks by the shortest step there is; false if there is none.

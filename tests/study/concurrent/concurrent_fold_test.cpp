@@ -31,7 +31,8 @@ struct FoldedJob {
 struct JobsTogether {
   std::vector<FoldedJob> jobs{};
   std::vector<std::string> links{};  ///< where they meet
-  std::vector<double> loads{};       ///< of these, and the bytes of each job
+  std::vector<double> loads{};       ///< of these
+  std::vector<double> bytes{};       ///< of each job on each of them
   std::vector<std::string> notes{};
 };
 
@@ -50,16 +51,19 @@ JobsTogether simulate_jobs(std::vector<ConcurrentJob> jobs, hccl::Fold fold) {
     for (const MeetingLink& link : result.links) {
       together.links.push_back(link.name);
       together.loads.push_back(link.load());
-      for (const MeetingLink::Part& part : link.parts) together.loads.push_back(part.bytes);
+      for (const MeetingLink::Part& part : link.parts) together.bytes.push_back(part.bytes);
     }
     return together;
   });
 }
 
+/// To 1e-12 of the largest of them.
 void expect_near(const std::vector<double>& folded, const std::vector<double>& all, const std::string& what) {
   ASSERT_EQ(folded.size(), all.size()) << what;
+  if (all.empty()) return;
+  const double most = std::ranges::max(all);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    EXPECT_NEAR(folded[i], all[i], 1e-12 * all[i]) << what << ", figure " << i;
+    EXPECT_NEAR(folded[i], all[i], 1e-12 * most) << what << ", figure " << i;
   }
 }
 
@@ -68,7 +72,8 @@ std::vector<std::size_t> compare_jobs(const std::vector<ConcurrentJob>& jobs, co
   const JobsTogether folded = simulate_jobs(jobs, hccl::Fold::automatic);
   const JobsTogether all = simulate_jobs(jobs, hccl::Fold::off);
   EXPECT_EQ(folded.links, all.links) << what;
-  expect_near(folded.loads, all.loads, what + ", links");
+  expect_near(folded.loads, all.loads, what + ", loads of links");
+  expect_near(folded.bytes, all.bytes, what + ", bytes of links");
   std::vector<std::size_t> simulated;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const std::string job = what + ", " + jobs[i].name;
@@ -94,8 +99,9 @@ std::vector<Rank> from_to(Rank first, Rank last) {
   return npus;
 }
 
+/// Servers whose NPUs reach others by one port.
 std::string servers_of(Rank count, Rank npus_per_server) {
-  return test::write_platform({.servers = count, .npus_per_server = npus_per_server});
+  return test::write_platform({.servers = count, .npus_per_server = npus_per_server, .one_port = true});
 }
 
 RunSpec ring_of_all() {
@@ -107,7 +113,7 @@ RunSpec ring_of_all() {
 
 using testing::ElementsAre;
 
-// Servers of two NPUs, each with one port. On servers of their own, jobs fold as they do alone: to one server. With one
+// Servers of two NPUs, which share a port. On servers of their own, jobs fold as they do alone: to one server. With one
 // NPU of each server they share all ports, and none folds.
 TEST(ConcurrentFold, RanksByHand) {
   const std::string platform = servers_of(8, 2);
@@ -125,8 +131,8 @@ TEST(ConcurrentFold, RanksByHand) {
               ElementsAre(0, 0, 2));
 }
 
-// One NPU of a server is another job's, which goes over the port of that server: what it touches is the training in
-// that server's ring, and not the others of the same job.
+// One NPU of a server is another job's, which goes over the port of that server: what it touches is the training that
+// uses the port, and not the others of the same job. Inside a server it uses no port.
 TEST(ConcurrentFold, DissolvesWhatItTouchesAndNothingElse) {
   const std::string platform = servers_of(9, 2);
   RunSpec trainings = ring_of_all();
@@ -136,32 +142,28 @@ TEST(ConcurrentFold, DissolvesWhatItTouchesAndNothingElse) {
   EXPECT_THAT(compare_jobs({job_on("a", platform, npus, trainings), job_on("b", platform, {16, 17}, ring_of_all())},
                            "meets none"),
               ElementsAre(1 + 1, 1));
-  EXPECT_THAT(compare_jobs({job_on("a", platform, npus, trainings), job_on("b", platform, {9, 17}, ring_of_all())},
-                           "meets y"),
-              ElementsAre(1 + 3 + 1, 0));
+  EXPECT_THAT(
+      compare_jobs({job_on("a", platform, npus, trainings), job_on("b", platform, {9, 17}, ring_of_all())}, "meets y"),
+      ElementsAre(1 + 3 + 1, 0));
   EXPECT_THAT(compare_jobs({job_on("a", platform, npus, trainings), job_on("b", platform, {9, 13}, ring_of_all())},
                            "meets y and z"),
               ElementsAre(1 + 3 + 2, 0));
-  // Inside a server it uses no port.
-  EXPECT_THAT(compare_jobs({job_on("a", platform, npus, trainings), job_on("b", platform, {16}, ring_of_all())},
-                           "one NPU, which sends nothing"),
-              ElementsAre(1 + 1, 0));
 }
 
-TEST(ConcurrentFold, WhatElseKeepsAJobWhole) {
+TEST(ConcurrentFold, WhatElseIsDifferent) {
   const std::string platform = servers_of(8, 2);
   RunSpec faulty = ring_of_all();
   faulty.faults = {sim::parse_fault("link[nic-1*].bandwidth=50% at 100us")};
-  EXPECT_THAT(compare_jobs({job_on("a", platform, from_to(0, 7), ring_of_all()),
-                            job_on("b", platform, from_to(8, 15), faulty)},
-                           "a fault of a's links, given for b"),
-              ElementsAre(0, 2));
+  EXPECT_THAT(
+      compare_jobs({job_on("a", platform, from_to(0, 7), ring_of_all()), job_on("b", platform, from_to(8, 15), faulty)},
+                   "a fault of a's links, given for b"),
+      ElementsAre(0, 2));
   RunSpec jitter = ring_of_all();
   jitter.skew.jitter = 0.05;
-  EXPECT_THAT(compare_jobs({job_on("a", platform, from_to(0, 7), ring_of_all()),
-                            job_on("b", platform, from_to(8, 15), jitter)},
-                           "jitter"),
-              ElementsAre(2, 0));
+  EXPECT_THAT(
+      compare_jobs({job_on("a", platform, from_to(0, 7), ring_of_all()), job_on("b", platform, from_to(8, 15), jitter)},
+                   "jitter"),
+      ElementsAre(2, 0));
   // Where HBMs are shared, ranks that are alike have dates that differ in the last digits (shared_npus.hpp).
   RunSpec contention = ring_of_all();
   contention.hbm_contention = true;
@@ -185,9 +187,9 @@ TEST(ConcurrentFold, IsRefusedWhereItIsNotExact) {
             "a: --fold require: no ranks do the same at the same dates on this platform beside the other jobs");
   RunSpec jitter = ring_of_all();
   jitter.skew.jitter = 0.05;
-  EXPECT_THAT(refusal_of({job_on("a", platform, from_to(0, 7), ring_of_all()),
-                          job_on("b", platform, from_to(8, 15), jitter)}),
-              testing::StartsWith("b, alone: --fold require: kernels have jitter"));
+  EXPECT_THAT(
+      refusal_of({job_on("a", platform, from_to(0, 7), ring_of_all()), job_on("b", platform, from_to(8, 15), jitter)}),
+      testing::StartsWith("b, alone: --fold require: kernels have jitter"));
 }
 
 // A fault of links that no job uses is said once.
@@ -195,36 +197,55 @@ TEST(ConcurrentFold, FaultsThatTouchNobody) {
   const std::string platform = servers_of(9, 2);
   RunSpec faulty = ring_of_all();
   faulty.faults = {sim::parse_fault("link[nic-8*].bandwidth=0"), sim::parse_fault("link[nic-5*].latency=3us")};
-  const JobsTogether together =
-      simulate_jobs({job_on("a", platform, from_to(0, 7), ring_of_all()), job_on("b", platform, from_to(8, 15), faulty)},
-                    hccl::Fold::automatic);
+  const JobsTogether together = simulate_jobs(
+      {job_on("a", platform, from_to(0, 7), ring_of_all()), job_on("b", platform, from_to(8, 15), faulty)},
+      hccl::Fold::automatic);
   EXPECT_THAT(together.notes, ElementsAre("no bytes go over links of the fault link[nic-8*].bandwidth=0"));
 }
 
-// Plans of all kinds beside each other, on servers of their own, in the same servers, and at the leaves of a fat tree.
+std::string tree_of(const std::string& fabric) {
+  sim::PlatformOptions options{.soc = "910B2", .servers = 4, .npus_per_server = 4};
+  options.fabric = sim::parse_fabric(fabric);
+  return test::write_temporary(fmt::format("{}.xml", fabric), sim::generate_platform(options));
+}
+
+// Plans of all kinds beside each other, on servers of their own, in the same servers, and at the leaves of a fat tree:
+// two jobs of eight NPUs, of which one may be two of four. Faults, jitter and later starts are in some of them.
 TEST(ConcurrentFold, ChangesNoFigure) {
   std::mt19937 random(17);
   const std::vector<PlanOfAKind> kinds = plans_of_all_kinds();
-  sim::PlatformOptions tree{.soc = "910B2", .servers = 4, .npus_per_server = 4};
-  tree.fabric = sim::parse_fabric("fat-tree:leaf=server,leaf-size=8,oversubscription=2");
   const std::vector<std::string> platforms{servers_of(16, 1), servers_of(8, 2), servers_of(4, 4),
-                                           test::write_temporary("jobs.xml", sim::generate_platform(tree))};
+                                           tree_of("fat-tree:leaf=server,leaf-size=8,oversubscription=2"),
+                                           tree_of("fat-tree:leaf=rail")};
+  const std::vector<std::string> faults{"npu[3].late=50us", "link[nic-3*].bandwidth=30% from 50us to 1ms",
+                                        "link[nic-0*].latency=5us", "npu[1].speed=0.5"};
   std::uint32_t folded = 0;
-  for (int instance = 0; instance < 40; ++instance) {
-    const std::string& platform = platforms[random() % platforms.size()];
+  std::uint32_t in_part = 0;
+  for (int instance = 0; instance < 60; ++instance) {
+    const std::size_t where = random() % platforms.size();
     std::vector<Rank> npus = from_to(0, 15);
-    if (random() % 3 == 0) std::shuffle(npus.begin(), npus.end(), random);
+    if (random() % 3 == 0) std::shuffle(npus.begin() + 4, npus.end(), random);
     std::vector<ConcurrentJob> jobs;
     for (const auto first : {npus.begin(), npus.begin() + 8}) {
       const PlanOfAKind& kind = kinds[random() % kinds.size()];
-      jobs.push_back(job_on(fmt::format("{} ({})", kind.name, jobs.size()), platform, {first, first + 8}, kind.spec));
-      jobs.back().run.pad_segments = random() % 2 == 0;
-      jobs.back().run.skew.start = static_cast<double>(random() % 3) * 100 * microsecond;
-      if (random() % 5 == 0) jobs.back().run.faults = {sim::parse_fault("npu[3].late=50us")};
+      ConcurrentJob& job = jobs.emplace_back(
+          job_on(fmt::format("{} ({})", kind.name, jobs.size()), platforms[where], {first, first + 8}, kind.spec));
+      if (random() % 3 == 0) {
+        job = job_on(fmt::format("two trainings ({})", jobs.size()), platforms[where], {first, first + 8},
+                     step_of_eight());
+        job.run.groups = {{"x", {0, 1, 2, 3}}, {"y", {4, 5, 6, 7}}};
+      }
+      job.run.pad_segments = random() % 2 == 0;
+      job.run.skew.start = static_cast<double>(random() % 3) * 100 * microsecond;
+      if (random() % 6 == 0) job.run.skew.jitter = 0.02;
+      if (where < 3 && random() % 4 == 0) job.run.faults = {sim::parse_fault(faults[random() % faults.size()])};
     }
-    for (const std::size_t ranks : compare_jobs(jobs, fmt::format("instance {}", instance))) folded += ranks > 0 ? 1 : 0;
+    const std::vector<std::size_t> simulated = compare_jobs(jobs, fmt::format("instance {}", instance));
+    folded += static_cast<std::uint32_t>(std::ranges::count_if(simulated, [](std::size_t ranks) { return ranks > 0; }));
+    if (std::ranges::any_of(simulated, [](std::size_t ranks) { return ranks > 4 && ranks < 8; })) ++in_part;
   }
-  EXPECT_GT(folded, 20U);
+  EXPECT_GT(folded, 30U);
+  EXPECT_GT(in_part, 3U);
 }
 
 }  // namespace

@@ -258,6 +258,31 @@ TEST(Fold, OneFaultAmongManyTrainings) {
   EXPECT_EQ(compare(spec, "one NPU of each slower"), 3U + 3U);
 }
 
+// The ring goes up links 0-1 to 2-3; down one of them go notifies alone, which wait while it is cut.
+TEST(Fold, NotifiesOverACutLink) {
+  RunSpec spec = tiny_gpt(servers(1, 4), 4);
+  spec.allreduce = hccl::Algorithm::ring;
+  EXPECT_EQ(compare(spec, "without faults"), 1U);
+  const Seconds end = figures(spec, hccl::Fold::off).ends.front();
+  spec.faults = {sim::parse_fault("link[inner-1-2_DOWN].bandwidth=0 from 1us to 100ms")};
+  EXPECT_EQ(compare(spec, "cut for some time"), 0U);
+  EXPECT_GT(figures(spec, hccl::Fold::automatic).ends.front(), end);
+}
+
+// Two trainings share the port of a server, and a fault has the other port of one of them: neither turns, but the third
+// one does.
+TEST(Fold, TrainingsThatShareAPort) {
+  const std::string platform = test::write_platform({.servers = 5, .npus_per_server = 2, .one_port = true});
+  RunSpec spec = tiny_gpt(platform, 6);
+  spec.platform.rank_table.npus_list = {0, 2, 1, 4, 6, 8};
+  spec.groups = {{"x", {0, 1}}, {"y", {2, 3}}, {"z", {4, 5}}};
+  spec.pad_segments = true;
+  spec.faults = {sim::parse_fault("link[nic-2*].bandwidth=50%")};
+  EXPECT_EQ(compare(spec, "y has a slow port"), 2U + 2U + 1U);
+  spec.faults = {sim::parse_fault("link[nic-3*].bandwidth=50%")};
+  compare(spec, "z has one");
+}
+
 TEST(Fold, IsRefusedWhereItIsNotExact) {
   RunSpec spec = tiny_gpt(servers(6, 1), 6);
   spec.fold = hccl::Fold::require;
