@@ -177,6 +177,31 @@ TEST(ConcurrentFold, WhatElseIsDifferent) {
   }
 }
 
+// NPUs of both jobs get their batches over the link that a server has to its CPU; where b has all it needs, a folds.
+TEST(ConcurrentFold, LinksToTheHost) {
+  const std::string platform =
+      test::write_platform({.servers = 4, .npus_per_server = 2, .host_bandwidth = "1MBps", .one_host_link = true});
+  RunSpec fed = ring_of_all();
+  fed.host.images_per_second = 2000;
+  fed.host.prefetch = 2;
+  EXPECT_THAT(
+      compare_jobs({job_on("a", platform, {0, 2, 4, 6}, fed), job_on("b", platform, {1, 3, 5, 7}, fed)}, "both"),
+      ElementsAre(0, 0));
+  EXPECT_THAT(
+      compare_jobs({job_on("a", platform, {0, 2, 4, 6}, fed), job_on("b", platform, {1, 3, 5, 7}, ring_of_all())},
+                   "one of them"),
+      ElementsAre(1, 1));
+}
+
+// Servers of a super-pod meet in a core that is as fast as all of them: it holds nobody up.
+TEST(ConcurrentFold, LinksThatAreNotShared) {
+  const std::string platform = "atlas900-a3-superpod";
+  EXPECT_THAT(compare_jobs({job_on("a", platform, {0, 2, 16, 18}, ring_of_all()),
+                            job_on("b", platform, {4, 6, 20, 22}, ring_of_all())},
+                           "two of each server"),
+              testing::Each(testing::Gt(0U)));
+}
+
 TEST(ConcurrentFold, IsRefusedWhereItIsNotExact) {
   const std::string platform = servers_of(8, 2);
   const auto refusal_of = [](const std::vector<ConcurrentJob>& jobs) {
