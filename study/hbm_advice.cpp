@@ -44,6 +44,8 @@ std::vector<std::string> options_against(std::string_view part, const RunSpec& s
   const bool staged = parallel.shape.stages > 1;
   const bool norms = spec.optimizer == models::Optimizer::lars || spec.optimizer == models::Optimizer::lamb;
   const bool can_share = setting.replicas > 1 && trained && !measured && !norms;
+  // Where nothing is added up, a graph keeps no more than them (models/lowering/state.hpp).
+  const bool parts_of_gradients = kind >= zero2 || (kind == on && setting.micro_batches == 1);
   std::vector<std::string> options;
   const auto offer = [&](bool helps, std::string option) {
     if (helps) options.push_back(std::move(option));
@@ -53,14 +55,16 @@ std::vector<std::string> options_against(std::string_view part, const RunSpec& s
       part == weights || part == gradients || part == optimizer_state || (part == gathered && kind != zero3);
   if (part == weights) offer(can_share && kind != on && kind != zero3, "--optimizer-parallel zero3");
   if (part == gradients) {
-    offer(can_share && kind < zero2 && waits_for_little(parallel, setting.gradients), "--optimizer-parallel zero2");
+    offer(parts_of_gradients && !spec.hcom_parallel, "--hcom-parallel on");
+    offer(can_share && !parts_of_gradients && waits_for_little(parallel, setting.gradients),
+          "--optimizer-parallel zero2");
   }
   if (part == optimizer_state) offer(can_share && kind < on, "--optimizer-parallel zero1");
   if (part == gathered) offer(can_share && kind != zero3, "--optimizer-parallel zero3");
   if (kept) {
     // With stages fewer replicas share what is shared: a rank keeps as much of it.
-    const bool shared = (part == weights && (kind == on || kind == zero3)) || (part == gradients && kind >= zero2) ||
-                        (part == optimizer_state && kind >= on);
+    const bool shared = (part == weights && (kind == on || kind == zero3)) ||
+                        (part == gradients && parts_of_gradients) || (part == optimizer_state && kind >= on);
     offer(!staged && !shared && setting.replicas > 1 && setting.layers > 1 && !measured, "--stages 2 or more");
     offer(part == weights && spec.precision.weight == DataType::fp32 && !measured,
           fmt::format("--param-dtype {}",

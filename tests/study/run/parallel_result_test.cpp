@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hccl/parallel/optimizer_parallel.hpp"
@@ -240,6 +241,8 @@ void apply(RunSpec& spec, const std::string& option) {
     spec.parallel.micro_batches = 2;
   } else if (option.starts_with("--accumulate") || option.starts_with("--micro-batches")) {
     spec.parallel.micro_batches = static_cast<std::uint32_t>(std::stoul(value));
+  } else if (option == "--hcom-parallel on") {
+    spec.hcom_parallel = true;
   } else if (option.starts_with("--param-dtype")) {
     spec.precision.weight = parse_data_type(value);
   } else {
@@ -250,9 +253,10 @@ void apply(RunSpec& spec, const std::string& option) {
 // Whatever is advised makes the part smaller, and is not in use already.
 TEST(ParallelResult, AdviceOnMemoryIsTrue) {
   std::size_t advised = 0;
-  for (const std::uint32_t stages : {1U, 2U}) {
+  for (const auto& [stages, overlap] : {std::pair{1U, false}, {1U, true}, {2U, false}, {2U, true}}) {
     for (const char* const sharing : {"off", "on:threshold=0", "zero1", "zero2", "zero3"}) {
       RunSpec spec = gpt(stages, stages == 1 ? 1 : 2);
+      spec.hcom_parallel = overlap;
       spec.optimizer = models::Optimizer::adamw;
       spec.parallel.optimizer = hccl::parse_optimizer_parallel(sharing);
       spec.parallel.fusion = hccl::parse_fusion_rules("none");
@@ -269,13 +273,13 @@ TEST(ParallelResult, AdviceOnMemoryIsTrue) {
           RunSpec changed = spec;
           apply(changed, option);
           EXPECT_LT(bytes_of(account_of(changed), part.name), part.bytes)
-              << part.name << ": " << option << " with " << stages << " stages, " << sharing;
+              << part.name << ": " << option << " with " << stages << " stages, " << sharing << ", overlap " << overlap;
           ++advised;
         }
       }
     }
   }
-  EXPECT_GT(advised, 20U);
+  EXPECT_GT(advised, 40U);
 }
 
 TEST(ParallelResult, StagesThatDoNotFitAreAllNamed) {
