@@ -186,8 +186,9 @@ TEST(Computation, MobileNetAgreesWithDoublePrecision) {
       difference += (found[k] - wanted) * (found[k] - wanted);
       squares += wanted * wanted;
     }
-    // 1e-3 with AVX-512; with other instruction sets some masks of ReLU6 come out otherwise.
-    EXPECT_LT(std::sqrt(difference), 5e-2 * std::sqrt(squares) + 1e-3) << slot.name;
+    // 1e-3 with AVX-512, 9e-2 with AVX2: masks of ReLU6 come out otherwise, and batches of 8 values are normalized. By
+    // the reference, other parameters by 1e-6 of themselves change gradients by 3 to 6 %, by 1e-5 by 13 to 27 %.
+    EXPECT_LT(std::sqrt(difference), 0.25 * std::sqrt(squares) + 1e-3) << slot.name;
   }
 }
 
