@@ -98,7 +98,7 @@ std::uint64_t process_id() { return static_cast<std::uint64_t>(::getpid()); }
 
 void adopt(int socket) {
   own_socket = socket;
-  process().sockets.insert(socket);
+  keep_socket(socket);
 }
 
 /// The socket of the calling thread, made known to the simulator if it was not.
@@ -108,6 +108,7 @@ int socket_of_thread() {
   const int socket = socket_of_new_thread(thread);
   if (socket < 0) lose();
   begin_thread_on(socket);
+  keep_socket(socket);
   return socket;
 }
 
@@ -206,8 +207,15 @@ int socket_of_new_thread(std::uint64_t& thread) {
   return socket;
 }
 
+void keep_socket(int socket) { process().sockets.insert(socket); }
+
+void drop_socket(int socket) {
+  process().sockets.erase(socket);
+  ::close(socket);
+}
+
 void begin_thread_on(int socket) {
-  adopt(socket);
+  own_socket = socket;
   ::pthread_setspecific(end_key(), &process());  // any value
   send_request(socket, Call::begin_thread, {process().number, process_id(), thread_id()}, {});
   static_cast<void>(receive_answer(socket));

@@ -38,6 +38,9 @@ void keep_message(std::string message);
 // For threads.cpp
 /// A socket for a thread that is about to start; its number to `thread`. Negative: none.
 int socket_of_new_thread(std::uint64_t& thread);
+/// The sockets of all threads, which a child that is forked closes. Only with the token: a thread that begins has none.
+void keep_socket(int socket);
+void drop_socket(int socket);
 /// The calling thread takes the socket over, and waits for the token.
 void begin_thread_on(int socket);
 /// The calling thread has ended.

@@ -147,10 +147,11 @@ EXPORTED int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
   std::uint64_t number = 0;
   const int socket = socket_of_new_thread(number);
   if (socket < 0) return EAGAIN;
+  keep_socket(socket);
   auto start = std::make_unique<Start>(Start{function, argument, socket});
   const int status = real(thread, attributes, run_thread, start.get());
   if (status != 0) {
-    ::close(socket);
+    drop_socket(socket);
     return status;
   }
   start.release();

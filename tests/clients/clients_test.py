@@ -272,6 +272,11 @@ class ClientsTest(unittest.TestCase):
         self.assertEqual(done.stdout, (HERE / "programs/threads.txt").read_text())
         self.assertEqual(len(done.stderr.splitlines()), 2)
 
+    def test_threads_that_begin_together(self):
+        for _ in range(3):
+            done = on_npus(4, program(HERE / "programs/beginning.cpp"))
+            self.assertEqual(self.passes(done), "all have begun\n" * 4)
+
     def test_every_run_is_the_same(self):
         words = [program(HERE / "programs/all_calls.cpp")]
         broken = [program(HERE / "programs/broken.cpp"), "orders_differ"]
