@@ -24,7 +24,8 @@ inline void note_idle_faults(std::span<const std::vector<std::string>> idle, std
   for (const std::string& fault : idle.front()) {
     const auto is_idle = [&](const std::vector<std::string>& one) { return std::ranges::count(one, fault) > 0; };
     if (!std::ranges::all_of(idle, is_idle)) continue;
-    notes.push_back(fmt::format("no bytes go over links of the fault {}", fault));
+    const std::string note = fmt::format("no bytes go over links of the fault {}", fault);
+    if (std::ranges::count(notes, note) == 0) notes.push_back(note);  // a fault may be given for several jobs
   }
 }
 

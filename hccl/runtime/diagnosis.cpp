@@ -32,14 +32,21 @@ const CollectiveRun& Runtime::run_under_way(const Task& task) const {
   return *state.runs[call.sequence - state.first];
 }
 
-Runtime::Obstacle Runtime::obstacle(std::uint32_t stream) const {
-  Obstacle found{.stream = stream};
+std::vector<Runtime::Obstacle> Runtime::obstacles(std::uint32_t stream) const {
   const Task& task = streams_[stream].tasks.front();
-  if (task.kind != Kind::collective || streams_[stream].lost || !streams_[stream].blocked) return found;
-  for (const Waiting& waiting : run_under_way(task).waiting(calls_[task.index].place)) {
-    if (!found.waiting.has_value() || matters_more(waiting, *found.waiting)) found.waiting = waiting;
-  }
+  if (task.kind != Kind::collective || streams_[stream].lost || !streams_[stream].blocked) return {{stream}};
+  std::vector<Waiting> waits = run_under_way(task).waiting(calls_[task.index].place);
+  std::ranges::stable_sort(waits, matters_more);
+  std::vector<Obstacle> found;
+  for (Waiting& waiting : waits) found.push_back({stream, std::move(waiting)});
+  if (found.empty()) found.push_back({stream});
   return found;
+}
+
+const sim::Route* Runtime::way_of_copy(const Stream& stream) const {
+  if (machine_.cpus == nullptr) return nullptr;
+  const Copy& copy = copies_[stream.tasks.front().index];
+  return copy.to_host ? machine_.cpus->way_from(stream.rank) : machine_.cpus->way_to(stream.rank);
 }
 
 std::optional<Runtime::Obstacle> Runtime::first_wait() const {
@@ -73,7 +80,7 @@ bool Runtime::stands_still() const {
     if (stream.lost) return true;
     if (!stream.blocked) return false;
     const Task& task = stream.tasks.front();
-    if (task.kind == Kind::copy) return never_passes(*machine_.cpus->way_to(stream.rank));
+    if (task.kind == Kind::copy) return never_passes(*way_of_copy(stream));
     return task.kind == Kind::collective &&
            std::ranges::any_of(run_under_way(task).waiting(calls_[task.index].place), never_ends);
   });
@@ -146,10 +153,14 @@ Runtime::Origin Runtime::origin(const Obstacle& obstacle, Seconds date) const {
   if (obstacle.waiting.has_value()) return origin_of_notify(obstacle, date);
   if (task.kind == Kind::wait) {
     const std::optional<std::uint32_t> recording = stream_to_record(stream.rank, task);
-    if (recording.has_value()) return {.next = this->obstacle(*recording)};
+    if (recording.has_value()) return {.next = recording};
     return {};
   }
   if (task.kind == Kind::collective) return {.cause = cause_of_lateness(stream.rank, date)};
+  if (task.kind == Kind::copy && stream.blocked && way_of_copy(stream) != nullptr) {
+    const std::string cause = machine_.faults->cause(*way_of_copy(stream), date);
+    return {.cause = cause.empty() ? "the copy is not done yet" : cause};
+  }
   const bool is_kernel = task.kind == Kind::kernel || task.kind == Kind::block;  // on shared NPUs
   if (is_kernel && stream.date > date) {
     return {.cause = late(stream.rank, "what comes before begins", stream.date, date)};
@@ -178,9 +189,9 @@ Runtime::Origin Runtime::origin_of_notify(const Obstacle& obstacle, Seconds date
     const std::string cause = machine_.faults->cause(*waiting.route, date);
     return {.cause = cause.empty() ? machine_.faults->cause(*waiting.route, waiting.posted) : cause};
   }
-  if (arrival.has_value()) return {.next = this->obstacle(run.caller(found->second))};
+  if (arrival.has_value()) return {.next = run.caller(found->second)};
   const std::optional<std::uint32_t> calling = stream_to_call(waiting.peer, task);
-  if (calling.has_value()) return {.next = this->obstacle(*calling)};
+  if (calling.has_value()) return {.next = calling};
   return {.cause = cause_of_lateness(waiting.peer, date)};
 }
 
@@ -192,6 +203,11 @@ std::string Runtime::line(const Obstacle& obstacle, Seconds date) const {
   text += ": ";
   if (stream.lost) return text + "stands still for good";
   if (task.kind == Kind::wait) return text + "waits for another stream of the rank";
+  if (task.kind == Kind::copy && stream.blocked) {
+    const Copy& copy = copies_[task.index];
+    return text + fmt::format("copies {} bytes {} its CPU since {:.9g} s", copy.bytes, copy.to_host ? "to" : "from",
+                              stream.blocked_since);
+  }
   if (task.kind != Kind::collective) return text + "has not come to what is waited for";
   const Call& call = calls_[task.index];
   text += fmt::format("{} #{} on {}", machine_.trace.name(task.name), call.sequence,
@@ -217,20 +233,44 @@ std::string Runtime::line(const Obstacle& obstacle, Seconds date) const {
   return text + fmt::format("waits for notify {} {} since {:.9g} s", waiting.notify, whom, waiting.since);
 }
 
-std::pair<std::string, bool> Runtime::trail(Obstacle from, Seconds date) const {
-  std::string text;
+std::pair<std::string, bool> Runtime::trail(const Obstacle& from, Seconds date) const {
+  /// A place on the way, and what there is beside it.
+  struct Place {
+    std::vector<Obstacle> obstacles;
+    std::size_t at = 0;
+  };
+  std::vector<Place> way{{{from}}};
+  const auto lines = [&](std::size_t places) {
+    std::string text;
+    for (std::size_t i = 0; i < places; ++i) text += line(way[i].obstacles[way[i].at], date);
+    return text;
+  };
+  constexpr std::uint32_t no_queue = ~0U;
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
-  while (true) {
-    constexpr std::uint32_t no_queue = ~0U;
-    const std::uint32_t queue = from.waiting.has_value() ? from.waiting->queue : no_queue;
-    if (!seen.emplace(from.stream, queue).second) break;
-    text += line(from, date);
-    Origin origin = this->origin(from, date);
-    if (!origin.cause.empty()) return {text + "\n  cause: " + origin.cause, true};
-    if (!origin.next.has_value()) break;
-    from = std::move(*origin.next);
+  std::string first;  // the way that was tried first
+  while (!way.empty()) {
+    Place& place = way.back();
+    if (place.at == place.obstacles.size()) {
+      way.pop_back();
+      if (!way.empty()) ++way.back().at;
+      continue;
+    }
+    const Obstacle& here = place.obstacles[place.at];
+    if (!seen.emplace(here.stream, here.waiting.has_value() ? here.waiting->queue : no_queue).second) {
+      if (first.empty()) first = lines(way.size() - 1);
+      ++place.at;
+      continue;
+    }
+    const Origin origin = this->origin(here, date);
+    if (!origin.cause.empty()) return {lines(way.size()) + "\n  cause: " + origin.cause, true};
+    if (origin.next.has_value()) {
+      way.push_back({obstacles(*origin.next)});
+      continue;
+    }
+    if (first.empty()) first = lines(way.size());
+    ++place.at;
   }
-  return {text + "\n  cause: a deadlock: nobody does what is waited for", false};
+  return {first + "\n  cause: a deadlock: nobody does what is waited for", false};
 }
 
 void Runtime::check_waits() {
@@ -263,7 +303,7 @@ void Runtime::report_faults() const {
   }
   std::optional<Obstacle> from = first;
   for (std::uint32_t stream = 0; stream < streams_.size() && !from.has_value(); ++stream) {
-    if (!streams_[stream].tasks.empty()) from = obstacle(stream);
+    if (!streams_[stream].tasks.empty()) from = obstacles(stream).front();
   }
   const auto [text, by_fault] = trail(*from, sim::FaultPlan::never);
   if (!by_fault) return;

@@ -247,12 +247,14 @@ class Runtime final : private sim::EventHandler {
   };
   /// What an obstacle comes from: the next one, or a cause in words.
   struct Origin {
-    std::optional<Obstacle> next{};
-    std::string cause{};  // empty: that streams wait for each other
+    std::optional<std::uint32_t> next{};  // stream
+    std::string cause{};                  // empty: that streams wait for each other
   };
   [[nodiscard]] const CollectiveRun& run_under_way(const Task& task) const;
-  /// Of the collective that the stream is in, as far as its NPU has come: what matters most.
-  [[nodiscard]] Obstacle obstacle(std::uint32_t stream) const;
+  /// Of the collective that the stream is in, as far as its NPU has come: what matters most first. At least one.
+  [[nodiscard]] std::vector<Obstacle> obstacles(std::uint32_t stream) const;
+  /// The way of a copy between a CPU and its NPU; null: it goes over no links.
+  [[nodiscard]] const sim::Route* way_of_copy(const Stream& stream) const;
   /// The wait for a notify that began first.
   [[nodiscard]] std::optional<Obstacle> first_wait() const;
   /// The stream of an NPU that is to carry out a call like that of `task`; else one that has not finished.
@@ -268,8 +270,9 @@ class Runtime final : private sim::EventHandler {
   [[nodiscard]] Origin origin_of_notify(const Obstacle& obstacle, Seconds date) const;
   /// What it is at a date.
   [[nodiscard]] std::string line(const Obstacle& obstacle, Seconds date) const;
-  /// The obstacles, line by line, from one to the cause, and whether there is a cause.
-  [[nodiscard]] std::pair<std::string, bool> trail(Obstacle from, Seconds date) const;
+  /// The obstacles, line by line, from one to the cause, and whether there is a cause. Where a stream waits for several
+  /// things, those of which none leads to a cause are left out.
+  [[nodiscard]] std::pair<std::string, bool> trail(const Obstacle& from, Seconds date) const;
   /// A wait may be overdue at the clock's date: reports it, or sees to it that the first one to be so is looked at.
   void check_waits();
   [[noreturn]] void report_timeout(const Obstacle& first) const;

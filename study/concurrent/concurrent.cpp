@@ -118,9 +118,17 @@ void share_faults(const std::vector<ConcurrentJob>& jobs, std::deque<LoadedJob>&
   for (std::size_t i = 0; i < jobs.size(); ++i) loaded[i].experiment.training.faults = plans[i];
 }
 
-void add_faults(const sim::FaultPlan* faults, ConcurrentResult& result) {
-  if (faults == nullptr) return;
-  result.faults.assign(faults->faults().begin(), faults->faults().end());
+/// Faults of links once each; those of NPUs with the job whose ranks they name.
+void add_faults(const std::vector<ConcurrentJob>& jobs, ConcurrentResult& result) {
+  for (const ConcurrentJob& job : jobs) {
+    for (sim::Fault fault : job.run.faults) {
+      if (!fault.of_links()) fault.text = fmt::format("{}: {}", job.name, fault.text);
+      if (std::ranges::find(result.faults, fault.text, &sim::Fault::text) == result.faults.end()) {
+        result.faults.push_back(std::move(fault));
+      }
+    }
+  }
+  if (result.faults.empty()) return;
   std::vector<Seconds> ends;
   for (const ConcurrentJobResult& job : result.jobs) ends.push_back(std::ranges::max(job.step.pipeline_ends.back()));
   note_faults_to_come(result.faults, ends, result.notes);
@@ -154,10 +162,10 @@ void note_short_jobs(std::vector<ConcurrentJobResult>& jobs) {
     for (const ConcurrentJobResult& other : jobs) {
       const Seconds first = other.step.pipeline_ends.front()[other.rank];
       if (end >= first) continue;
-      job.notes.push_back(fmt::format(
-          "its {} iterations end before the first of {} does, of which they meet a part alone; --iterations "
-          "gives it more",
-          job.iterations, other.name));
+      job.notes.push_back(
+          fmt::format("its {} before the first of {} does, of which {} a part only; --iterations gives it more",
+                      job.iterations == 1 ? "one iteration ends" : fmt::format("{} iterations end", job.iterations),
+                      other.name, job.iterations == 1 ? "it meets" : "they meet"));
     }
   }
 }
@@ -233,7 +241,7 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
     one.notes = experiment.notes;
   }
   note_short_jobs(result.jobs);
-  add_faults(loaded.front().experiment.training.faults.get(), result);
+  add_faults(jobs, result);
   result.links = meeting_links(cluster, steps, result.jobs);
   return result;
 }

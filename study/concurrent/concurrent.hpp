@@ -69,7 +69,7 @@ struct ConcurrentResult {
   std::string network;   ///< "simgrid" or "fluid"
   std::vector<ConcurrentJobResult> jobs;
   std::vector<MeetingLink> links;  ///< where jobs meet, the most loaded first
-  std::vector<sim::Fault> faults;  ///< of all jobs; those of NPUs name ranks of the job that they are given for
+  std::vector<sim::Fault> faults;  ///< of all jobs; the texts of those of NPUs begin with the job's name
   std::vector<std::string> notes;  ///< sentences on all of them
 };
 

@@ -1,5 +1,7 @@
 #include "study/run/run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -8,6 +10,7 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/training/message_starts.hpp"
 #include "study/fabric/routing_spread.hpp"
@@ -37,6 +40,20 @@ LinkReport links_of(sim::Cluster& cluster, const hccl::TimedStep& step, const hc
                                [](const auto& task) { return std::holds_alternative<hccl::HostCopy>(task.work); });
   });
   return report;
+}
+
+/// Says where many ranks are simulated one by one, which takes its time, and padding may make them alike.
+void note_unfolded(const hccl::TrainingOptions& training, const hccl::TimedStep& step,
+                   std::vector<std::string>& notes) {
+  constexpr Rank many = 512;
+  const bool may_fold = training.fold == hccl::Fold::automatic && training.network == sim::NetworkKind::fluid &&
+                        !training.skew.jitters() && !training.compression.has_value() && !training.trace_tasks &&
+                        training.stream == nullptr;
+  if (training.npus < many || !may_fold || training.pad_segments || !step.folded.empty()) return;
+  notes.push_back(fmt::format(
+      "all {} ranks were simulated, as no two are alike; with --pad-segments on, which makes slices of allreduces "
+      "equal, one may stand for many",
+      with_thousands(training.npus)));
 }
 
 RankPhases rank_phases(const hccl::StepView& view) {
@@ -187,6 +204,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   }
   RunResult result;
   result.step = experiment.simulate(training);
+  note_unfolded(training, result.step, experiment.notes);
   const hccl::MessageStarts messages(result.step.plan, result.step.trace);
   for (Rank rank = 0; by_rank && rank < training.npus; ++rank) {
     result.phases.push_back(rank_phases(hccl::StepView::of(result.step.plan, result.step.trace, rank, messages)));

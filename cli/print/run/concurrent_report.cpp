@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <vector>
 
@@ -64,7 +65,12 @@ std::string concurrent_links_table(const study::ConcurrentResult& result) {
     }
     table.add_row(std::move(cells));
   }
-  return text + table.to_string();
+  text += table.to_string();
+  const auto is_over = [](const study::MeetingLink& link) { return link.load() > 1; };
+  if (std::ranges::any_of(result.links.begin(), result.links.begin() + static_cast<std::ptrdiff_t>(shown), is_over)) {
+    text += "Loads are sums over steps of the jobs that are not at the same time: they may exceed 100 %.\n";
+  }
+  return text;
 }
 
 Json concurrent_jobs_json(const study::ConcurrentResult& result) {

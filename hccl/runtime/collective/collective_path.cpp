@@ -55,14 +55,18 @@ sim::LinkId CollectiveRun::busiest_of(const Queue& queue) const {
   return busiest;
 }
 
+/// Where ranks are folded, several transfers go over a shared link for each that is simulated.
+bool CollectiveRun::is_private(sim::LinkId link) const {
+  if (machine_.private_links == nullptr || !machine_.private_links->holds(link)) return false;
+  const sim::LinkFold* const fold = machine_.cluster.link_fold();
+  return fold == nullptr || fold->flows[link] == 1 || !machine_.cluster.links()[link].shared;
+}
+
 /// A link that is shared limits more than one that is not. Of private links it is the slowest one that does, whatever
 /// the order in which their transfers are looked at; of others, and of those that a fault slows down, that with the
 /// largest load. Of equal ones, up to rounding, the first one of the platform file.
 bool CollectiveRun::limits_more(const Queue& queue, sim::LinkId link, sim::LinkId named) const {
   constexpr double rounding = 1e-9;
-  const auto is_private = [this](sim::LinkId id) {
-    return machine_.private_links != nullptr && machine_.private_links->holds(id);
-  };
   const auto is_slowed = [&](sim::LinkId id) {
     return machine_.faults != nullptr && capacity_during(queue, id) < machine_.cluster.capacity(id) * (1 - rounding);
   };
@@ -83,9 +87,6 @@ bool CollectiveRun::limits_more(const Queue& queue, sim::LinkId link, sim::LinkI
 bool CollectiveRun::limits_as_much(sim::LinkId link, sim::LinkId other) const {
   constexpr double rounding = 1e-9;
   const auto fails = [this](sim::LinkId id) { return machine_.faults != nullptr && machine_.faults->touches(id); };
-  const auto is_private = [this](sim::LinkId id) {
-    return machine_.private_links != nullptr && machine_.private_links->holds(id);
-  };
   if (fails(link) || fails(other) || is_private(link) != is_private(other)) return false;
   if (is_private(link)) return machine_.cluster.capacity(link) == machine_.cluster.capacity(other);
   return std::abs(loads_.time(link) - loads_.time(other)) <= rounding * loads_.time(other);

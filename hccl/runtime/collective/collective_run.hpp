@@ -214,6 +214,8 @@ class CollectiveRun final : public sim::EventHandler {
   [[nodiscard]] BytesPerSecond capacity_during(const Queue& queue, sim::LinkId link) const;
   /// How long a link needs for all that it has carried so far, at the capacity that it has during that transfer.
   [[nodiscard]] Seconds load_during(const Queue& queue, sim::LinkId link) const;
+  /// Whether transfers over the link come one after the other.
+  [[nodiscard]] bool is_private(sim::LinkId link) const;
   /// The link that limits a transfer over links that are not private: the one that has carried most so far.
   [[nodiscard]] sim::LinkId busiest_of(const Queue& queue) const;
   /// Whether a link limits the path of the queue more than the one that is named so far.

@@ -318,6 +318,10 @@ TEST(Fold, ChangesNoFigureOfAnyKindOfPlan) {
         EXPECT_EQ(simulated, expected->second) << what;
       }
       if (npus_per_server != 2) continue;
+      RunSpec at_a_port = spec;
+      at_a_port.platform.file =
+          test::write_platform({.servers = 4, .npus_per_server = 2, .outer_bandwidth = "7.5GBps", .one_port = true});
+      if (compare(at_a_port, what + ", which share a port") > 0) ++folded;
       spec.skew.speeds = {1, 1, 0.9, 1, 1, 1, 1, 1};
       const Rank beside = compare(spec, what + ", one of which is slow");
       // Of two trainings the other one folds by itself; else all depend on the slow NPU.
