@@ -230,11 +230,11 @@ TEST(Megatron, AllThatIsRefusedIsNamedAtOnce) {
   const std::string script =
       "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --tp-comm-overlap \\\n"
       "  --brand-new 3 --other-new\n";
-  EXPECT_THAT(
-      script_refusal(script),
-      AllOf(HasSubstr("train.sh: 3 keys have no counterpart; --ignore-keys tp-comm-overlap,brand-new,other-new "
-                      "leaves them out:"),
-            HasSubstr("train.sh:1: --tp-comm-overlap: no option"), HasSubstr("train.sh:2: --other-new: no argument of")));
+  EXPECT_THAT(script_refusal(script),
+              AllOf(HasSubstr("train.sh: 3 keys have no counterpart; --ignore-keys tp-comm-overlap,brand-new,other-new "
+                              "leaves them out:"),
+                    HasSubstr("train.sh:1: --tp-comm-overlap: no option"),
+                    HasSubstr("train.sh:2: --other-new: no argument of")));
   EXPECT_EQ(script_refusal(script, {"tp-comm-overlap", "brand-new", "other-new"}), "no error");
 }
 
