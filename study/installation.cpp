@@ -42,11 +42,11 @@ std::string program(const std::string& name) {
   bad_input("path", "{} is in no folder of PATH", name);
 }
 
-/// Whether Python finds the packages, and where. Throws Error(bad_input, "python") if it does not.
+/// Whether Python finds the packages, and where. Throws Error(bad_input, "path") if it does not.
 std::string python_packages() {
   FILE* const pipe = ::popen(  // NOLINT(cert-env33-c): the user's Python, by the user's PATH
       "python3 -c 'import os, hccl, hcclsim; print(os.path.dirname(hcclsim.__file__))' 2>&1", "re");
-  if (pipe == nullptr) bad_input("python", "python3 cannot be started");
+  if (pipe == nullptr) bad_input("path", "python3 cannot be started");
   std::string said;
   std::array<char, 4096> buffer{};
   for (std::size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
@@ -54,7 +54,7 @@ std::string python_packages() {
   }
   const bool works = ::pclose(pipe) == 0;
   const std::vector<std::string_view> lines = split(trimmed(said), '\n');
-  if (!works) bad_input("python", "{}", lines.back());  // of a traceback the error
+  if (!works) bad_input("path", "{}", lines.back());  // of a traceback the error
   return std::string(lines.back());
 }
 

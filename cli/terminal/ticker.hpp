@@ -6,16 +6,14 @@
 #include <string>
 #include <string_view>
 
-#include "base/child_process.hpp"
 #include "base/shared_work.hpp"
 #include "cli/terminal/progress.hpp"
+#include "study/teller.hpp"
 
-/// Tells a program that called hcclsim (cli/terminal/messages.hpp) some times per second how far a simulation is, also
-/// while that works for long without an end of anything. It does so in a process of its own, which ends with the
-/// Ticker: what simulates only counts.
+/// Tells a program that called hcclsim (cli/terminal/messages.hpp) some times per second how far a simulation is.
 namespace hcclsim::cli {
 
-/// "gpt2-small: 12 of 40 steps simulated, 3.4 steps/s, 8 s left"; before anything is planned "gpt2-small: loading".
+/// "gpt2-small: 12 of 40 steps simulated, 3.4 steps/s, 8 s left"; before anything is planned "gpt2-small: 2 s so far".
 [[nodiscard]] std::string work_line(std::string_view what, std::string_view unit, std::uint64_t done,
                                     std::uint64_t planned, double seconds);
 
@@ -30,7 +28,7 @@ class Ticker {
  private:
   Progress progress_;
   std::shared_ptr<SharedWork> work_;
-  std::optional<Child> teller_;
+  std::optional<study::Teller> teller_;
 };
 
 }  // namespace hcclsim::cli

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import hcclsim
-from hcclsim import Layout, Parameter, Tensor, description, nn, ops, tracing
+from hcclsim import Layout, Parameter, Tensor, description, nn, ops, settings, tracing
 
 
 class Mlp(nn.Cell):
@@ -49,6 +49,19 @@ class PlainCells(Forgetting):
         self.assertGreater(result.step_time_s, 0)
         plain = nn.SequentialCell([part for part in net.parts if not isinstance(part, nn.Dropout)])
         self.assertLess(hcclsim.run(model=plain, inputs=[Tensor((8, 1, 28, 28))], npus=2).step_time_s, result.step_time_s)
+
+    def test_errors_say_what_a_script_has_set(self):
+        settings.current.split_by_idx[settings.world_group] = [3]
+        net = nn.SequentialCell(nn.Dense(64, 64), nn.Dense(64, 64))
+        net.parts[0].matmul.shard(((2, 1), (4, 1)))
+        message = r"--split-by-idx was set by set_split_strategy_by_idx\(\): hcclsim.reset\(\) forgets it"
+        with self.assertRaisesRegex(hcclsim.BadInput, message):
+            hcclsim.run(model=net, inputs=[Tensor((32, 64))])
+        with self.assertRaises(hcclsim.BadInput) as raised:
+            hcclsim.run(model=net, inputs=[Tensor((32, 64))], split_by_idx=[3])
+        self.assertNotIn("was set by", str(raised.exception))
+        with self.assertRaisesRegex(TypeError, r"^measure\(\) has no keyword 'begin'"):
+            hcclsim.measure(begin=3)
 
     def test_what_they_refuse(self):
         self.assertEqual((nn.Dropout(0.9).primitive.rate, nn.Dropout().primitive.rate), (1 - 0.9, 0.5))

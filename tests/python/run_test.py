@@ -201,10 +201,10 @@ class Failures(unittest.TestCase):
         seen = []
         keywords = {"model": "lenet", "batch": 4, "jitter": 0.1}
         hcclsim.run(**keywords, iterations=4000, progress=seen.append)
-        self.assertRegex(seen[-1], r"^lenet: (loading|\d+ of \d+ steps simulated)")
+        self.assertRegex(seen[-1], r"^lenet: (\d+ s so far|\d+ of \d+ steps simulated)")
         sizes = []
         hcclsim.measure(size=["1K", "1G"], algorithm="ring", network="simgrid", iterations=2000, progress=sizes.append)
-        self.assertRegex(sizes[-1], r"^allreduce: (loading|\d+ of 1 sizes simulated)")
+        self.assertRegex(sizes[-1], r"^allreduce: (\d+ s so far|\d+ of 1 sizes simulated)")
 
         def stop(_line):
             raise ZeroDivisionError

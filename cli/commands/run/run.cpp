@@ -284,7 +284,8 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
       require_no_job(command);
       check_baseline_options(command, *regression);
       options->spec.platform.file = options->platform;
-      const Ticker ticker(what_is_trained(options->spec), "steps");
+      std::optional<Ticker> ticker;  // real numbers have a line of their own
+      if (!options->numerics.enabled) ticker.emplace(what_is_trained(options->spec), "steps");
       if (options->ps.enabled) {
         run_parameter_servers(*options);
         return;
@@ -293,7 +294,8 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
       // With real numbers the report is printed all the same, and says why training has ended.
       with_failure(options->format == OutputFormat::json && !session.has_value(), [&] {
         study::on_experiment(options->spec, [&](study::Experiment& experiment) {
-          run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr, ticker.work());
+          run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr,
+                        ticker.has_value() ? ticker->work() : nullptr);
         });
       });
     });

@@ -15,7 +15,7 @@ TEST(ProgressLine, RateAndTimeLeft) {
 }
 
 TEST(WorkLine, SaysWhatAndHowFar) {
-  EXPECT_EQ(work_line("lenet", "steps", 0, 0, 1), "lenet: loading");
+  EXPECT_EQ(work_line("lenet", "steps", 0, 0, 2), "lenet: 2 s so far");
   EXPECT_EQ(work_line("lenet", "steps", 0, 9, 1), "lenet: 0 of 9 steps simulated");
   EXPECT_EQ(work_line("lenet", "steps", 3, 9, 2), "lenet: 3 of 9 steps simulated, 1.5 steps/s, 4 s left");
 }
