@@ -29,7 +29,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
-  const std::size_t limit = std::max<std::size_t>(1, word.size() / 3);
+  if (word.empty()) return {};
+  const std::size_t limit = std::min(std::max<std::size_t>(1, word.size() / 3), word.size() - 1);
   std::string best;
   std::size_t best_distance = limit + 1;
   for (const std::string& candidate : candidates) {

@@ -89,7 +89,9 @@ std::string library_folder() {
 std::string compiler_flags() {
   const bool is_built = is_where_it_was_built(folder_of_command());
   const std::string headers = folder_with("hccl/hccl.h", is_built ? HCCLSIM_SOURCE_HEADERS : HCCLSIM_HEADER_PATH);
-  return fmt::format("-I{} -L{} -lhccl -lascendcl -lmpi", headers, library_folder());
+  const std::string libraries = library_folder();
+  for (const char* const other : {"libhccl.so", "libmpi.so"}) static_cast<void>(folder_with(other, libraries.c_str()));
+  return fmt::format("-I{} -L{} -lhccl -lascendcl -lmpi", headers, libraries);
 }
 
 ExecResult exec(const ExecSpec& spec, const std::function<void(const ExecTrace&)>& use) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -16,18 +18,6 @@
 
 namespace hcclsim::study {
 namespace {
-
-/// Tries `work`, which returns what was found.
-InstalledPart tried(InstalledPart part, const std::function<std::string()>& work) {
-  try {
-    part.found = work();
-    part.works = true;
-  } catch (const std::exception& error) {
-    part.found = "no";
-    part.remedy = fmt::format("{} ({})", part.remedy, error.what());
-  }
-  return part;
-}
 
 std::string platforms_found() { return fmt::format("{} in {}", shipped_platforms().size(), platform_folder()); }
 
@@ -52,7 +42,34 @@ std::string program(const std::string& name) {
   bad_input("path", "{} is in no folder of PATH", name);
 }
 
+/// Whether Python finds the packages, and where. Throws Error(bad_input, "path") if it does not.
+std::string python_packages() {
+  FILE* const pipe = ::popen(  // NOLINT(cert-env33-c): the user's Python, by the user's PATH
+      "python3 -c 'import os, hccl, hcclsim; print(os.path.dirname(hcclsim.__file__))' 2>&1", "re");
+  if (pipe == nullptr) bad_input("path", "python3 cannot be started");
+  std::string said;
+  std::array<char, 4096> buffer{};
+  for (std::size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+    said.append(buffer.data(), count);
+  }
+  const bool works = ::pclose(pipe) == 0;
+  const std::vector<std::string_view> lines = split(trimmed(said), '\n');
+  if (!works) bad_input("path", "{}", lines.back());  // of a traceback the error
+  return std::string(lines.back());
+}
+
 }  // namespace
+
+InstalledPart tried(InstalledPart part, const std::function<std::string()>& work) {
+  try {
+    part.found = work();
+    part.works = true;
+  } catch (const std::exception& error) {
+    part.found = "no";
+    part.remedy = fmt::format("{} ({})", part.remedy, error.what());
+  }
+  return part;
+}
 
 std::vector<InstalledPart> installed_parts() {
   return {
@@ -82,6 +99,10 @@ std::vector<InstalledPart> installed_parts() {
              .purpose = "hcclsim script, and the packages of Python",
              .remedy = "install Debian's python3"},
             [] { return program("python3"); }),
+      tried({.name = "Python packages",
+             .purpose = "import hcclsim, hccl in Python and notebooks",
+             .remedy = "pip install the folder python of the sources, or name a folder with both in PYTHONPATH"},
+            python_packages),
       tried({.name = "g++", .purpose = "to compile programs for hcclsim exec", .remedy = "install Debian's g++"},
             [] { return program("g++"); }),
       tried({.name = "Slurm", .purpose = "hcclsim sweep submit", .remedy = "install Slurm's commands"},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ struct InstalledPart {
   std::string purpose{};  ///< what it is for
   std::string remedy{};   ///< what to do where it does not work
 };
+
+/// The part with what `work` has found; where that throws, with what was wrong in its remedy.
+[[nodiscard]] InstalledPart tried(InstalledPart part, const std::function<std::string()>& work);
 
 /// The needed ones first. A platform is loaded, SimGrid too, and a product is computed, each in a child.
 [[nodiscard]] std::vector<InstalledPart> installed_parts();

@@ -12,6 +12,7 @@
 #include "cli/print/collective_report.hpp"
 #include "cli/print/failure.hpp"
 #include "cli/print/output.hpp"
+#include "cli/terminal/ticker.hpp"
 #include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::cli {
@@ -29,7 +30,8 @@ void run(const CollectiveOptions& command, study::MeasureSpec spec, const Baseli
   std::optional<OutputFile> html;
   if (!command.html.path.empty()) html.emplace(command.html.path);
   ResultCheck check(regression, study::ResultKind::collective);
-  const Measurement measurement = measure_collective(spec);
+  const Ticker ticker(command.op, "sizes");
+  const Measurement measurement = measure_collective(spec, ticker.work());
   if (html.has_value()) html->write(collective_page(measurement, spec, command.op, command.html));
   if (command.format == "csv") print_remarks_apart(measurement.on.unmodelled, measurement.on.notes);
   check.print_result(command.format, collective_json(measurement, spec, command.op),

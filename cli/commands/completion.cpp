@@ -66,6 +66,7 @@ std::vector<std::string> known_values(const Option& option) {
             "broadcast", "gather",     "reduce",    "scatter",  "sendrecv",  "reducescatter", "reducescatterv"};
   }
   if (option.name() == "COMMAND") return {"collective", "job", "run"};  // whose points a sweep computes
+  if (option.key() == "optimizer-parallel") return {"off", "on", "dealt", "zero1", "zero2", "zero3"};
   if (option.key() == "model" || option.name() == "NETWORK") {
     std::vector<std::string> names;
     for (const models::ModelInfo& info : models::model_list()) names.emplace_back(info.name);

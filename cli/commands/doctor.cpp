@@ -12,6 +12,7 @@
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/print/output.hpp"
+#include "clients/exec.hpp"
 #include "study/installation.hpp"
 
 namespace hcclsim::cli {
@@ -53,7 +54,12 @@ void add_doctor_command(Command& app) {
       "Examples:\n"
       "  hcclsim doctor");
   command.on_run([format] {
-    const std::vector<study::InstalledPart> parts = study::installed_parts();
+    std::vector<study::InstalledPart> parts = study::installed_parts();
+    parts.push_back(
+        study::tried({.name = "clients",
+                      .purpose = "programs for hcclsim exec: libhccl, libascendcl, libmpi and their headers",
+                      .remedy = "install hcclsim anew"},
+                     clients::compiler_flags));
     print(*format == "json" ? json_of(parts).dump(2) + '\n' : text_of(parts));
     for (const study::InstalledPart& part : parts) {
       if (part.needed && !part.works) {

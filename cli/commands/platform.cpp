@@ -85,11 +85,7 @@ struct GeneratePlatform {
 void generate(const GeneratePlatform& options) {
   sim::PlatformOptions platform = options.platform;
   platform.shared_pcie = options.pcie == "shared";
-  try {
-    platform.fabric = sim::parse_fabric(options.fabric);
-  } catch (const Error& error) {
-    throw Error(error.code(), error.kind(), fmt::format("--fabric: {}", error.what()));
-  }
+  platform.fabric = sim::parse_fabric(options.fabric);
   if (!options.super_pods.empty()) platform.super_pods = sim::parse_super_pods(options.super_pods, platform.servers);
   if (!options.rank_table.empty()) {
     platform = hccl::platform_for(hccl::read_rank_table(options.rank_table), std::move(platform));

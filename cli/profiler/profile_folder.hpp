@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/output_folder.hpp"
+#include "base/files/output_folder.hpp"
 #include "base/units.hpp"
 #include "cli/profiler/profiled_rank.hpp"
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shared_work.hpp"
 #include "base/units.hpp"
 #include "device/soc.hpp"
 #include "device/task_cost.hpp"
@@ -55,7 +56,8 @@ struct SimulateOptions {
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< as in Machine
   bool fold = false;                               ///< of ranks that do the same one is simulated (rank_orbits.hpp)
   std::shared_ptr<const sim::FaultPlan> faults{};  ///< null: none
-  bool record_flows = false;                       ///< the result has the transfers of the first iteration
+  std::shared_ptr<SharedWork> work{};  ///< of simulate_each(): its points are counted there; null: nobody asks
+  bool record_flows = false;           ///< the result has the transfers of the first iteration
 };
 
 /// A call in the last iteration that was simulated.

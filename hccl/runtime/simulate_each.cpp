@@ -22,8 +22,15 @@ std::vector<SimulatedCollectives> simulate_each(sim::Cluster& cluster, const dev
   SimulateOptions untraced = options;
   untraced.trace = false;
   std::vector<SimulatedCollectives> results;
+  if (options.work != nullptr) options.work->plan(points.size());
+  const auto count = [&options] {
+    if (options.work != nullptr) options.work->done();
+  };
   if (options.network == sim::NetworkKind::fluid) {
-    for (const auto& calls : points) results.push_back(simulate_collectives(cluster, soc, costs, untraced, calls));
+    for (const auto& calls : points) {
+      results.push_back(simulate_collectives(cluster, soc, costs, untraced, calls));
+      count();
+    }
     return results;
   }
   const std::size_t at_once = std::max(1U, std::thread::hardware_concurrency());
@@ -38,6 +45,7 @@ std::vector<SimulatedCollectives> simulate_each(sim::Cluster& cluster, const dev
     SimulatedCollectives& result = results.emplace_back();
     std::tie(result.calls, result.makespan, result.simulated, result.transfers) = children.front().result();
     children.pop_front();
+    count();
   }
   return results;
 }

@@ -31,6 +31,16 @@ HostTimes host_times(const device::TaskCosts& costs, const TrainingOptions& opti
   return times;
 }
 
+/// `on_end` with iterations counted where somebody asks.
+IterationEnd counted(const SimulatedPlan& one) {
+  if (one.options.work == nullptr) return one.on_end;
+  one.options.work->plan(one.iterations);
+  return [&work = *one.options.work, on_end = one.on_end](std::span<const Seconds> ends) {
+    work.done();
+    return !on_end || on_end(ends);
+  };
+}
+
 /// The CPUs of the platform, if a Plan copies from them and there are any.
 std::unique_ptr<sim::CpuHosts> cpus_of(sim::Cluster& cluster, const Plan& plan) {
   const bool copies = std::ranges::any_of(plan.roles, [](const Role& role) {
@@ -135,7 +145,7 @@ Simulation::Running::Running(const SimulatedPlan& one, const RankOrbits* orbits,
                .faults = one.options.faults.get(),
                .shared = shared}),
       executor(one.plan, runtime, one.trace, one.options.skew, one.iterations, host_times(one.costs, one.options),
-               one.on_end, orbits, one.options.rank) {}
+               counted(one), orbits, one.options.rank) {}
 
 Simulation::Simulation(std::span<const SimulatedPlan> plans) {
   std::vector<std::vector<bool>> others = links_of_others(plans);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shared_work.hpp"
 #include "base/units.hpp"
 #include "device/skew.hpp"
 #include "device/soc.hpp"
@@ -94,6 +95,7 @@ struct TrainingOptions {
   Fold fold = Fold::off;
   bool hbm_contention = false;  ///< NPUs are shared (runtime/shared_npus.hpp); the network is `fluid`
   device::Skew skew{};
+  std::shared_ptr<SharedWork> work{};              ///< in which iterations are counted; null: nobody asks
   std::shared_ptr<const sim::FaultPlan> faults{};  ///< of the cluster's links and these NPUs; null: none
 
   /// Of the results of all micro-batches, which every stage holds until they are summed up: the last one what the

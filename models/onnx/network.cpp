@@ -228,14 +228,14 @@ void Network::add_inputs(const ImportOptions& options) {
     tensor.type = std::move(type);
     tensor.role = name == batch_input_ ? Role::activation : Role::side;
   }
-  if (!missing.empty()) {
-    bad_input("onnx", "{}: the file does not say how large {} {}; give --onnx-dim {}=128, with the right sizes", file_,
-              fmt::join(missing, ", "), missing.size() > 1 ? "are" : "is", fmt::join(missing, "=128,"));
-  }
   for (const auto& [symbol, size] : options.dims) {
     if (used.contains(symbol)) continue;
     bad_input("onnx", "{}: --onnx-dim {}={}: no input has such a dimension; there are: {}", file_, symbol, size,
               used.empty() ? "none" : fmt::format("{}", fmt::join(used, ", ")));
+  }
+  if (!missing.empty()) {
+    bad_input("onnx", "{}: the file does not say how large {} {}; give --onnx-dim {}=128, with the right sizes", file_,
+              fmt::join(missing, ", "), missing.size() > 1 ? "are" : "is", fmt::join(missing, "=128,"));
   }
 }
 

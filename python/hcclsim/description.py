@@ -68,6 +68,9 @@ def _model_of(graph: tracing.Graph, name: str) -> Any:
             shape = [-1, *attributes.pop("shape")[1:]]  # for any number of samples
             inputs.append(f"{node.name}.shape")
             initializers.append(helper.make_tensor(inputs[-1], TensorProto.INT64, [len(shape)], shape))
+        elif node.kind == "Dropout":  # and so is the rate
+            inputs.append(f"{node.name}.ratio")
+            initializers.append(helper.make_tensor(inputs[-1], TensorProto.FLOAT, [], [attributes.pop("ratio")]))
         outputs = [tensor.name for tensor in node.outputs]
         if node.kind == "Gelu":  # an operator from a later set on; here by the error function
             nodes += _gelu(node.name, inputs[0], outputs[0])

@@ -102,7 +102,11 @@ def _simulate(words: Tuple[str, ...], kind: type, keywords: Mapping[str, Any], p
         raise TypeError(f"progress must be a function of a text, not {progress!r}")
     with settings.Folder() as folder:
         merged = _with_settings(words, folder, keywords, use_settings)
-        return call_with(words, [], merged, kind, progress, folder)
+        try:
+            return call_with(words, [], merged, kind, progress, folder)
+        except errors.Error as failed:
+            failed.message += settings.origins(failed.message, merged, keywords)
+            raise
 
 
 @options.of_command("run")

@@ -233,6 +233,13 @@ class Dense(Cell):
         return self.activation(found) if self.activation is not None else found
 
 
+def _padding(kernel_size: int, padding: int, pad_mode: str) -> int:
+    """On each side. Raises ValueError for another pad_mode, or "same" with an even kernel_size."""
+    if pad_mode not in ("pad", "valid", "same") or (pad_mode == "same" and kernel_size % 2 == 0):
+        raise ValueError(f"pad_mode {pad_mode!r} with kernel_size {kernel_size}: accepted: pad, valid, same with an odd one")
+    return {"pad": padding, "valid": 0, "same": kernel_size // 2}[pad_mode]
+
+
 class Conv2d(Cell):
     """Convolution of NCHW; weight (out_channels, in_channels / group, kernel_size, kernel_size). pad_mode "pad", the
     default, pads by `padding` on all sides, "valid" not at all, "same", MindSpore's default, so that a stride of 1 keeps height
@@ -250,9 +257,7 @@ class Conv2d(Cell):
         pad_mode: str = "pad",
     ) -> None:
         super().__init__()
-        if pad_mode not in ("pad", "valid", "same") or (pad_mode == "same" and kernel_size % 2 == 0):
-            raise ValueError(f"pad_mode {pad_mode!r} with kernel_size {kernel_size}: accepted: pad, valid, same with an odd one")
-        padding = {"pad": padding, "valid": 0, "same": kernel_size // 2}[pad_mode]
+        padding = _padding(kernel_size, padding, pad_mode)
         self.weight = Parameter((out_channels, in_channels // group, kernel_size, kernel_size), "weight")
         self.bias = Parameter((out_channels,), "bias") if has_bias else None
         self.conv2d = ops.Conv2D(stride, padding, group, name="conv2d")
@@ -300,6 +305,86 @@ class Embedding(Cell):
 
     def construct(self, *inputs: Tensor) -> Tensor:
         return self.gather(self.embedding_table, inputs[0])
+
+
+class _OfPrimitive(Cell):
+    """A primitive of one tensor as a cell."""
+
+    def __init__(self, primitive: ops.Primitive) -> None:
+        super().__init__()
+        self.primitive = primitive
+
+    def construct(self, *inputs: Tensor) -> Tensor:
+        (x,) = inputs
+        return self.primitive(x)
+
+
+class ReLU(_OfPrimitive):
+    """max(x, 0)."""
+
+    def __init__(self) -> None:
+        super().__init__(ops.ReLU(name="relu"))
+
+
+class GELU(_OfPrimitive):
+    """Gaussian error linear unit; `approximate` has no effect."""
+
+    def __init__(self, approximate: bool = True) -> None:
+        super().__init__(ops.GeLU(name="gelu"))
+
+
+class Sigmoid(_OfPrimitive):
+    """1 / (1 + exp(-x))."""
+
+    def __init__(self) -> None:
+        super().__init__(ops.Sigmoid(name="sigmoid"))
+
+
+class Tanh(_OfPrimitive):
+    """Hyperbolic tangent."""
+
+    def __init__(self) -> None:
+        super().__init__(ops.Tanh(name="tanh"))
+
+
+class Softmax(_OfPrimitive):
+    """Softmax over the last dimension. Raises ValueError for another axis than -1."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__(ops.Softmax(axis, name="softmax"))
+
+
+class Dropout(_OfPrimitive):
+    """Each number becomes 0 with probability p; MindSpore's older keep_prob is 1 - p, of which the default is a half.
+
+    Raises ValueError for a p outside of 0 <= p < 1, or both.
+    """
+
+    def __init__(self, keep_prob: Optional[float] = None, p: Optional[float] = None) -> None:
+        if keep_prob is not None and p is not None:
+            raise ValueError("Dropout has a p or a keep_prob, not both")
+        super().__init__(ops.Dropout(p if p is not None else 0.5 if keep_prob is None else 1 - keep_prob, name="dropout"))
+
+
+class MaxPool2d(_OfPrimitive):
+    """Largest of each window of NCHW. pad_mode and padding as of Conv2d, "valid" by default."""
+
+    def __init__(self, kernel_size: int = 1, stride: int = 1, pad_mode: str = "valid", padding: int = 0) -> None:
+        super().__init__(ops.MaxPool(kernel_size, stride, _padding(kernel_size, padding, pad_mode), name="max_pool"))
+
+
+class AvgPool2d(_OfPrimitive):
+    """Mean of each window of NCHW. pad_mode and padding as of Conv2d, "valid" by default."""
+
+    def __init__(self, kernel_size: int = 1, stride: int = 1, pad_mode: str = "valid", padding: int = 0) -> None:
+        super().__init__(ops.AvgPool(kernel_size, stride, _padding(kernel_size, padding, pad_mode), name="avg_pool"))
+
+
+class Flatten(_OfPrimitive):
+    """(n, …) to (n, rest)."""
+
+    def __init__(self) -> None:
+        super().__init__(ops.Flatten(name="flatten"))
 
 
 class _Wrapper(Cell):

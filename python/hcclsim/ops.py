@@ -194,6 +194,19 @@ class Softmax(_Unary):
         return {"axis": -1}
 
 
+class Dropout(_Unary):
+    """Each number becomes 0 with this probability. Raises ValueError for one outside of 0 <= rate < 1."""
+
+    def __init__(self, rate: float = 0.5, name: str = "") -> None:
+        super().__init__(name)
+        if not 0 <= rate < 1:
+            raise ValueError(f"Dropout needs 0 <= rate < 1, not {rate!r}")
+        self.rate = rate
+
+    def attributes(self, *inputs: Tensor) -> Dict[str, Any]:
+        return {"ratio": self.rate}
+
+
 class _Binary(Primitive):
     def shape_of(self, *shapes: Shape) -> Shape:
         return _broadcast(*shapes)

@@ -111,6 +111,10 @@ def _text(option: Option, keyword: str, value: Any) -> str:
     raise TypeError(f"{keyword} cannot be {value!r}")
 
 
+#: Functions that have another name than their command.
+_functions = {("collective",): "measure", ("plan", "check"): "check_plan", ("plan", "show"): "show_plan"}
+
+
 class Command:
     """A command of hcclsim, such as ("schedule", "check")."""
 
@@ -143,7 +147,7 @@ class Command:
         if found is None:
             near = difflib.get_close_matches(keyword, self.by_keyword, 1)
             meant = f"; did you mean {near[0]}?" if near else ""
-            raise TypeError(f"{'_'.join(self.words)}() has no keyword {keyword!r}{meant}")
+            raise TypeError(f"{_functions.get(self.words, '.'.join(self.words))}() has no keyword {keyword!r}{meant}")
         return found
 
 

@@ -6,6 +6,7 @@ Every API that sets something (hccl.split.api, set_auto_parallel_context, regist
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple
@@ -135,6 +136,32 @@ class Settings:
 
 
 current = Settings()
+
+#: The function that sets what becomes a keyword.
+_set_by = {
+    "split_by_idx": "set_split_strategy_by_idx",
+    "split_by_size": "set_split_strategy_by_size",
+    "group": "create_group",
+    "split_group": "create_group",
+    "compress": "register_comm_hook",
+    "context": "set_auto_parallel_context",
+    "ps_context": "set_ps_context",
+    "ps_params": "set_param_ps",
+    "platform": "init",
+    "npus": "init",
+    "rank": "init",
+    "rank_table": "init",
+}
+
+
+def origins(message: str, chosen: Collection[str], given: Collection[str]) -> str:
+    """For an error that names options: which of them no keyword gave, and what has set them; "" if there is none."""
+    told = [
+        f"{option} was set by {function}()"
+        for keyword, function in _set_by.items()
+        if keyword in chosen and keyword not in given and re.search((option := f"--{keyword.replace('_', '-')}") + r"(?![\w-])", message)
+    ]
+    return f"; {', '.join(told)}: hcclsim.reset() forgets it" if told else ""
 
 
 def reset() -> None:

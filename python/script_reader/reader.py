@@ -19,10 +19,10 @@ from __future__ import annotations
 import ast
 import difflib
 import json
-from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from contexts import Contexts
-from tables import FIELDS, HOOKS, IN_PLACE_OF, NO_EFFECT, PARAMETERS, PROFILING_KEYS, SPLITS, STATE_KEYS, WORLD
+from tables import FIELDS, HOOKS, IN_PLACE_OF, NO_EFFECT, PARAMETERS, PROFILING_KEYS, SPLIT_CALLS, SPLITS, STATE_KEYS, WORLD
 from values import CHANGING, Meaning, NoLiteral, ScriptError, Values, line_of
 
 
@@ -55,6 +55,8 @@ class Reader(ast.NodeVisitor):
         #: Where training_trace is to be written; None: it is not wanted.
         self.output: Optional[str] = None
         self._text = text
+        #: Functions that the script defines.
+        self._own: Set[str] = set()
         self._given = given
         self._values = Values(path)
         self._branches: Dict[int, str] = {}
@@ -98,6 +100,7 @@ class Reader(ast.NodeVisitor):
             self._values.import_as(name.asname or name.name, name.name)
 
     def visit_FunctionDef(self, node: Union[ast.FunctionDef, ast.AsyncFunctionDef]) -> None:
+        self._own.add(node.name)
         before = dict(self._values.names)
         names = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
         for name in names:
@@ -177,6 +180,10 @@ class Reader(ast.NodeVisitor):
         }.get(name)
         if take is not None:
             self._or_given(node, name, ast.unparse(node), lambda: take(node))
+        elif name not in self._own:
+            near = difflib.get_close_matches(str(name), SPLIT_CALLS, 1, 0.85)
+            if near:
+                self._tell(node, ast.unparse(node), f"no effect: there is no {name}; did you mean {near[0]}?")
 
     def _or_given(self, node: ast.AST, thing: str, what: str, read: Callable[[], None]) -> None:
         """Reads a setting; what is no literal may stand beside an option of the command line that is in its place."""
@@ -243,6 +250,8 @@ class Reader(ast.NodeVisitor):
                 raise self._error(node, f"profiling_options has no {key!r} that is known here")
             if not isinstance(item, str):
                 raise self._error(node, f"profiling_options: {key} must be a text, not {item!r}")
+            if key == "training_trace" and item not in ("on", "off"):
+                raise self._error(node, f'profiling_options: {key} must be "on" or "off", not {item!r}')
         self._set_once(node, "profiling_options", told, "--step-trace", target)
         self._tell(node, f"profiling_options = {text}", "")
 

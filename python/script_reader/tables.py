@@ -48,6 +48,7 @@ HOOKS = {
 }
 
 SPLITS = ("--split", "--split-by-idx", "--split-by-size", "--fusion", "--fusion-index")
+SPLIT_CALLS = ("set_split_strategy_by_idx", "set_split_strategy_by_size")
 GROUPS = ("--group", "--split-group")
 
 #: Options of the command line beside which calls, and keys of parameter_map, need not be literals.

@@ -10,136 +10,10 @@
 
 #include "base/input_file.hpp"
 #include "study/foreign/megatron_arguments.hpp"
+#include "study/foreign/megatron_names.hpp"
 
 namespace hcclsim::study {
 namespace {
-
-/// Beginnings of arguments that say nothing of a step's time: logs, checkpoints, data, seeds, schedules of rates.
-constexpr std::array free_prefixes{"log",
-                                   "tensorboard",
-                                   "wandb",
-                                   "save",
-                                   "load",
-                                   "ckpt",
-                                   "eval",
-                                   "exit",
-                                   "data",
-                                   "train",
-                                   "valid",
-                                   "test",
-                                   "lr",
-                                   "min-lr",
-                                   "tokenizer",
-                                   "vocab-file",
-                                   "vocab-extra",
-                                   "merge-file",
-                                   "seed",
-                                   "init",
-                                   "adam-",
-                                   "weight-decay",
-                                   "split",
-                                   "distributed",
-                                   "timing",
-                                   "timers",
-                                   "profile",
-                                   "use-pytorch-profiler",
-                                   "rotary-",
-                                   "norm-epsilon",
-                                   "layernorm-epsilon",
-                                   "no-load",
-                                   "no-save",
-                                   "no-create-attention-mask",
-                                   "no-mmap",
-                                   "num-workers",
-                                   "num-dataset",
-                                   "override-opt",
-                                   "use-checkpoint",
-                                   "finetune",
-                                   "manual-gc",
-                                   "check-for-nan",
-                                   "no-check",
-                                   "empty-unused",
-                                   "hysteresis",
-                                   "loss-scale-window",
-                                   "min-loss-scale",
-                                   "initial-loss-scale",
-                                   "start-weight",
-                                   "end-weight",
-                                   "use-mcore",
-                                   "use-legacy",
-                                   "transformer-impl",
-                                   "no-persist",
-                                   "no-async",
-                                   "rank",
-                                   "local",
-                                   "master",
-                                   "dist-ckpt",
-                                   "auto-detect",
-                                   "async-save",
-                                   "mock-data",
-                                   "dataloader",
-                                   "reset-",
-                                   "eod-mask",
-                                   "enable-one-logger",
-                                   "no-one-logger",
-                                   "sgd-momentum",
-                                   "hf-",
-                                   "special-tokens",
-                                   "pad-to",
-                                   "jit",
-                                   "disable-gloo",
-                                   "apply-query-key",
-                                   "no-query-key",
-                                   "attention-softmax-in-fp32",
-                                   "deterministic",
-                                   "moe-aux-loss",
-                                   "moe-z-loss",
-                                   "moe-router-load",
-                                   "moe-router-dtype",
-                                   "moe-router-pre",
-                                   "moe-grouped-gemm",
-                                   "moe-permute-fusion",
-                                   "moe-use-upcycling",
-                                   "moe-token-drop",
-                                   "router-",
-                                   "use-fused",
-                                   "use-rotary",
-                                   "no-rope-fusion",
-                                   "no-masked-softmax",
-                                   "no-bias-",
-                                   "bias-",
-                                   "cross-entropy-loss",
-                                   "no-gradient-accumulation",
-                                   "use-distributed-attn",
-                                   "make-vocab",
-                                   "overlap-p2p",
-                                   "no-overlap-p2p",
-                                   "nccl-",
-                                   "high-priority",
-                                   "use-cpu-initialization",
-                                   "no-shared-storage",
-                                   "shape-order",
-                                   "no-weight-decay",
-                                   "decoupled-",
-                                   "handler-name",
-                                   "workers",
-                                   "enable-hf2mg",
-                                   "model-type-hf",
-                                   "tiktoken-",
-                                   "rope-scaling",
-                                   "norm-topk-prob",
-                                   "seq-aux",
-                                   "routed-scaling-factor",
-                                   "moe-router-score-function",
-                                   "moe-router-enable-expert-bias",
-                                   "moe-router-bias-update-rate",
-                                   "moe-router-topk-scaling-factor",
-                                   "gemm-gradient-accumulation",
-                                   "calculate-per-token",
-                                   "perform-initialization",
-                                   "error-injection",
-                                   "te-rng",
-                                   "no-contiguous-buffers"};
 
 constexpr const char* no_effect = "of no effect on a step's time";
 
@@ -278,35 +152,45 @@ class MegatronMapping {
     for (const char* const name : {"fp8-format", "fp8-hybrid", "fp8-e4m3"}) {
       if (args_.has(name)) args_.refuse(name, "types are fp32, fp16 and bf16");
     }
+    if (args_.has("fp16") && args_.has("bf16"))
+      writer_.fail(args_.line_of("bf16"), "--fp16 and --bf16 exclude each other");
     const bool half = args_.has("bf16") || args_.has("fp16");
     if (half)
       args_.set(args_.has("bf16") ? "bf16" : "fp16", "compute-dtype", args_.has("bf16") ? "bf16" : "fp16");
     else
       writer_.set("neither --bf16 nor --fp16", "amp", "O0", line());
-    if (args_.has("fp16") && !args_.has("bf16")) {
+    if (args_.has("fp16")) {
       const auto scale = args_.text("loss-scale");
       writer_.set(
           args_.source("loss-scale"), "loss-scale",
           scale.has_value() ? "static:" + *scale : "dynamic:" + args_.text("initial-loss-scale").value_or("4294967296"),
           args_.line_of("loss-scale"));
     }
-    const bool wide = args_.has("accumulate-allreduce-grads-in-fp32") || args_.has("bf16") || !half;
-    if (args_.has("grad-reduce-in-bf16"))
-      args_.set("grad-reduce-in-bf16", "comm-dtype", "bf16");
-    else if (!wide)
-      writer_.set("no --accumulate-allreduce-grads-in-fp32", "comm-dtype", "fp16", line());
-    else
-      writer_.set(args_.has("accumulate-allreduce-grads-in-fp32") ? args_.source("accumulate-allreduce-grads-in-fp32")
-                  : half                                          ? "--bf16, whose gradients are added up in fp32"
-                                                                  : "neither --bf16 nor --fp16",
-                  "comm-dtype", "fp32", line());
-    if (half && wide && !args_.has("grad-reduce-in-bf16") && !args_.has("no-gradient-accumulation-fusion"))
-      writer_.set("products add their gradients up in fp32", "grad-dtype", "fp32", line());
+    map_gradient_type(half);
     const auto backend = args_.text("attention-backend");
     if (args_.has("use-flash-attn"))
       args_.set("use-flash-attn", "fused-attention", "on");
     else if (backend.has_value())
       args_.set("attention-backend", "fused-attention", *backend == "unfused" || *backend == "local" ? "off" : "on");
+  }
+
+  /// Megatron has one buffer of gradients, in which micro-batches are added up and which is reduced (main_grad). What a
+  /// layer gives is freed when it has been added.
+  void map_gradient_type(bool half) {
+    const bool told = args_.has("accumulate-allreduce-grads-in-fp32");
+    const bool fused = !args_.has("no-gradient-accumulation-fusion");
+    if (args_.has("grad-reduce-in-bf16"))
+      args_.set("grad-reduce-in-bf16", "grad-dtype", "bf16");
+    else if (half && !told && !args_.has("bf16"))
+      writer_.set("no --accumulate-allreduce-grads-in-fp32", "grad-dtype", "fp16", line());
+    else
+      writer_.set(told   ? args_.source("accumulate-allreduce-grads-in-fp32")
+                  : half ? "--bf16, whose gradients are added up in fp32"
+                         : "neither --bf16 nor --fp16",
+                  "grad-dtype", "fp32", line());
+    if (!fused)
+      writer_.leave_out(args_.source("no-gradient-accumulation-fusion"),
+                        "kernels add gradients up in one type, either way");
   }
 
   void map_optimizer() {
@@ -381,7 +265,6 @@ class MegatronMapping {
                                    "qk-layernorm",
                                    "multi-latent-attention",
                                    "add-qkv-bias",
-                                   "apply-layernorm-1p",
                                    "use-ring-exchange-p2p",
                                    "encoder-num-layers",
                                    "decoder-num-layers",
@@ -399,12 +282,12 @@ class MegatronMapping {
   void map_rest() {
     for (const auto& [name, values] : args_.all()) {
       if (args_.was_read(name)) continue;
-      const bool free = std::ranges::any_of(
-          free_prefixes, [&option = name](const char* prefix) { return option.starts_with(prefix); });
-      if (free)
+      if (has_no_effect_on_steps(name))
         writer_.no_effect(args_.source(name), no_effect);
-      else
+      else if (is_megatron_argument(name))
         args_.refuse(name, "no option of run stands for it");
+      else
+        args_.refuse(name, "no argument of Megatron or MindSpeed that is known" + nearest_megatron_argument(name));
     }
   }
 

@@ -190,7 +190,8 @@ class MegatronModel {
                    fmt::format("all dropouts of a network have one rate, and --hidden-dropout is {}", hidden));
     } else if (llama && hidden != 0) {
       args_.refuse("hidden-dropout",
-                   fmt::format("this network has no dropout, and the rate is {} (0.1 unless given)", hidden));
+                   fmt::format("this network has no dropout, and the rate is {}{}", hidden,
+                               args_.has("hidden-dropout") ? "" : ", as Megatron has it unless told otherwise"));
     } else if (!llama) {
       args_.writer().set(args_.source("hidden-dropout"), "dropout", fmt::format("{}", hidden),
                          args_.line_of("hidden-dropout"));

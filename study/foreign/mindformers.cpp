@@ -80,7 +80,7 @@ class MindformersMapping {
     for (const char* const key : {"data_parallel", "model_parallel", "pipeline_stage", "context_parallel"}) {
       ranks *= keys_.at_least_one("parallel_config", key);
     }
-    if (is_false(*use) && ranks > 1) {
+    if (!keys_.truth("use_parallel", "", true) && ranks > 1) {
       writer().refuse(
           "use_parallel", source("use_parallel", *use),
           fmt::format("so one NPU trains, and not the {} of parallel_config; set it to True, or take it out", ranks),
@@ -138,8 +138,8 @@ class MindformersMapping {
         !keys_.truth("parallel_config", "vocab_emb_dp", true) && model > 1) {
       set("vocab_emb_dp", "vocabulary-parallel", "on");
     }
-    if (const YamlNode* const shard = keys_.find("parallel_config", "optimizer_shard");
-        shard != nullptr && is_true(*shard) && keys_.find("parallel", "enable_parallel_optimizer") == nullptr) {
+    if (keys_.truth("parallel_config", "optimizer_shard", false) &&
+        keys_.find("parallel", "enable_parallel_optimizer") == nullptr) {
       set("optimizer_shard", "enable-parallel-optimizer", "True");
     }
     if (const YamlNode* const groups = keys_.find("parallel_config", "gradient_aggregation_group")) {
@@ -156,8 +156,20 @@ class MindformersMapping {
     for (const YamlMember& member : keys_.find("parallel_config")->members) {
       if (known.contains(member.key)) continue;
       const std::string path = "parallel_config." + member.key;
+      // Those of mindformers that change nothing where they are off.
+      static const std::set<std::string_view> switches{"seq_split_num",
+                                                       "npu_nums_per_device",
+                                                       "recompute",
+                                                       "select_recompute",
+                                                       "tp_x",
+                                                       "tp_y",
+                                                       "tp_z",
+                                                       "pipeline_interleave",
+                                                       "mp_comm_recompute",
+                                                       "expert_model_parallel",
+                                                       "use_3d_tensor_parallel"};
       const bool off = member.value.kind == Kind::null || is_false(member.value) || member.value.text == "1";
-      if (off)
+      if (off && switches.contains(member.key))
         writer().no_effect(source(path, member.value), "it is off");
       else
         writer().refuse(member.key, source(path, member.value), unknown_text, member.line);
@@ -328,9 +340,11 @@ class MindformersMapping {
       const auto is_off = [](const YamlNode& node) {
         return node.kind == Kind::null || is_false(node) || node.text == "0";
       };
-      const bool off = value.kind == Kind::list ? std::ranges::all_of(value.items, is_off) : is_off(value);
       const bool option = member.key == "parallel_optimizer_comm_recompute" || member.key == "mp_comm_recompute" ||
                           member.key == "recompute_slice_activation";
+      const bool off = option                     ? !keys_.truth_of(value, "recompute_config." + member.key)
+                       : value.kind == Kind::list ? std::ranges::all_of(value.items, is_off)
+                                                  : is_off(value);
       if (option && !recomputes)
         writer().no_effect(from, "no layer is computed again");
       else if (option && (member.key == "mp_comm_recompute") != off)
@@ -376,7 +390,7 @@ class MindformersMapping {
     for (const YamlMember& member : section->members) {
       const std::string from = source("runner_wrapper." + member.key, member.value);
       if (member.key == "use_clip_grad") {
-        if (!is_true(member.value))
+        if (!keys_.truth_of(member.value, "runner_wrapper.use_clip_grad"))
           writer().no_effect(from, "it is off");
         else
           writer().set(from, "clip-norm",

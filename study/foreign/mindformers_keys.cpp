@@ -1,6 +1,7 @@
 #include "study/foreign/mindformers_keys.hpp"
 
 #include <cctype>
+#include <limits>
 
 namespace hcclsim::study {
 
@@ -67,24 +68,31 @@ std::optional<std::uint64_t> MindformersKeys::whole(std::string_view section, st
   if (node == nullptr || node->kind == Kind::null) return std::nullopt;
   return whole_of(*node, fmt::format("{}.{}", section, key));
 }
-std::uint64_t MindformersKeys::whole_of(const YamlNode& node, std::string_view path) {
-  const auto value = node.kind == Kind::scalar ? parse_number<std::uint32_t>(node.text) : std::nullopt;
+std::uint64_t MindformersKeys::whole_of(const YamlNode& node, std::string_view path, std::uint64_t least) {
+  const auto value = node.kind == Kind::scalar ? parse_number<std::int64_t>(node.text) : std::nullopt;
+  constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
   if (!value.has_value()) writer_.fail(node.line, "{} is {}, must be a whole number", path, literal(node));
-  return *value;
+  if (*value < static_cast<std::int64_t>(least) || *value > most)
+    writer_.fail(node.line, "{} is {}, must be {} or more{}", path, *value, least,
+                 *value > most ? fmt::format(", and at most {}", most) : "");
+  return static_cast<std::uint64_t>(*value);
 }
 std::uint64_t MindformersKeys::at_least_one(std::string_view section, std::string_view key) {
   const YamlNode* const node = find(section, key);
-  const std::uint64_t value = whole(section, key).value_or(1);
-  if (value == 0) writer_.fail(node->line, "{}.{} is 0, must be 1 or more", section, key);
-  return value;
+  if (node == nullptr || node->kind == Kind::null) return 1;
+  return whole_of(*node, fmt::format("{}.{}", section, key), 1);
 }
 bool MindformersKeys::truth(std::string_view section, std::string_view key, bool otherwise) {
   const YamlNode* const node = find(section, key);
-  if (node == nullptr || node->kind == Kind::null) return otherwise;
-  if (!is_true(*node) && !is_false(*node)) {
-    writer_.fail(node->line, "{}.{} is {}, must be True or False", section, key, literal(*node));
-  }
-  return is_true(*node);
+  return node == nullptr
+             ? otherwise
+             : truth_of(*node, key.empty() ? std::string(section) : fmt::format("{}.{}", section, key), otherwise);
+}
+bool MindformersKeys::truth_of(const YamlNode& node, std::string_view path, bool otherwise) {
+  if (node.kind == Kind::null || node.text == "None") return otherwise;
+  if (!is_true(node) && !is_false(node))
+    writer_.fail(node.line, "{} is {}, must be True or False", path, literal(node));
+  return is_true(node);
 }
 std::uint32_t MindformersKeys::line_of(std::string_view section, std::string_view key) {
   const YamlNode* const node = find(section, key);

@@ -35,11 +35,13 @@ class MindformersKeys {
   [[nodiscard]] bool was_read(const std::string& path) const { return read_.contains(path); }
   /// The value of a key, noted as read; nullptr if there is none.
   [[nodiscard]] const YamlNode* find(std::string_view section, std::string_view key = {}, std::string_view inner = {});
-  [[nodiscard]] std::uint64_t whole_of(const YamlNode& node, std::string_view path);
+  [[nodiscard]] std::uint64_t whole_of(const YamlNode& node, std::string_view path, std::uint64_t least = 0);
   [[nodiscard]] std::optional<std::uint64_t> whole(std::string_view section, std::string_view key);
   /// 1 without the key.
   [[nodiscard]] std::uint64_t at_least_one(std::string_view section, std::string_view key);
   [[nodiscard]] bool truth(std::string_view section, std::string_view key, bool otherwise);
+  /// `otherwise` for null and None.
+  [[nodiscard]] bool truth_of(const YamlNode& node, std::string_view path, bool otherwise = false);
   [[nodiscard]] std::uint32_t line_of(std::string_view section, std::string_view key);
 
  private:

@@ -89,8 +89,14 @@ class MindformersModel {
     return keys_.whole_of(*node, fmt::format("model.model_config.{}", key));
   }
   void set_size(std::string_view key, std::string_view option) {
-    const auto size = size_of_model(key);
-    if (size.has_value()) set_of_model(key, option, std::to_string(*size));
+    const YamlNode* const node = of_model(key);
+    if (node == nullptr || node->kind == Kind::null) return;
+    set_of_model(key, option, std::to_string(keys_.whole_of(*node, fmt::format("model.model_config.{}", key), 1)));
+  }
+  /// Whether a switch of the network is on; false without it.
+  bool truth_of_model(std::string_view key) {
+    const YamlNode* const node = of_model(key);
+    return node != nullptr && keys_.truth_of(*node, fmt::format("model.model_config.{}", key));
   }
   void set_of_model(std::string_view key, std::string_view option, std::string value) {
     const YamlNode* const node = of_model(key);
@@ -171,16 +177,16 @@ class MindformersModel {
         set_size(key, "positions");
     }
     for (const char* const key : {"qkv_concat", "qkv_has_bias", "use_past"}) {
-      if (of_model(key) != nullptr && is_true(*of_model(key))) refuse_of_model(key, unknown_text);
+      if (truth_of_model(key)) refuse_of_model(key, unknown_text);
     }
     if (size_of_model("fine_grain_interleave").value_or(1) > 1) {
       refuse_of_model("fine_grain_interleave",
                       "halves of a sequence that overlap each other's communication are not simulated");
     }
-    if (const YamlNode* const flash = of_model("use_flash_attention"); flash != nullptr) {
-      set_of_model("use_flash_attention", "fused-attention", is_true(*flash) ? "on" : "off");
+    if (of_model("use_flash_attention") != nullptr) {
+      set_of_model("use_flash_attention", "fused-attention", truth_of_model("use_flash_attention") ? "on" : "off");
     }
-    if (const YamlNode* const tied = of_model("tie_word_embeddings"); tied != nullptr && is_true(*tied) == shares) {
+    if (of_model("tie_word_embeddings") != nullptr && truth_of_model("tie_word_embeddings") == shares) {
       refuse_of_model("tie_word_embeddings",
                       shares ? "the logits have a weight of their own" : "the logits have the table of tokens");
     }
@@ -195,7 +201,7 @@ class MindformersModel {
     if (of_model("pp_interleave_num") == nullptr) return;
     const std::uint64_t parts = size_of_model("pp_interleave_num").value_or(1);
     const YamlNode* const turns = keys_.find("parallel", "pipeline_config", "pipeline_interleave");
-    if (parts <= 1 || turns == nullptr || !is_true(*turns)) {
+    if (parts <= 1 || turns == nullptr || !keys_.truth_of(*turns, "parallel.pipeline_config.pipeline_interleave")) {
       writer().no_effect(source("model.model_config.pp_interleave_num", *of_model("pp_interleave_num")), "it is off");
     } else {
       set_of_model("pp_interleave_num", "chunks", std::to_string(parts));

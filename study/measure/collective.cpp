@@ -338,14 +338,14 @@ hccl::Communicator communicator_of(const MeasureSpec& spec, const LoadedPlatform
   return communicator;
 }
 
-Measurement measure_collective(const MeasureSpec& spec) {
+Measurement measure_collective(const MeasureSpec& spec, std::shared_ptr<SharedWork> work) {
   return run_in_child([&] {
     sim::Cluster cluster(spec.platform.file, spec.platform.edits, spec.platform.routing);
-    return measure_collective(spec, cluster);
+    return measure_collective(spec, cluster, work);
   });
 }
 
-Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
+Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster, std::shared_ptr<SharedWork> work) {
   LoadedPlatform platform = platform_of(spec, cluster);
   const device::Soc& soc = platform.soc;
   const device::TaskCosts& costs = platform.costs;
@@ -385,7 +385,8 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster) {
                                        .warmups = spec.warmups,
                                        .exec_timeout = request.config.exec_timeout,
                                        .fold = true,
-                                       .faults = sim::FaultPlan::of(cluster, spec.faults, cluster.size(), all_ranks)};
+                                       .faults = sim::FaultPlan::of(cluster, spec.faults, cluster.size(), all_ranks),
+                                       .work = std::move(work)};
   note_faults(spec.faults, measurement.on.notes);
   if (!spec.faults.empty()) {
     measurement.on.notes.emplace_back(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -93,9 +94,11 @@ struct Measurement {
 [[nodiscard]] hccl::CollectiveCall call_of(hccl::CollectiveRequest request, Bytes size, const hccl::Topology& topology,
                                            const device::Soc& soc, const std::vector<Rank>& ranks);
 
-/// Measures in a child. Throws Error(bad_input) for what cannot be measured.
-[[nodiscard]] Measurement measure_collective(const MeasureSpec& spec);
+/// Measures in a child; `work` counts simulated sizes, unless null. Throws Error(bad_input) for what cannot be
+/// measured.
+[[nodiscard]] Measurement measure_collective(const MeasureSpec& spec, std::shared_ptr<SharedWork> work = {});
 /// The same on a cluster that is loaded; to be called in a child.
-[[nodiscard]] Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster);
+[[nodiscard]] Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster,
+                                             std::shared_ptr<SharedWork> work = {});
 
 }  // namespace hcclsim::study

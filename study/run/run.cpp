@@ -133,6 +133,7 @@ std::optional<RoutingTimes> routing_times(const Experiment& experiment, std::uin
 }  // namespace
 
 RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
+  experiment.training.work = std::move(wishes.work);
   hccl::TrainingOptions training = experiment.training;
   training.trace_tasks = wishes.tasks && !wishes.traced.empty();
   training.stream = std::move(wishes.stream);

@@ -32,13 +32,14 @@ struct RunWishes {
   /// unless `explained_uncertainty`.
   bool uncertainty = false;
   bool explained_uncertainty = false;
-  bool compared = false;             ///< with one NPU, hcom_parallel turned and other splits
-  bool explained = false;            ///< why each allreduce has its algorithm
-  LinkWishes links{};                ///< how busy links were
-  bool by_rank = false;              ///< phases of every rank, of up to most_ranks_by_phase
-  std::uint32_t routing_seeds = 0;   ///< under routing ecmp, the step with so many seeds, and with ideal routing
-  hccl::TracePoints trace_points{};  ///< of the iterations of the view
-  bool seeds_are_given = false;      ///< under another routing, a note says that they do nothing
+  bool compared = false;               ///< with one NPU, hcom_parallel turned and other splits
+  bool explained = false;              ///< why each allreduce has its algorithm
+  LinkWishes links{};                  ///< how busy links were
+  bool by_rank = false;                ///< phases of every rank, of up to most_ranks_by_phase
+  std::uint32_t routing_seeds = 0;     ///< under routing ecmp, the step with so many seeds, and with ideal routing
+  hccl::TracePoints trace_points{};    ///< of the iterations of the view
+  std::shared_ptr<SharedWork> work{};  ///< counts the steps of all simulations; null: nobody asks
+  bool seeds_are_given = false;        ///< under another routing, a note says that they do nothing
 };
 
 /// Simulates the loaded run, and what it is to be compared with. Uses up experiment.notes. To be called once per

@@ -25,6 +25,8 @@ TEST(Nearest, NothingNear) {
   EXPECT_EQ(nearest("bert", models), "");
   EXPECT_EQ(nearest("", models), "");
   EXPECT_EQ(nearest("a", {}), "");
+  const std::vector<std::string> levels{"0", "1"};
+  EXPECT_EQ(nearest("2", levels), "");  // has nothing of any of them
   EXPECT_EQ(did_you_mean("bert", models), "");
 }
 

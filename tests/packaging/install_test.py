@@ -42,6 +42,14 @@ class Installed(unittest.TestCase):
     def test_the_doctor(self):
         parts = {part["name"]: part for part in json.loads(output_of(self.command, "doctor", "--format=json"))["parts"]}
         self.assertTrue(all(part["works"] for part in parts.values() if part["needed"]))
+        self.assertTrue(parts["clients"]["works"])
+        library = next(self.prefix.glob("lib*/**/libhccl.so"))
+        away = library.with_suffix(".away")
+        library.rename(away)
+        self.addCleanup(away.rename, library)
+        parts = {part["name"]: part for part in json.loads(output_of(self.command, "doctor", "--format=json"))["parts"]}
+        self.assertFalse(parts["clients"]["works"])
+        self.assertIn("libhccl.so is neither where", parts["clients"]["remedy"])
 
     def test_scripts_are_read(self):
         self.assertTrue(Path(self.prefix, "share/hcclsim/script_reader/__main__.py").is_file())

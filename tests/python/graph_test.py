@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import hcclsim
-from hcclsim import Layout, Parameter, Tensor, description, nn, ops, tracing
+from hcclsim import Layout, Parameter, Tensor, description, nn, ops, settings, tracing
 
 
 class Mlp(nn.Cell):
@@ -32,6 +32,48 @@ class Forgetting(unittest.TestCase):
         hcclsim.reset()
         self.addCleanup(hcclsim.reset)
         hcclsim.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=8)
+
+
+class PlainCells(Forgetting):
+    def test_a_network_of_them(self):
+        net = nn.SequentialCell(
+            nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2, 2), nn.AvgPool2d(3, 3, "pad", 1), nn.Flatten(),
+            nn.Dense(96, 32), nn.GELU(), nn.Dropout(p=0.1), nn.Dense(32, 10), nn.Tanh(), nn.Sigmoid(), nn.Softmax(),
+        )  # fmt: skip
+        nodes = nodes_of(net, (8, 1, 28, 28))
+        self.assertEqual([node.kind for node in nodes[:5]], ["Conv", "Relu", "MaxPool", "AveragePool", "Flatten"])
+        self.assertEqual([node.outputs[0].shape for node in nodes[2:5]], [(8, 6, 12, 12), (8, 6, 4, 4), (8, 96)])
+        self.assertEqual(nodes[1].name, "1.relu")
+        hcclsim.reset()
+        result = hcclsim.run(model=net, inputs=[Tensor((8, 1, 28, 28))], npus=2)
+        self.assertGreater(result.step_time_s, 0)
+        plain = nn.SequentialCell([part for part in net.parts if not isinstance(part, nn.Dropout)])
+        self.assertLess(hcclsim.run(model=plain, inputs=[Tensor((8, 1, 28, 28))], npus=2).step_time_s, result.step_time_s)
+
+    def test_errors_say_what_a_script_has_set(self):
+        settings.current.split_by_idx[settings.world_group] = [3]
+        net = nn.SequentialCell(nn.Dense(64, 64), nn.Dense(64, 64))
+        net.parts[0].matmul.shard(((2, 1), (4, 1)))
+        message = r"--split-by-idx was set by set_split_strategy_by_idx\(\): hcclsim.reset\(\) forgets it"
+        with self.assertRaisesRegex(hcclsim.BadInput, message):
+            hcclsim.run(model=net, inputs=[Tensor((32, 64))])
+        with self.assertRaises(hcclsim.BadInput) as raised:
+            hcclsim.run(model=net, inputs=[Tensor((32, 64))], split_by_idx=[3])
+        self.assertNotIn("was set by", str(raised.exception))
+        with self.assertRaisesRegex(TypeError, r"^measure\(\) has no keyword 'begin'"):
+            hcclsim.measure(begin=3)
+
+    def test_what_they_refuse(self):
+        self.assertEqual((nn.Dropout(0.9).primitive.rate, nn.Dropout().primitive.rate), (1 - 0.9, 0.5))
+        for make in (
+            lambda: nn.Dropout(p=1),
+            lambda: nn.Dropout(keep_prob=0.5, p=0.5),
+            lambda: nn.Softmax(axis=1),
+            lambda: nn.MaxPool2d(2, 2, "same"),
+            lambda: nn.AvgPool2d(3, 3, "reflect"),
+        ):
+            with self.assertRaises(ValueError):
+                make()
 
 
 class Primitives(Forgetting):

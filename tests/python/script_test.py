@@ -67,6 +67,13 @@ class Scripts(unittest.TestCase):
         self.assertTrue(json.loads(script(path, "--format=json"))["hcom_parallel"])
         self.assertFalse(json.loads(script(path, "--hcom-parallel=off", "--format=json"))["hcom_parallel"])
 
+    def test_calls_that_are_almost_those_of_the_split_api_are_told(self):
+        call = 'split.set_split_strategy_by_sise([60, 20, 20], "g")\n'
+        near = "no effect: there is no set_split_strategy_by_sise; did you mean set_split_strategy_by_size?"
+        self.assertIn(near, script(self.written(f"set_split_strategy_by_idx([160])\n{call}")))
+        own = "def set_split_strategy_by_sise(cut, group):\n    set_split_strategy_by_idx([160])\n"
+        self.assertNotIn("did you mean", script(self.written(own + call)))
+
     def test_names_of_literals(self):
         path = self.written("from hccl.split.api import *\ncut = [50, 50]\nset_split_strategy_by_size(dataSizeList=cut)\n")
         self.assertEqual(len(json.loads(script(path, "--format=json"))["segments"]), 2)
@@ -277,6 +284,10 @@ class Scripts(unittest.TestCase):
             ("o.parameter_map['hcom_paralel'].b = True\n", "no 'hcom_paralel' that is known here"),
             ("o.parameter_map['profiling_options'].s = 'x'\n", "profiling_options is no JSON"),
             ("o.parameter_map['profiling_options'].s = '[]'\n", "must be a JSON object"),
+            (
+                "o.parameter_map['profiling_options'].s = '{\"training_trace\": \"yes\"}'\n",
+                "training_trace must be \"on\" or \"off\", not 'yes'",
+            ),
             ("o.parameter_map['profiling_options'].s = '{\"out\": \"x\"}'\n", "has no 'out'"),
             (
                 "o.parameter_map['profiling_mode'].b = True\n"

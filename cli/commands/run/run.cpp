@@ -29,6 +29,7 @@
 #include "cli/profiler/profile_folder.hpp"
 #include "cli/terminal/interruption.hpp"
 #include "cli/terminal/progress.hpp"
+#include "cli/terminal/ticker.hpp"
 #include "study/replay/write_plan.hpp"
 #include "study/run/numerics.hpp"
 #include "study/run/run.hpp"
@@ -116,6 +117,10 @@ class NumericsFiles {
   std::vector<OutputFile> loss_plot_;  // one or none
 };
 
+std::string what_is_trained(const study::RunSpec& spec) {
+  return spec.gradients_file.empty() ? spec.model.name : spec.gradients_file;
+}
+
 /// What must exist before the simulating child does: the terminal and the signals. Until training begins, a signal ends
 /// the command.
 struct Session {
@@ -174,9 +179,9 @@ study::LinkWishes link_wishes(const RunOptions& options) {
   return {.most = options.links > 0 ? options.links : usual, .intervals = intervals};
 }
 
-/// Simulates, prints and writes. Runs in a child. `session` is there with --numerics.
+/// Simulates, prints and writes. Runs in a child. `session` is there with --numerics; `work` counts steps, unless null.
 void run_and_print(const RunOptions& options, const BaselineOptions& regression_options, study::Experiment& experiment,
-                   Session* session) {
+                   Session* session, std::shared_ptr<SharedWork> work) {
   const Rank npus = experiment.npus;
   Timelines timelines(options.timeline, traced_ranks(options, npus));
   const ProfileOptions& profile = options.timeline.profile;
@@ -205,6 +210,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
                           .routing_seeds = options.format == OutputFormat::csv ? 0 : options.routing_seeds,
                           .trace_points = {options.fp_point, options.bp_point},
                           .seeds_are_given = options.seeds_are_given};
+  wishes.work = std::move(work);
   wishes.traced = timelines.kept_ranks();
   wishes.stream = timelines.stream();
   const study::PlanTraceFiles traces{options.chakra_output, options.goal_output};
@@ -278,6 +284,8 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
       require_no_job(command);
       check_baseline_options(command, *regression);
       options->spec.platform.file = options->platform;
+      std::optional<Ticker> ticker;  // real numbers have a line of their own
+      if (!options->numerics.enabled) ticker.emplace(what_is_trained(options->spec), "steps");
       if (options->ps.enabled) {
         run_parameter_servers(*options);
         return;
@@ -286,7 +294,8 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
       // With real numbers the report is printed all the same, and says why training has ended.
       with_failure(options->format == OutputFormat::json && !session.has_value(), [&] {
         study::on_experiment(options->spec, [&](study::Experiment& experiment) {
-          run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr);
+          run_and_print(*options, *regression, experiment, session.has_value() ? &*session : nullptr,
+                        ticker.has_value() ? ticker->work() : nullptr);
         });
       });
     });

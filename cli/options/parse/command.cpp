@@ -132,6 +132,10 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   const auto commands = command_names(command);
   std::string message = error.what();
   if (message.starts_with(": ")) message.erase(0, 2);  // of an option that --help does not show
+  // "--compress: --compress powersgd: …": who read the value has named the option already.
+  const std::size_t name = message.find(": ");
+  if (name != std::string::npos && message.substr(name + 2).starts_with(message.substr(0, name)))
+    message.erase(0, name + 2);
   // What follows a command that keeps the rest is not looked at yet.
   if (!unexpected.empty() && !command.get_prefix_command()) {
     const std::string cause = option_without_value(command);

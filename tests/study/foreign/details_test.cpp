@@ -51,6 +51,37 @@ TEST(MindformersDetails, WithoutUseParallelOneNpuTrains) {
   EXPECT_EQ(mindformers_refusal("use_parallel: False\nmodel:\n  model_config:\n    type: LlamaConfig\n"), "no error");
 }
 
+TEST(MindformersDetails, WordsThatAreNoSwitchAreRefused) {
+  const auto expect_switch = [](const std::string& text, const std::string& key) {
+    EXPECT_THAT(mindformers_refusal(text), HasSubstr(key)) << key;
+    EXPECT_THAT(mindformers_refusal(text), HasSubstr("must be True or False")) << key;
+  };
+  for (const char* const key :
+       {"mp_comm_recompute", "parallel_optimizer_comm_recompute", "recompute_slice_activation"}) {
+    const std::string section = "recompute_config:\n  recompute: True\n  " + std::string(key);
+    expect_switch(small_llama("", "", section + ": maybe\n"), std::string("a.yaml:14: recompute_config.") + key);
+    EXPECT_EQ(mindformers_refusal(small_llama("", "", section + ": True\n")), "no error") << key;
+  }
+  expect_switch(small_llama("    use_flash_attention: 3\n", ""), "model.model_config.use_flash_attention is 3");
+  expect_switch(small_llama("    qkv_concat: 3\n", ""), "model.model_config.qkv_concat is 3");
+  expect_switch(small_llama("", "", "runner_wrapper:\n  use_clip_grad: x\n"), "runner_wrapper.use_clip_grad is 'x'");
+  expect_switch(small_llama("", "", "use_parallel: 5\n"), "use_parallel is 5");
+  expect_switch(small_llama("", "  optimizer_shard: 2\n"), "parallel_config.optimizer_shard is 2");
+}
+
+TEST(MindformersDetails, SizesAreOneOrMore) {
+  EXPECT_THAT(mindformers_refusal("model: {model_config: {type: LlamaConfig, num_layers: -3}}\n"),
+              HasSubstr("model.model_config.num_layers is -3, must be 1 or more"));
+  EXPECT_THAT(mindformers_refusal(small_llama("", "  model_parallel: -2\n")), HasSubstr("is -2, must be 1 or more"));
+}
+
+// Also with a value that says that something is off.
+TEST(MindformersDetails, UnknownKeysOfRanksAreRefused) {
+  EXPECT_THAT(mindformers_refusal(small_llama("", "  model_paralel: 1\n")),
+              HasSubstr("a.yaml:11: parallel_config.model_paralel 1: no option of run stands for it"));
+  EXPECT_EQ(mindformers_refusal(small_llama("", "  seq_split_num: 1\n")), "no error");
+}
+
 TEST(MindformersDetails, FilesWithoutANetworkAreRefused) {
   EXPECT_THAT(mindformers_refusal("parallel_config:\n  data_parallel: 4\n"),
               HasSubstr("model: the file has no model.model_config: give --model and its sizes; --ignore-keys model"));

@@ -174,7 +174,9 @@ TEST(Megatron, WhatHasNoCounterpartIsRefusedByName) {
   EXPECT_THAT(script_refusal(start + "--tp-comm-overlap"),
               HasSubstr("train.sh:1: --tp-comm-overlap: no option of run stands for it"));
   EXPECT_EQ(script_refusal(start + "--tp-comm-overlap", {"tp-comm-overlap"}), "no error");
-  EXPECT_THAT(script_refusal(start + "--brand-new 3"), HasSubstr("--brand-new 3: no option"));
+  EXPECT_THAT(script_refusal(start + "--qk-layernorm"), HasSubstr("--qk-layernorm: no option"));
+  EXPECT_THAT(script_refusal(start + "--brand-new 3"), HasSubstr("--brand-new 3: no argument of Megatron"));
+  EXPECT_THAT(script_refusal(start + "--fp16 --bf16"), HasSubstr("train.sh:1: --fp16 and --bf16 exclude each other"));
   EXPECT_THAT(script_refusal(start + "--swiglu"), HasSubstr("LLaMA's, which has RMS norm"));
   EXPECT_THAT(script_refusal(start + "--micro-batch-size $MBS"), HasSubstr("--micro-batch-size depends on $MBS"));
   EXPECT_THAT(script_refusal(start + "--micro-batch-size 0"), HasSubstr("must be 1 or more"));
@@ -185,15 +187,54 @@ TEST(Megatron, WhatHasNoCounterpartIsRefusedByName) {
   EXPECT_THAT(script_refusal(start + "\n" + start + "--fp16\n"), HasSubstr("a second command with --num-layers"));
 }
 
+// Megatron takes no shortened names, and a known beginning makes no argument known.
+TEST(Megatron, UnknownArgumentsAreRefusedWithTheNearestOne) {
+  const std::string start = "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 ";
+  for (const char* const known : {"--lr 1e-4 --adam-beta1 0.9 --weight-decay 0.1 --seed 5 --train-iters 500000",
+                                  "--log-interval 1 --save a --apply-layernorm-1p --no-rope-fusion"}) {
+    EXPECT_EQ(script_refusal(start + known), "no error") << known;
+  }
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {"--adam-beta9 1", "that is known (did you mean --adam-beta1?)"},
+      {"--weight-decayed 0.1", "(did you mean --weight-decay?)"},
+      {"--seeds 5", "(did you mean --seed?)"},
+      {"--train-itersx 5", "(did you mean --train-iters?)"},
+      {"--micro-batch 4", "(did you mean --micro-batch-size?)"},
+      {"--lr-foo 3", "--lr-foo 3: no argument of Megatron or MindSpeed that is known; --ignore-keys lr-foo"},
+      {"--save-bar", "--save-bar: no argument"}};
+  for (const auto& [argument, message] : wrong) {
+    EXPECT_THAT(script_refusal(start + argument), HasSubstr(message)) << argument;
+  }
+}
+
+// One buffer, main_grad: --accumulate-allreduce-grads-in-fp32 says of what type with fp16, and bf16 has it always.
+TEST(Megatron, GradientsHaveTheTypeOfTheirBuffer) {
+  const std::string start = "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 ";
+  const std::vector<std::pair<std::string, std::string>> types{
+      {"--fp16", "fp16"},
+      {"--fp16 --accumulate-allreduce-grads-in-fp32", "fp32"},
+      {"--bf16", "fp32"},
+      {"--bf16 --no-gradient-accumulation-fusion", "fp32"},
+      {"--bf16 --no-gradient-accumulation-fusion --use-distributed-optimizer", "fp32"},
+      {"--bf16 --grad-reduce-in-bf16", "bf16"},
+      {"", "fp32"}};
+  for (const auto& [arguments, type] : types) {
+    const ForeignMapping mapping = map_megatron_text(start + arguments, "train.sh", {});
+    EXPECT_EQ(value_of(mapping, "grad-dtype"), type) << arguments;
+    // Sent as it is kept.
+    EXPECT_EQ(value_of(mapping, "comm-dtype"), "") << arguments;
+  }
+}
+
 TEST(Megatron, AllThatIsRefusedIsNamedAtOnce) {
   const std::string script =
       "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --tp-comm-overlap \\\n"
       "  --brand-new 3 --other-new\n";
-  EXPECT_THAT(
-      script_refusal(script),
-      AllOf(HasSubstr("train.sh: 3 keys have no counterpart; --ignore-keys tp-comm-overlap,brand-new,other-new "
-                      "leaves them out:"),
-            HasSubstr("train.sh:1: --tp-comm-overlap: no option"), HasSubstr("train.sh:2: --other-new: no option")));
+  EXPECT_THAT(script_refusal(script),
+              AllOf(HasSubstr("train.sh: 3 keys have no counterpart; --ignore-keys tp-comm-overlap,brand-new,other-new "
+                              "leaves them out:"),
+                    HasSubstr("train.sh:1: --tp-comm-overlap: no option"),
+                    HasSubstr("train.sh:2: --other-new: no argument of")));
   EXPECT_EQ(script_refusal(script, {"tp-comm-overlap", "brand-new", "other-new"}), "no error");
 }
 

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "base/error.hpp"
+#include "base/shared_work.hpp"
 #include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::study {
@@ -32,6 +35,13 @@ TEST(MeasureCollective, ReturnsFromItsChildWhatItMeasured) {
   }
   EXPECT_FALSE(measurement.explanation.empty());
   EXPECT_FALSE(measurement.link_sources.empty());
+}
+
+TEST(MeasureCollective, CountsSizesForOtherProcesses) {
+  const auto work = std::make_shared<SharedWork>();
+  static_cast<void>(measure_collective(small_allreduce(), work));
+  EXPECT_EQ(work->planned(), 2U);  // nothing is simulated of 0 bytes
+  EXPECT_EQ(work->completed(), 2U);
 }
 
 TEST(MeasureCollective, RefusesMoreRanksThanThereAre) {

@@ -1,4 +1,4 @@
-#include "base/output_folder.hpp"
+#include "base/files/output_folder.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
