@@ -8,6 +8,7 @@
 
 #include <hccl/hccl_types.h>
 
+#include "base/names.hpp"
 #include "hccl/runtime/collective/issue.hpp"
 
 namespace hcclsim::clients {
@@ -446,8 +447,8 @@ void Communication::end_process(std::uint32_t process) const {
     const std::size_t calls = group.calls.size() + group.beginnings.size();
     if (core_.hosts.thread(id).process != process || calls == 0 || core_.failure.has_value()) continue;
     simulated_failure("client",
-                      "process {} ended between HcclGroupStart and HcclGroupEnd: {} calls of the group were not issued",
-                      process, calls);
+                      "process {} ended between HcclGroupStart and HcclGroupEnd: {} of the group {} not issued",
+                      process, counted(calls, "call"), calls == 1 ? "was" : "were");
   }
 }
 

@@ -319,7 +319,7 @@ class ClientsTest(unittest.TestCase):
             "after_finalize": [r"comm is no communicator, or it was destroyed"],
             "after_reset": [r"comm is no communicator, or it was destroyed"],
             "freed_under_way": [r"HcclAllReduce #1 on hccl_root_1: memory of rank \d on NPU \d was freed"],
-            "group_without_end": [r"process 0 ended between HcclGroupStart and HcclGroupEnd: 1 calls"],
+            "group_without_end": [r"process 0 ended between HcclGroupStart and HcclGroupEnd: 1 call of the group was"],
             "stream_of_other_device": [r"the stream is on NPU 0, the thread has set NPU 1"],
             "no_peer_access": [r"dst is memory of NPU 4, src of NPU 0: call aclrtDeviceEnablePeerAccess"],
             "exception_in_thread": [r"of a thread", r"process 0 was killed by signal 6"],
