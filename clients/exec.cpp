@@ -111,7 +111,7 @@ ExecResult exec(const ExecSpec& spec, const std::function<void(const ExecTrace&)
         .wall_timeout_s = spec.wall_timeout_s};
     check_traced(spec, platform.cluster);
     ExecResult result{.unmodelled = platform.unmodelled, .notes = platform.notes};
-    study::note_faults(spec.faults, result.notes);
+    study::note_faults(spec.faults, result.notes, "the programs begin");
     Programs programs({.words = spec.words,
                        .processes = spec.processes,
                        .library_path = libraries,

@@ -5,17 +5,18 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/faults/fault.hpp"
 
 namespace hcclsim::study {
 
-/// Says in the notes of a result what went wrong while it was simulated.
-inline void note_faults(std::span<const sim::Fault> faults, std::vector<std::string>& notes) {
+/// Says in the notes of a result what went wrong while it was simulated. `zero`: what dates of faults count from.
+inline void note_faults(std::span<const sim::Fault> faults, std::vector<std::string>& notes,
+                        std::string_view zero = "the first call of each simulation is issued") {
   for (const sim::Fault& fault : faults) notes.push_back(fmt::format("with the fault {}", fault.text));
-  if (!faults.empty())
-    notes.emplace_back("dates of faults are those since the first call of each simulation is issued");
+  if (!faults.empty()) notes.push_back(fmt::format("dates of faults are those since {}", zero));
 }
 
 /// Says which faults have links over which no bytes go. `idle`: of each simulation.

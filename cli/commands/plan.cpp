@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
+#include "base/names.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/training/foreign_options.hpp"
@@ -44,9 +45,10 @@ study::PlanDocument document(const PlanCommand& command, std::size_t number) {
 
 std::string check_line(const study::PlanDocument& document) {
   return fmt::format(
-      "The step comes to its end: {} tasks of {} roles on {} ranks, every message has both ends, all ranks of a group "
+      "The step comes to its end: {} of {} on {}, every message has both ends, all ranks of a group "
       "call its collectives in one order. With links that take no time it takes {:.3f} ms.\n",
-      document.tasks, document.plan.roles.size(), document.plan.ranks(), document.ideal * 1e3);
+      counted(document.tasks, "task"), counted(document.plan.roles.size(), "role"),
+      counted(document.plan.ranks(), "rank"), document.ideal * 1e3);
 }
 
 void show_plan(const PlanCommand& command) {

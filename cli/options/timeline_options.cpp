@@ -48,6 +48,13 @@ TimelineFormat TimelineOptions::format() const {
   return found == suffixes.end() ? TimelineFormat::chrome : found->second;
 }
 
+void TimelineOptions::require_chrome(std::string_view command) const {
+  if (trace.empty() || format() == TimelineFormat::chrome) return;
+  bad_input("option",
+            "--trace {} with {}: there the timeline is Chrome's JSON alone; give a name such as timeline.json", trace,
+            command);
+}
+
 void add_trace_options(Command& command, TimelineOptions& options, const std::string& usual) {
   command
       .add("--trace", written_file(options.trace),

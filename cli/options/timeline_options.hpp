@@ -27,6 +27,8 @@ struct TimelineOptions {
 
   /// That of the file's name unless one was asked for.
   [[nodiscard]] TimelineFormat format() const;
+  /// Throws Error(bad_input, "option") if the timeline is no JSON; `command`: of which there is nothing else.
+  void require_chrome(std::string_view command) const;
 };
 
 /// --trace and its like. `usual`: the ranks that are shown if none are asked for.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "base/names.hpp"
 #include "cli/print/faults.hpp"
 #include "cli/print/link_report.hpp"
 #include "cli/print/output.hpp"
@@ -66,8 +67,8 @@ std::string collectives_table(const ReplayResult& result) {
 }  // namespace
 
 std::string replay_text(const ReplayResult& result) {
-  std::string text = fmt::format("Trace {}: {}, {} ranks on {} ({} {})\n", result.trace, result.format, result.ranks,
-                                 result.on.platform, result.on.npus, result.on.npu);
+  std::string text = fmt::format("Trace {}: {}, {} on {} ({} {})\n", result.trace, result.format,
+                                 counted(result.ranks, "rank"), result.on.platform, result.on.npus, result.on.npu);
   text += nodes_line(result) + '\n';
   text += fmt::format("\nMakespan {} ms\n", milliseconds(result.makespan));
   if (const std::optional<Seconds> step = result.step_time(); step.has_value()) {

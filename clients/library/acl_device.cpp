@@ -39,7 +39,8 @@ int ask_of_device(const char* function, Call call, std::int32_t device, std::uin
 
 int reset_device(const char* function, std::int32_t device, bool by_force) {
   const int status = ask_of_device(function, Call::reset_device, device, by_force ? 1 : 0);
-  if (status == 0 && current != nullptr && current->device == device) current = nullptr;
+  const bool is_current = status == 0 && current != nullptr && current->device == device;
+  if (is_current && ask(Call::get_device, {}).status != 0) current = nullptr;  // it was reset as often as set
   return status;
 }
 

@@ -8,6 +8,7 @@
 
 #include <hccl/hccl_types.h>
 
+#include "base/names.hpp"
 #include "hccl/runtime/collective/issue.hpp"
 
 namespace hcclsim::clients {
@@ -203,7 +204,7 @@ void Communication::begin(ThreadId id, const std::shared_ptr<const Chain>& chain
 void Communication::meet(const std::string& meeting, Rank place, Rank needed, const RankCall& call, std::string bytes,
                          const std::shared_ptr<Answers>& answers, const Done& failed,
                          const std::function<void(const std::map<Rank, Guest>&)>& met) {
-  const auto missing_now = [this, call, meeting] { return missing(call, meeting); };
+  const auto missing_now = [this, call, meeting] { return missing(call, meetings_.missing(meeting)); };
   answers->waits.emplace_back([missing_now, function = call.function]() -> std::string {
     const std::string ranks = missing_now();
     return ranks.empty() ? "" : fmt::format("waits in {}, which connects for the first time, for {}", function, ranks);
@@ -215,10 +216,12 @@ void Communication::meet(const std::string& meeting, Rank place, Rank needed, co
       met(*all);
       return;
     }
+    const Seconds waited = communicators_.connect_timeout();
+    const Seconds since = date - waited;
     failed(refused(HCCL_E_TIMEOUT, fmt::format("it connects for the first time, and has waited {:.6g} s "
                                                "(HCCL_CONNECT_TIMEOUT) for {}{}",
-                                               communicators_.connect_timeout(), missing(call, meeting),
-                                               doing_of_missing(call, meeting))));
+                                               waited, missing(call, meetings_.missing(meeting, since)),
+                                               doing_of(call, meetings_.missing_ranks(meeting, since)))));
   };
   const std::uint32_t process = core_.hosts.thread(call.thread).process;
   const std::string problem = meetings_.problem(meeting, place, needed);
@@ -313,25 +316,28 @@ MadeSchedule& Communication::schedule_for(const RankCall& call) {
   return all.back();
 }
 
-std::string Communication::missing(const RankCall& call, const std::string& meeting) const {
-  const std::string ranks = meetings_.missing(meeting);
+std::string Communication::missing(const RankCall& call, const std::string& ranks) {
   if (ranks == "nobody") return {};
   return fmt::format("{} on {}", call.is_message() ? fmt::format("rank {}", call.peer) : ranks, call.group->name);
 }
 
-std::string Communication::doing_of_missing(const RankCall& call, const std::string& meeting) const {
+std::string Communication::doing_of(const RankCall& call, const std::vector<Rank>& missing) const {
   constexpr std::size_t most = 4;
-  const std::vector<Rank> members = call.is_message() ? std::vector{call.peer} : meetings_.missing_ranks(meeting);
+  const std::vector<Rank> members = call.is_message() ? std::vector{call.peer} : missing;
   std::string text;
   for (std::size_t i = 0; i < std::min(members.size(), most); ++i) {
     const std::uint32_t process = call.group->processes[members[i]];
-    const std::string doing = core_.hosts.doing_of(process);
-    if (process == core_.hosts.thread(call.thread).process) {
-      if (doing.empty()) continue;
+    if (core_.hosts.process(process).ended) {
+      text += fmt::format("; process {} has ended", process);
+      continue;
+    }
+    const std::optional<ThreadId> thread = core_.hosts.thread_for(process, call.group->npus[members[i]]);
+    if (!thread.has_value() || core_.hosts.thread(*thread).state == HostThread::State::ready) continue;
+    if (*thread == call.thread) {
       return "; it is in this thread's own process: calls of one thread for several NPUs belong between HcclGroupStart "
              "and HcclGroupEnd";
     }
-    if (!doing.empty()) text += fmt::format("; process {} {}", process, doing);
+    text += fmt::format("; {} {}", core_.hosts.name_of(*thread), core_.hosts.doing(*thread));
   }
   return text;
 }
@@ -441,8 +447,8 @@ void Communication::end_process(std::uint32_t process) const {
     const std::size_t calls = group.calls.size() + group.beginnings.size();
     if (core_.hosts.thread(id).process != process || calls == 0 || core_.failure.has_value()) continue;
     simulated_failure("client",
-                      "process {} ended between HcclGroupStart and HcclGroupEnd: {} calls of the group were not issued",
-                      process, calls);
+                      "process {} ended between HcclGroupStart and HcclGroupEnd: {} of the group {} not issued",
+                      process, counted(calls, "call"), calls == 1 ? "was" : "were");
   }
 }
 

@@ -136,10 +136,10 @@ class Communication {
   static std::string text_of(const std::string& function, const hccl::Operation& operation, bool zero_copy);
   /// Throws Error(simulated_failure, "client") if the program has freed memory of a call that is under way.
   void require_memory(const std::string& name, Rank rank, const RankBuffers& buffers) const;
-  /// Ranks that have not come to a meeting of the call.
-  [[nodiscard]] std::string missing(const RankCall& call, const std::string& meeting) const;
-  /// What their processes do instead: "; process 2 has ended".
-  [[nodiscard]] std::string doing_of_missing(const RankCall& call, const std::string& meeting) const;
+  /// Whom a call waits for; `ranks`: those that have not come to its meeting.
+  static std::string missing(const RankCall& call, const std::string& ranks);
+  /// What their threads do instead: "; process 2 has ended".
+  [[nodiscard]] std::string doing_of(const RankCall& call, const std::vector<Rank>& missing) const;
 
   Core& core_;
   Devices& devices_;

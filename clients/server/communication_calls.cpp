@@ -214,6 +214,14 @@ Result Communication::prepare(RankCall& call, const CollectiveArguments& argumen
   if (!operation.counts.empty()) operation.elements = 0;
   wrong = find_pieces(call, "sendBuf", arguments.send, sent, sent_places, call.buffers.input);
   if (wrong.status != 0) return wrong;
+  const bool is_elementwise =
+      operation.collective == Collective::allreduce || (operation.collective == Collective::reduce && is_root);
+  const std::uint64_t apart = std::max(arguments.send, arguments.receive) - std::min(arguments.send, arguments.receive);
+  if (is_elementwise && apart > 0 && apart < count * size_of(operation.type)) {
+    return refused(HCCL_E_PARA, fmt::format("sendBuf and recvBuf overlap: {} bytes apart, with {} bytes each; they may "
+                                            "be the same",
+                                            apart, count * size_of(operation.type)));
+  }
   const char* const output = operation.in_place ? "buf" : "recvBuf";
   return find_pieces(call, output, arguments.receive, received, received_places, call.buffers.output);
 }

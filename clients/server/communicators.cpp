@@ -301,9 +301,10 @@ void Communicators::join(ThreadId id, const Beginning& beginning, const Begun& b
   const std::uint32_t process = core_.hosts.thread(id).process;
   const auto done = [this, own = beginning, process, begun](const std::map<Rank, Guest>* guests, Seconds date) {
     if (guests == nullptr) {
-      begun(date, refused(HCCL_E_TIMEOUT, fmt::format("rank {} has waited {:.6g} s (HCCL_CONNECT_TIMEOUT) for {}{}",
-                                                      own.rank, connect_timeout_, meetings_.missing(own.meeting),
-                                                      core_.hosts.ended_processes())));
+      begun(date, refused(HCCL_E_TIMEOUT,
+                          fmt::format("rank {} has waited {:.6g} s (HCCL_CONNECT_TIMEOUT) for {}{}", own.rank,
+                                      connect_timeout_, meetings_.missing(own.meeting, date - connect_timeout_),
+                                      core_.hosts.ended_processes())));
       return;
     }
     std::shared_ptr<CommunicatorGroup>& group = forming_[own.meeting];

@@ -34,7 +34,6 @@ std::optional<Result> Devices::handle(ThreadId id, const Question& question) {
     case Call::reset_device: {
       const std::optional<Rank> npu = npu_of(server, question.values[0]);
       if (!npu.has_value()) return refused(ACL_ERROR_RT_INVALID_DEVICEID, "there is no such device");
-      if (thread.npu == npu) thread.npu.reset();
       release(thread.process, *npu, question.values[1] != 0);
       return Result{};
     }

@@ -118,8 +118,8 @@ class Hosts {
   [[nodiscard]] bool out_of_time() const;
   /// What a thread does or waits for, for people.
   [[nodiscard]] std::string doing(ThreadId id) const;
-  /// What a process does, if it has one thread; else nothing.
-  [[nodiscard]] std::string doing_of(std::uint32_t process) const;
+  /// The thread by which a process works for an NPU: its only one, or the only one that has set it.
+  [[nodiscard]] std::optional<ThreadId> thread_for(std::uint32_t process, Rank npu) const;
   /// "; process 3 has ended" of those that have; else nothing.
   [[nodiscard]] std::string ended_processes() const;
   /// Processes are left that have not ended.

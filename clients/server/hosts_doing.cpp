@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "clients/server/hosts.hpp"
 #include "clients/server/system_state.hpp"
@@ -59,16 +60,17 @@ std::string Hosts::doing(ThreadId id) const {
   return "";
 }
 
-std::string Hosts::doing_of(std::uint32_t process) const {
-  if (processes_[process].ended) return "has ended";
-  std::optional<ThreadId> only;
+std::optional<ThreadId> Hosts::thread_for(std::uint32_t process, Rank npu) const {
+  std::vector<ThreadId> all;
+  std::vector<ThreadId> of_npu;
   for (ThreadId id = 0; id < threads_.size(); ++id) {
     const HostThread& thread = *threads_[id];
     if (thread.process != process || thread.serves || thread.state == HostThread::State::ended) continue;
-    if (only.has_value()) return "";
-    only = id;
+    all.push_back(id);
+    if (thread.npu == npu) of_npu.push_back(id);
   }
-  return only.has_value() ? doing(*only) : "";
+  if (all.size() == 1) return all.front();
+  return of_npu.size() == 1 ? std::optional(of_npu.front()) : std::nullopt;
 }
 
 std::string Hosts::ended_processes() const {

@@ -53,7 +53,7 @@ class Meetings {
     const Seconds date = core_.hosts.thread(guest.thread).date;
     meeting.needed = needed;
     meeting.latest = std::max(meeting.latest, date);
-    if (timeout < std::numeric_limits<Seconds>::infinity()) {
+    if (timeout < never) {
       const Seconds end = std::max(date + timeout, core_.loop.now());
       guest.deadline = core_.deadlines.at(
           end, [this, name, rank, end] { leave(name, rank, end); }, true);
@@ -66,21 +66,25 @@ class Meetings {
     for (const auto& [place, one] : all.guests) one.done(&all.guests, all.latest);
   }
 
-  [[nodiscard]] std::vector<Rank> missing_ranks(const std::string& name) const {
+  /// Ranks that are not there, and have not left since this date either.
+  [[nodiscard]] std::vector<Rank> missing_ranks(const std::string& name, Seconds since = never) const {
     std::vector<Rank> ranks;
     const auto found = meetings_.find(name);
-    const Rank needed = found == meetings_.end() ? 0 : found->second.needed;
-    for (Rank rank = 0; rank < needed; ++rank) {
-      if (!found->second.guests.contains(rank)) ranks.push_back(rank);
+    if (found == meetings_.end()) return ranks;
+    const Meeting& meeting = found->second;
+    for (Rank rank = 0; rank < meeting.needed; ++rank) {
+      const auto left = meeting.left.find(rank);
+      const bool was_there = left != meeting.left.end() && left->second >= since;
+      if (!meeting.guests.contains(rank) && !was_there) ranks.push_back(rank);
     }
     return ranks;
   }
 
-  /// Ranks of a meeting that have not come: "ranks 1, 5 of 8".
-  [[nodiscard]] std::string missing(const std::string& name) const {
+  /// The same for people: "ranks 1, 5 of 8".
+  [[nodiscard]] std::string missing(const std::string& name, Seconds since = never) const {
     const auto found = meetings_.find(name);
     if (found == meetings_.end()) return "nobody";
-    const std::vector<Rank> ranks = missing_ranks(name);
+    const std::vector<Rank> ranks = missing_ranks(name, since);
     constexpr std::size_t most = 8;
     std::string text;
     for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i)
@@ -90,10 +94,13 @@ class Meetings {
   }
 
  private:
+  static constexpr Seconds never = std::numeric_limits<Seconds>::infinity();
+
   struct Meeting {
     Rank needed = 0;
     std::map<Rank, Guest> guests{};
     Seconds latest = 0;
+    std::map<Rank, Seconds> left{};  // dates at which guests have given up
   };
 
   void leave(const std::string& name, Rank rank, Seconds date) {
@@ -101,6 +108,7 @@ class Meetings {
     const Guest guest = std::move(meeting.guests[rank]);
     guest.done(nullptr, date);  // what is missing is told with the guest still expected
     meeting.guests.erase(rank);
+    meeting.left[rank] = date;
     if (meeting.guests.empty()) meetings_.erase(name);
   }
 

@@ -314,8 +314,8 @@ void Emitter::note(std::initializer_list<std::string> weights) {
     const std::uint64_t needed = builder_->graph().parameters.at(names_.size()).elements;
     const auto& dims = network_.dims(weight_name(weight));
     if (static_cast<std::uint64_t>(elements_of(dims)) != needed) {
-      bad_input("onnx", "{}: its weight '{}' is {}, which has not the {} elements that its inputs need",
-                network_.place(current_), weight_name(weight), fmt::join(dims, "x"), needed);
+      bad_input("onnx", "{}: its weight '{}' is {}, which are {} elements, but its inputs need {}",
+                network_.place(current_), weight_name(weight), fmt::join(dims, "x"), elements_of(dims), needed);
     }
     parameters_.emplace(weight_name(weight), static_cast<std::uint32_t>(names_.size()));
     names_.push_back(weight_name(weight));

@@ -353,8 +353,11 @@ std::vector<TensorType> Network::types_of(std::size_t number, const ImportOption
     if (stated != model().types.end() && stated->second.has_shape &&
         std::ranges::all_of(stated->second.dims, [](std::int64_t size) { return size >= 0; })) {
       type = stated->second;
-    } else if (unknown_.contains(number) && !of.inputs.empty() && !of.inputs[0].empty()) {
+    } else if (unknown_.contains(number) && !of.holds_graph && !of.inputs.empty() && !of.inputs[0].empty()) {
       type = tensors_.at(of.inputs[0]).type;
+    } else if (of.holds_graph) {
+      bad_input("onnx", "{}: neither the file nor its branches say the shape of '{}' in numbers", place(number),
+                of.outputs[i]);
     } else if (i == 0) {
       bad_input("onnx", "{}: the shape of '{}' depends on values that are not known before it runs", place(number),
                 of.outputs[i]);

@@ -21,6 +21,10 @@ namespace {
 
 using models::Kernel;
 
+/// Of the difference of two dates with three decimals of a microsecond, as real profilers write them, and a duration
+/// with as many.
+constexpr Seconds resolution = 1.5e-9;
+
 /// What was measured under one name and type.
 struct NameTotal {
   std::vector<Kernel*> kernels;  ///< of the model
@@ -98,7 +102,6 @@ void find_trace_points(Iteration& iteration) {
 /// Adds the times of a whole iteration to those of the names; returns that of the kernels which are in none of the
 /// model's times.
 Seconds add_times(Iteration& iteration) {
-  constexpr Seconds resolution = 1.5e-9;  // of the difference of two dates with three decimals of a microsecond
   Seconds not_simulated = 0;
   Seconds front = iteration.begin.value_or(0);  // end of all kernels so far that forward and backward pass wait for
   Seconds others = 0;                           // none of the model's, behind the backward pass
@@ -173,7 +176,7 @@ void add_allreduces(const std::vector<const Iteration*>& whole, const std::strin
     for (std::size_t k = 0; k < number; ++k) {
       const MeasuredKernel& allreduce = *iteration->allreduces[k];
       phases.allreduces[k] += allreduce.duration / static_cast<double>(counted.size());
-      if (iteration->bp_end.has_value() && allreduce.start < *iteration->bp_end) phases.overlapped = true;
+      if (iteration->bp_end.has_value() && allreduce.start < *iteration->bp_end - resolution) phases.overlapped = true;
     }
   }
   for (const auto& [other, iterations] : by_count) {
@@ -297,19 +300,29 @@ void set_durations(const std::vector<Group>& groups) {
   for (const auto& [kernel, time] : measured) kernel->duration = time;
 }
 
-/// Of the program's kernels, those that were `replaced` and the others.
-void add_coverage(const models::Program& program, const std::set<const Kernel*>& replaced, KernelMatch& match) {
+/// How often a step launches a kernel.
+std::uint32_t launches_of(const Kernel& kernel, std::uint32_t micro_batches) {
+  const bool once = kernel.launched != models::Launched::always || kernel.phase == models::Phase::check ||
+                    kernel.phase == models::Phase::update || kernel.phase == models::Phase::compression;
+  return once ? 1 : micro_batches;
+}
+
+/// Of the program's kernels, those that were `replaced` and the others, in a step of so many micro-batches.
+void add_coverage(const models::Program& program, const std::set<const Kernel*>& replaced, std::uint32_t micro_batches,
+                  KernelMatch& match) {
   for (const Kernel& kernel : program.kernels) {
+    if (kernel.kind == models::KernelClass::communication) continue;
     const bool measured = replaced.contains(&kernel);
+    const Seconds time = kernel.duration * launches_of(kernel, micro_batches);
     KernelMatch::Coverage& coverage = kernel.phase == models::Phase::forward    ? match.forward
                                       : kernel.phase == models::Phase::backward ? match.backward
                                                                                 : match.update;
     coverage = coverage + KernelMatch::Coverage{.measured = measured ? 1U : 0U,
                                                 .all = 1,
-                                                .modelled = measured ? 0 : kernel.duration,
+                                                .modelled = measured ? 0 : time,
                                                 .last = kernel.name,
                                                 .last_measured = measured};
-    (measured ? match.replaced_time : match.modelled_time) += kernel.duration;
+    (measured ? match.replaced_time : match.modelled_time) += time;
     if (measured)
       ++match.replaced;
     else
@@ -337,12 +350,29 @@ void require_match(const KernelProfile& profile, const models::Graph& graph, con
   }
 }
 
-/// How often a step launches a kernel.
-std::uint32_t launches_of(const Kernel& kernel, std::uint32_t micro_batches) {
-  const bool once = kernel.launched != models::Launched::always || kernel.phase == models::Phase::check ||
-                    kernel.phase == models::Phase::update || kernel.phase == models::Phase::compression;
-  return once ? 1 : micro_batches;
-}
+/// Says if most of the kernels that are found by their own names are launched more or fewer times in a measured step.
+class LaunchCount {
+ public:
+  void add(const Kernel& kernel, double measured, std::uint32_t expected) {
+    ++kernels_;
+    if (measured == expected) return;
+    if (++others_ > 1) return;
+    first_ = fmt::format("'{}' {:.3g} times in a step, the model {}", kernel.name, measured, expected);
+  }
+
+  void note(const std::string& file, std::uint32_t micro_batches, std::vector<std::string>& notes) const {
+    if (2 * others_ <= kernels_) return;
+    notes.push_back(
+        fmt::format("{}: it launches {} (so with {} of {} kernels): are the {} micro-batches those of the run, and is "
+                    "the file whole?",
+                    file, first_, others_, kernels_, micro_batches));
+  }
+
+ private:
+  std::size_t kernels_ = 0;
+  std::size_t others_ = 0;
+  std::string first_;
+};
 
 }  // namespace
 
@@ -387,7 +417,7 @@ KernelMatch match_kernels(const KernelProfile& profile, const models::Graph& gra
     replaced.insert(total.kernels.begin(), total.kernels.end());
   }
   set_durations(groups);
-  add_coverage(program, replaced, match);
+  add_coverage(program, replaced, 1, match);
   std::stable_sort(match.unmatched.begin(), match.unmatched.end(),
                    [](const auto& a, const auto& b) { return a.time > b.time; });
   add_allreduces(whole, profile.file, match);
@@ -432,6 +462,7 @@ KernelMatch replace_durations(const KernelProfile& profile, const models::Graph&
   }
   std::vector<Group> groups;
   std::set<const Kernel*> replaced;
+  LaunchCount count;
   const auto iterations = static_cast<double>(profile.iterations);
   for (const auto& [key, measured] : by_name) {
     if (measured.kernels.empty()) {
@@ -440,17 +471,22 @@ KernelMatch replace_durations(const KernelProfile& profile, const models::Graph&
       match.not_simulated_time += measured.time / iterations;
       continue;
     }
-    const double launches = measured.is_own
-                                ? static_cast<double>(measured.count) / static_cast<double>(measured.kernels.size())
-                                : iterations * launches_of(*measured.kernels.front(), micro_batches);
+    const Kernel& first = *measured.kernels.front();
+    const std::uint32_t expected = launches_of(first, micro_batches);
+    double launches = iterations * expected;
+    if (measured.is_own) {
+      launches = static_cast<double>(measured.count) / static_cast<double>(measured.kernels.size());
+      count.add(first, launches / iterations, expected);
+    }
     groups.push_back({measured.kernels, measured.time / launches});
     replaced.insert(measured.kernels.begin(), measured.kernels.end());
   }
   set_durations(groups);
-  add_coverage(program, replaced, match);
+  add_coverage(program, replaced, micro_batches, match);
   std::stable_sort(match.unmatched.begin(), match.unmatched.end(),
                    [](const auto& a, const auto& b) { return a.time > b.time; });
   require_match(profile, graph, program, match);
+  count.note(profile.file, micro_batches, match.notes);
   return match;
 }
 

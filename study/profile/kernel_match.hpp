@@ -35,7 +35,7 @@ struct KernelMatch {
   struct Coverage {
     std::size_t measured = 0;
     std::size_t all = 0;
-    Seconds modelled = 0;        ///< time of the others
+    Seconds modelled = 0;        ///< time of the others in a step
     std::string last{};          ///< the kernel with which the phase ends
     bool last_measured = false;  ///< so that the end of the phase is known
 
@@ -49,7 +49,7 @@ struct KernelMatch {
   std::size_t replaced = 0;             ///< kernels of the model that take a measured time
   Seconds replaced_time = 0;            ///< of all of them, in a step
   std::vector<std::string> modelled{};  ///< kernels that keep the cost model's time, in the order of the step
-  Seconds modelled_time = 0;            ///< of all of them
+  Seconds modelled_time = 0;            ///< of all of them, in a step
   std::vector<Unmatched> unmatched{};   ///< the longest first
   Seconds unmatched_time = 0;
   Seconds not_simulated_time = 0;  ///< the part of it that is in no time of the model's kernels

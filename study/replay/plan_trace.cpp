@@ -182,8 +182,8 @@ class Writer {
 }  // namespace
 
 void require_traceable(const hccl::TrainingOptions& options) {
-  if (options.launch == hccl::LaunchMode::op) refuse("--launch op", "nodes have no time that it takes to issue them");
   if (options.host_launch.has_value()) refuse("eager execution", "nodes have no time that it takes to issue them");
+  if (options.launch == hccl::LaunchMode::op) refuse("--launch op", "nodes have no time that it takes to issue them");
   if (options.input.has_value()) refuse("an input pipeline", "it runs ahead of the steps");
   if (options.skew.jitters()) refuse("jitter", "a trace has one duration per kernel, and no random numbers");
   for (Rank rank = 0; rank < options.npus; ++rank) {

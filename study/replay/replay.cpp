@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/names.hpp"
 #include "sim/event_loop.hpp"
 #include "sim/intervals.hpp"
 #include "sim/network/network.hpp"
@@ -180,11 +181,12 @@ ReplayResult replay_on(LoadedPlatform& platform, const ReplaySpec& spec, const E
   std::vector<std::string>& notes = result.on.notes;
   notes.insert(notes.end(), trace.notes.begin(), trace.notes.end());
   if (schedules.filled_up() > 0) {
+    const bool one = schedules.filled_up() == 1;
     notes.push_back(fmt::format(
-        "{} sizes of collectives are no whole number of elements per block (of {} if not told), and were rounded up",
-        schedules.filled_up(), name_of(spec.type)));
+        "{} of collectives {} no whole number of elements per block (of {} if not told), and {} rounded up",
+        counted(schedules.filled_up(), "size"), one ? "is" : "are", name_of(spec.type), one ? "was" : "were"));
   }
-  note_faults(spec.faults, notes);
+  note_faults(spec.faults, notes, "the trace begins");
   const std::array<Seconds, 1> ends{result.makespan};
   note_faults_to_come(spec.faults, ends, notes);
   if (spec.links > 0 && platform.cluster.splits_transfers()) {

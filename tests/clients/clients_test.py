@@ -303,6 +303,9 @@ class ClientsTest(unittest.TestCase):
             "all_send_first": [r"HcclSend: it connects for the first time, and has waited 120 s \(HCCL_CONNECT_TIMEOUT\) for rank 1"],
             "rank_is_missing_in_init": [r"HcclCommInitRootInfo: rank 0 has waited 120 s .* for rank 3 of 4"],
             "buffer_too_small": [r"sendBuf: 4000000 bytes at .* leave their block, which has 1024"],
+            "buffers_overlap": [r"sendBuf and recvBuf overlap: 20 bytes apart, with 256 bytes each"],
+            "threads_receive_first": [r"process 0: HcclRecv: .* for rank 3 on hccl_all_\d; process 0, thread \d+ waits in HcclRecv, "
+                                      r"which connects for the first time, for rank 2 on hccl_all"],
             "use_after_free": [r"sendBuf: 0x\w+ was freed"],
             "host_buffer": [r"sendBuf: 0x\w+ is not memory of a device"],
             "no_device": [r"aclrtCreateStream: the thread has set no device"],
@@ -321,7 +324,7 @@ class ClientsTest(unittest.TestCase):
             "after_finalize": [r"comm is no communicator, or it was destroyed"],
             "after_reset": [r"comm is no communicator, or it was destroyed"],
             "freed_under_way": [r"HcclAllReduce #1 on hccl_root_1: memory of rank \d on NPU \d was freed"],
-            "group_without_end": [r"process 0 ended between HcclGroupStart and HcclGroupEnd: 1 calls"],
+            "group_without_end": [r"process 0 ended between HcclGroupStart and HcclGroupEnd: 1 call of the group was"],
             "stream_of_other_device": [r"the stream is on NPU 0, the thread has set NPU 1"],
             "no_peer_access": [r"dst is memory of NPU 4, src of NPU 0: call aclrtDeviceEnablePeerAccess"],
             "exception_in_thread": [r"of a thread", r"process 0 was killed by signal 6"],
@@ -355,6 +358,8 @@ class ClientsTest(unittest.TestCase):
         self.assertIn("HCCL_EXEC_TIMEOUT lets it wait 68 s", done.stderr)
         done = on_npus(4, program(HERE / "programs/broken.cpp"), "rank_is_missing_in_init", HCCL_CONNECT_TIMEOUT="300")
         self.assertIn("rank 0 has waited 300 s (HCCL_CONNECT_TIMEOUT) for rank 3 of 4", done.stderr)
+        done = on_npus(4, program(HERE / "programs/broken.cpp"), "rank_is_missing_goes_on")
+        self.assertEqual(re.findall(r"rank \d has waited 120 s .* for (.*)", done.stderr), ["rank 3 of 4"] * 4)
 
     def test_what_cannot_be_started(self):
         for words, said in ((["./no-such-program"], "cannot be started: No such file"), ([], "no program"),

@@ -193,6 +193,11 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   }
   std::vector<OutputFile> step_trace;
   if (!options.step_trace.empty()) step_trace.emplace_back(options.step_trace);
+  if (!options.gradients_out.empty() && experiment.stages.has_value() && experiment.stages->programs.size() > 1) {
+    bad_input("option",
+              "--gradients-out {}: each of the {} stages has gradients and dates of its own; it is for one stage",
+              options.gradients_out, experiment.stages->programs.size());
+  }
   std::vector<OutputFile> gradients;
   if (!options.gradients_out.empty()) gradients.emplace_back(options.gradients_out);
   std::vector<OutputFile> html;

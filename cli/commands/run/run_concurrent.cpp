@@ -53,6 +53,7 @@ void run_concurrent(const Command& command, const RunOptions& options, const Con
   if (options.timeline.trace.ends_with('/') || std::filesystem::is_directory(options.timeline.trace)) {
     bad_input("option", "--trace {} with --concurrent: jobs are in one timeline; give a file", options.timeline.trace);
   }
+  options.timeline.require_chrome("--concurrent");
   study::on_concurrent_platform(jobs.jobs, [&](const sim::Cluster& cluster) {
     std::optional<OutputFile> timeline;
     if (!options.timeline.trace.empty()) timeline.emplace(options.timeline.trace);

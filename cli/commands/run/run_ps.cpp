@@ -48,6 +48,7 @@ std::string loss_chart(const study::PsResult& result) {
 }  // namespace
 
 void run_parameter_servers(const RunOptions& options) {
+  options.timeline.require_chrome("--mode ps");
   study::on_ps_experiment(options.spec, options.ps.spec, [&](study::PsExperiment& experiment) {
     std::optional<OutputFile> plot;
     if (!options.numerics.loss_plot.empty()) plot.emplace(options.numerics.loss_plot);

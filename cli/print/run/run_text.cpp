@@ -382,13 +382,12 @@ std::string RunReport::segment_list() const {
 }
 
 std::string timed_text(const RunReport& report) {
-  const std::string mapping = mapping_text(report.mapping);
+  std::string text = mapping_text(report.mapping) + (report.profile.has_value() ? profile_text(*report.profile) : "");
   if (report.parallel.has_value() && !report.parallel->plain) {
-    return mapping + parallel_head(report) + settings_line(report) + step_line(report) + fault_line(report) +
+    return text + parallel_head(report) + settings_line(report) + step_line(report) + fault_line(report) +
            start_up_line(report) + input_line(report) + busy_line(report) + host_lines(report) + parallel_text(report) +
            checks_lines(report) + compression_text(report) + busiest_links(report) + foot(report);
   }
-  std::string text = mapping + (report.profile.has_value() ? profile_text(*report.profile) : "");
   text += head(report) + settings_line(report) + step_line(report) + fault_line(report) + parallel_line(report) +
           start_up_line(report) + input_line(report) + busy_line(report) + host_lines(report) + trace_line(report);
   for (const std::string& line : iteration_bar(report.view.iterations.back())) text += "  " + line + '\n';

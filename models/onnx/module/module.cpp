@@ -202,6 +202,15 @@ void add_outside(const lib::GraphProto& graph, std::set<std::string> made, std::
   for (const auto& value : graph.output()) read(value.name());
 }
 
+/// What the graph does not say of the outputs of an If, its branches may.
+void add_types_of_branch(const lib::GraphProto& branch, const Node& node, ModelFile& file) {
+  const auto outputs = std::min(node.outputs.size(), static_cast<std::size_t>(branch.output_size()));
+  for (std::size_t i = 0; i < outputs; ++i) {
+    TensorType& type = file.types[node.outputs[i]];
+    if (!type.has_shape) type = type_of(branch.output(static_cast<int>(i)).type());
+  }
+}
+
 ModelFile file_of(const lib::ModelProto& model) {
   ModelFile file;
   for (const auto& set : model.opset_import()) {
@@ -229,7 +238,9 @@ ModelFile file_of(const lib::ModelProto& model) {
     for (const auto& attribute : from.attribute()) {
       node.attributes[attribute.name()] = attribute_of(attribute);
       node.holds_graph = node.holds_graph || attribute.has_g() || attribute.graphs_size() > 0;
-      if (attribute.has_g()) add_outside(attribute.g(), {}, node.inputs);
+      if (!attribute.has_g()) continue;
+      add_outside(attribute.g(), {}, node.inputs);
+      if (node.type == "If") add_types_of_branch(attribute.g(), node, file);
     }
   }
   return file;

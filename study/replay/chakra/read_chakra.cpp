@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
+#include "base/names.hpp"
 #include "study/replay/chakra/attributes.hpp"
 #include "study/replay/chakra/process_groups.hpp"
 
@@ -434,7 +435,7 @@ ExecutionTrace read_chakra(const ChakraSpec& spec) {
     bad_input("trace", "{}: one file for all ranks; say with --ranks how many there are", spec.path);
   }
   if (!files.for_all && spec.ranks != 0 && spec.ranks != number) {
-    bad_input("trace", "{}: --ranks {}, but there are the files of {} ranks", spec.path, spec.ranks, number);
+    bad_input("trace", "{}: --ranks {}, but there are the files of {}", spec.path, spec.ranks, counted(number, "rank"));
   }
   std::string groups_file = spec.groups_file;
   const std::string beside = (fs::path(files.folder) / "comm_groups.json").string();
@@ -447,7 +448,11 @@ ExecutionTrace read_chakra(const ChakraSpec& spec) {
     ChakraFile file{.bytes = bytes, .name = files.paths[rank]};
     if (!files.for_all) file.rank = rank;
     const Rank told = add_chakra(file, spec, groups, trace).value_or(ranks);
-    if (files.for_all || told == ranks) continue;
+    if (told == ranks) continue;
+    if (files.for_all) {
+      bad_input("trace", "{}: it is of {}, but would be replayed on {}; give the folder of all files, or --ranks {}",
+                file.name, counted(told, "rank"), ranks, told);
+    }
     bad_input("trace", "{}: it is of {} ranks, but there are the files of {}", file.name, told, ranks);
   }
   for (Rank rank = 0; rank < ranks; ++rank) trace.trace_of.push_back(files.for_all ? 0 : rank);

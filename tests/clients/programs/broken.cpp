@@ -41,6 +41,26 @@ HcclComm make(std::uint32_t own_ranks, std::uint32_t own_rank, int times = 1) {
   return made;
 }
 
+/// Threads of this process, each with an NPU of its own, of which every one waits for the one before it.
+void receive_first() {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank != 0) return;
+  int devices[] = {4, 5, 6, 7};
+  HcclComm all[4];
+  must(HcclCommInitAll(4, devices, all));
+  std::vector<std::thread> threads;
+  for (unsigned own = 0; own < 4; ++own) {
+    threads.emplace_back([own, &all] {
+      must(aclrtSetDevice(4 + static_cast<int>(own)));
+      void* memory = nullptr;
+      must(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_NORMAL_ONLY));
+      must(HcclRecv(memory, 16, HCCL_DATA_TYPE_FP32, (own + 3) % 4, all[own], nullptr));
+      must(HcclSend(memory, 16, HCCL_DATA_TYPE_FP32, (own + 1) % 4, all[own], nullptr));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 void run(const std::string& name) {
   must(allreduce(256));  // transports are there
   must(aclrtSynchronizeStream(stream));
@@ -85,8 +105,21 @@ void run(const std::string& name) {
       HcclRootInfo root{};
       MPI_Bcast(&root, sizeof root, MPI_CHAR, 0, MPI_COMM_WORLD);
     }
+  } else if (name == "rank_is_missing_goes_on") {  // until all have been told
+    HcclRootInfo root{};
+    if (rank == 0) must(HcclGetRootInfo(&root));
+    MPI_Bcast(&root, sizeof root, MPI_CHAR, 0, MPI_COMM_WORLD);
+    HcclComm made = nullptr;
+    const int status = rank == 3 ? 1 : HcclCommInitRootInfo(4, &root, static_cast<std::uint32_t>(rank), &made);
+    MPI_Barrier(MPI_COMM_WORLD);
+    must(status);
   } else if (name == "buffer_too_small") {
     must(allreduce(1000000));
+  } else if (name == "buffers_overlap") {
+    must(
+        HcclAllReduce(buffer, static_cast<char*>(buffer) + 20, 64, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, stream));
+  } else if (name == "threads_receive_first") {
+    receive_first();
   } else if (name == "use_after_free") {
     must(aclrtFree(buffer));
     must(allreduce(256));

@@ -276,6 +276,7 @@ void limits() {
   CHECK(aclrtCreateEvent(&event));
   CHECK(aclrtSetDevice(0));
   CHECK(aclrtResetDevice(0));  // it was set twice
+  CHECK(aclrtSynchronizeStream(streams.front()));
   CHECK(aclrtSetDevice(0));
   CHECK(aclrtSynchronizeStream(streams.front()));
   CHECK(aclrtResetDevice(0));

@@ -306,6 +306,24 @@ TEST(OnnxExporters, WhatCannotBeTrainedIsRefused) {
                                             "a graph are not read"));
 }
 
+TEST(OnnxExporters, AnIfHasTheShapeThatItsBranchesSay) {
+  const auto written = [](const std::vector<Dim>& dims) {
+    ModelWriter branch;
+    branch.input("x", float_type, {2, 8});
+    branch.input("condition", float_type, {1});
+    const std::string before = branch.node("Gemm", "fc", {"x", branch.weight("w", {8, 4})});
+    branch.node_to("chosen", "If", "branch", {"condition"},
+                   {{.name = "then_branch", .graph = true, .graph_reads = before, .graph_output = dims},
+                    {.name = "else_branch", .graph = true, .graph_reads = before, .graph_output = dims}});
+    branch.node_to("y", "Gemm", "last", {"chosen", branch.weight("v", {4, 3})});
+    branch.output("y");
+    return branch;
+  };
+  EXPECT_EQ(exported(written({2, 4}), {.batch = 2, .unsupported = 1e-5}).parameter_elements(), 8U * 4 + 4 * 3);
+  EXPECT_THAT(refusal_of(written({}), {.batch = 2, .unsupported = 1e-5}),
+              HasSubstr("node 'branch' (If): neither the file nor its branches say the shape of 'chosen' in numbers"));
+}
+
 TEST(OnnxLayers, PathsOfNodesAreThoseOfWeights) {
   EXPECT_EQ(layer_of("/features/features.1/features.1.1/block/block.1/Transpose"), "features.1");
   EXPECT_EQ(layer_of("features.1.1.block.3.weight"), "features.1");

@@ -34,7 +34,10 @@ Message& Message::bytes(int field, std::string_view value) {
   return *this;
 }
 
-void ModelWriter::input(const std::string& name, int element_type, const std::vector<Dim>& dims) {
+namespace {
+
+/// A ValueInfoProto.
+Message value_info(const std::string& name, int element_type, const std::vector<Dim>& dims) {
   Message shape;
   for (const Dim& dim : dims) {
     Message one;
@@ -49,7 +52,13 @@ void ModelWriter::input(const std::string& name, int element_type, const std::ve
   tensor.number(1, element_type).message(2, shape);
   Message info;
   info.bytes(1, name).message(2, Message().message(1, tensor));
-  graph_.message(11, info);
+  return info;
+}
+
+}  // namespace
+
+void ModelWriter::input(const std::string& name, int element_type, const std::vector<Dim>& dims) {
+  graph_.message(11, value_info(name, element_type, dims));
 }
 
 void ModelWriter::output(const std::string& name) {
@@ -121,7 +130,13 @@ void ModelWriter::append(const std::string& type, const std::string& name, const
     Message one;
     one.bytes(1, attribute.name);
     if (attribute.graph) {
-      one.message(6, Message().bytes(2, "inside")).number(20, 5);
+      Message inside;
+      inside.bytes(2, "inside");
+      if (!attribute.graph_reads.empty()) {
+        inside.message(1, Message().bytes(1, attribute.graph_reads).bytes(2, "out").bytes(4, "Identity"));
+      }
+      if (!attribute.graph_output.empty()) inside.message(12, value_info("out", 1, attribute.graph_output));
+      one.message(6, inside).number(20, 5);
     } else if (!attribute.text.empty()) {
       one.bytes(4, attribute.text).number(20, 3);
     } else if (attribute.list) {

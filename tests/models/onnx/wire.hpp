@@ -37,7 +37,9 @@ struct Attr {
   bool list = false;
   std::vector<float> floats{};
   std::string text{};
-  bool graph = false;  ///< it holds a graph without nodes
+  bool graph = false;               ///< it holds a graph, without nodes but for an Identity of what it reads
+  std::string graph_reads{};        ///< of the graph around it; empty: nothing
+  std::vector<Dim> graph_output{};  ///< shape of the output that the graph declares; empty: none
 };
 [[nodiscard]] inline Attr attr(std::string name, std::int64_t value) {
   return {.name = std::move(name), .ints = {value}};
