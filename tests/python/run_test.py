@@ -200,7 +200,7 @@ class Failures(unittest.TestCase):
     def test_progress_of_simulations(self):
         seen = []
         keywords = {"model": "lenet", "batch": 4, "jitter": 0.1}
-        hcclsim.run(**keywords, iterations=4000, progress=seen.append)
+        hcclsim.run(**keywords, iterations=1000, progress=seen.append)
         self.assertRegex(seen[-1], r"^lenet: (\d+ s so far|\d+ of \d+ steps simulated)")
         sizes = []
         hcclsim.measure(size="1G", network="simgrid", iters=60, progress=sizes.append)
