@@ -59,7 +59,7 @@ TEST(MindformersDetails, WordsThatAreNoSwitchAreRefused) {
   for (const char* const key :
        {"mp_comm_recompute", "parallel_optimizer_comm_recompute", "recompute_slice_activation"}) {
     const std::string section = "recompute_config:\n  recompute: True\n  " + std::string(key);
-    expect_switch(small_llama("", "", section + ": maybe\n"), std::string("a.yaml:14: recompute_config.") + key);
+    expect_switch(small_llama("", "", section + ": maybe\n"), std::string("a.yaml:13: recompute_config.") + key);
     EXPECT_EQ(mindformers_refusal(small_llama("", "", section + ": True\n")), "no error") << key;
   }
   expect_switch(small_llama("    use_flash_attention: 3\n", ""), "model.model_config.use_flash_attention is 3");
