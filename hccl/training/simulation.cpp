@@ -55,7 +55,9 @@ std::unique_ptr<sim::CpuHosts> cpus_of(sim::Cluster& cluster, const Plan& plan) 
 /// Of each Plan the links that others load, by LinkId; nothing of one that is alone, or if none is to be folded.
 std::vector<std::vector<bool>> links_of_others(std::span<const SimulatedPlan> plans) {
   std::vector<std::vector<bool>> found(plans.size());
-  const auto folds = [](const SimulatedPlan& one) { return one.options.fold != Fold::off; };
+  const auto folds = [](const SimulatedPlan& one) {
+    return one.options.fold != Fold::off && one.options.network == sim::NetworkKind::fluid;
+  };
   if (plans.size() == 1 || std::ranges::none_of(plans, folds)) return found;
   const std::size_t links = plans.front().cluster.links().size();
   std::vector<std::uint32_t> jobs_on(links, 0);

@@ -42,7 +42,7 @@ LinkReport links_of(sim::Cluster& cluster, const hccl::TimedStep& step, const hc
   return report;
 }
 
-/// Says where many ranks are simulated one by one, which takes its time, and padding may make them alike.
+/// Says where many ranks are simulated one by one, which takes its time, and padding may let them fold.
 void note_unfolded(const hccl::TrainingOptions& training, const hccl::TimedStep& step,
                    std::vector<std::string>& notes) {
   constexpr Rank many = 512;
@@ -51,8 +51,8 @@ void note_unfolded(const hccl::TrainingOptions& training, const hccl::TimedStep&
                         training.stream == nullptr;
   if (training.npus < many || !may_fold || training.pad_segments || !step.folded.empty()) return;
   notes.push_back(fmt::format(
-      "all {} ranks were simulated, as no two are alike; with --pad-segments on, which makes slices of allreduces "
-      "equal, one may stand for many",
+      "all {} ranks were simulated: none were found that do the same; with --pad-segments on, which makes slices of "
+      "allreduces equal, one may stand for many",
       with_thousands(training.npus)));
 }
 
