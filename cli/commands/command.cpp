@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,6 +80,8 @@ int run_command(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is found by the write, behind files that are finished
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
   fill_closed_streams();
+  // A program that reads messages waits for the result: nobody wants it when that program has ended, killed or not.
+  if (messages_are_json()) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {
     Command app("hcclsim", description);
     app.require_command();

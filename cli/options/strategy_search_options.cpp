@@ -107,13 +107,13 @@ void add_strategy_search_options(Command& command, study::StrategySearchSpec& sp
 
 void check_strategy_search_options(const Command& command, bool strategies, study::StrategySearchMode mode) {
   for (const char* const name : of_strategies) {
-    if (!strategies && command.get(name).given()) {
+    if (!strategies && command.get(name).asks()) {
       bad_input("option", "{} is of searches of strategies: give --mode recursive_programming or another of them",
                 name);
     }
   }
   for (const char* const name : of_plans) {
-    if (strategies && command.get(name).given()) {
+    if (strategies && command.get(name).asks()) {
       bad_input("option", "{} is of the search of plans: it goes with --mode plan only", name);
     }
   }

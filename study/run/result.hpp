@@ -23,6 +23,7 @@
 #include "study/profile/import.hpp"
 #include "study/run/advice.hpp"
 #include "study/run/compression_result.hpp"
+#include "study/run/divergence.hpp"
 #include "study/run/parallel_result.hpp"
 #include "study/uncertainty/assumptions.hpp"
 
@@ -82,12 +83,6 @@ struct GradientSampleLine {
   double quotient = 0;
   double tolerance = 0;
   std::string verdict;  ///< "agrees", "differs", "unclear"
-};
-
-/// Training that has gone astray.
-struct Divergence {
-  std::uint64_t iteration = 0;  ///< from this one on, numbered as above
-  bool loss = true;             ///< the loss is not finite; false: the weights behind it
 };
 
 struct NumericsResult {

@@ -171,7 +171,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
     if (wishes.explained) {
       bad_input("unsupported", "--explain does not know the collectives of --compress yet; leave out one of them");
     }
-    if (wishes.compared) compression.emplace(experiment);
+    if (wishes.hook_compared) compression.emplace(experiment);
   }
   std::optional<StepRange> range;
   constexpr Rank most_npus = 64;

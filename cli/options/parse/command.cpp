@@ -6,10 +6,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "base/text.hpp"
 #include "cli/options/parse/overwriting.hpp"
 
 namespace hcclsim::cli {
@@ -53,6 +55,13 @@ CLI::Option* add_to(CLI::App& app, const std::string& names, Value& value, const
   CLI::Option* const option = app.add_option_function<std::vector<std::string>>(names, value.take, help);
   if (value.count == Count::list) option->delimiter(',');
   return option->get_positional() ? option : option->allow_extra_args(false);
+}
+
+/// Whether two texts of a value are one value: "0" is "0.0", too.
+bool is_same(const std::string& one, const std::string& other) {
+  if (one == other) return true;
+  const std::optional<double> number = parse_number<double>(one);
+  return number.has_value() && number == parse_number<double>(other);
 }
 
 /// The sub-command that was named last, such as `platform show`; the app itself if none.
@@ -217,6 +226,7 @@ const std::string& Option::group() const { return option_->get_group(); }
 bool Option::is_flag() const { return option_->get_expected_max() == 0; }
 bool Option::is_required() const { return option_->get_required(); }
 bool Option::is_in_files() const { return option_->get_configurable(); }
+bool Option::asks() const { return given() && !(texts().size() == 1 && is_same(texts().front(), default_text())); }
 const std::vector<std::string>& Option::texts() const { return std::as_const(*option_).results(); }
 
 void Option::add(const std::string& text) {

@@ -65,6 +65,9 @@ class Option {
 
   /// Whether something was given, on the command line or by add() and replace().
   [[nodiscard]] bool given() const { return !texts().empty(); }
+  /// Whether something else than the default was given: an option that means nothing beside the others is refused only
+  /// then.
+  [[nodiscard]] bool asks() const;
   [[nodiscard]] const std::vector<std::string>& texts() const;
   /// Gives a value as the command line would, beside what was given or in its place. Throws Error(bad_input, "option")
   /// with the message that the command line would get.

@@ -65,6 +65,11 @@ bool OptionOrigins::given(const std::string& key) const {
   return option != nullptr && option->given();
 }
 
+bool OptionOrigins::asks(const std::string& key) const {
+  const Option* const option = command_.find("--" + key);
+  return option != nullptr && option->asks();
+}
+
 std::string OptionOrigins::name(const std::string& key) const {
   const auto place = places_.find(key);
   if (place != places_.end()) return fmt::format("{}: {}", place->second, key);

@@ -28,6 +28,8 @@ class OptionOrigins {
 
   [[nodiscard]] const Command& command() const { return command_; }
   [[nodiscard]] bool given(const std::string& key) const;
+  /// Whether something else than its default was given.
+  [[nodiscard]] bool asks(const std::string& key) const;
   /// Whether it comes from a file.
   [[nodiscard]] bool is_of_file(const std::string& key) const { return places_.contains(key); }
   /// "--split", "-p (--npus)" where it has a short name, or "run.toml:3: split" for an option of the file.

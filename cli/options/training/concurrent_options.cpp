@@ -155,7 +155,7 @@ ConcurrentJobs concurrent_jobs(const Command& command, const ConcurrentOptions& 
               concurrent.files.front());
   }
   for (const auto& option : command.options()) {
-    const std::string_view reason = option->given() ? why_not_for_all(*option) : std::string_view();
+    const std::string_view reason = option->asks() ? why_not_for_all(*option) : std::string_view();
     if (!reason.empty()) bad_input("option", "{} with --concurrent: {}", option->name(), reason);
   }
   const std::vector<std::string> names = names_of_jobs(concurrent.files);

@@ -328,7 +328,7 @@ constexpr std::array<OptionPair, exclusive.size() + either.size() + aliases.size
 
 void check_against_each_other(const OptionOrigins& origins, const RunOptions& options) {
   for (const auto& [one, other] : exclusive) origins.require_one_of(one, other);
-  if (origins.given("jitter-shape") && !origins.given("jitter")) {
+  if (origins.asks("jitter-shape") && !origins.given("jitter")) {
     bad_input("option", "{} needs --jitter, whose distribution it is", origins.name("jitter-shape"));
   }
   check_timeline_options(origins, options.timeline, !options.html.path.empty());
