@@ -9,10 +9,10 @@
 #include "base/units.hpp"
 #include "hccl/ps/replay.hpp"
 #include "hccl/ps/simulation.hpp"
+#include "study/divergence.hpp"
 #include "study/experiment/experiment.hpp"
 #include "study/platform/on_platform.hpp"
 #include "study/ps/spec.hpp"
-#include "study/run/divergence.hpp"
 #include "study/run/spec.hpp"
 
 /// Training with parameter servers, from its specs to its result.

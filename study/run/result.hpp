@@ -12,6 +12,7 @@
 #include "hccl/training/step_view.hpp"
 #include "hccl/training/training.hpp"
 #include "models/program.hpp"
+#include "study/divergence.hpp"
 #include "study/experiment/host_work.hpp"
 #include "study/experiment/input_reading.hpp"
 #include "study/explanation.hpp"
@@ -23,7 +24,6 @@
 #include "study/profile/import.hpp"
 #include "study/run/advice.hpp"
 #include "study/run/compression_result.hpp"
-#include "study/run/divergence.hpp"
 #include "study/run/parallel_result.hpp"
 #include "study/uncertainty/assumptions.hpp"
 

@@ -1,4 +1,4 @@
-#include "study/run/divergence.hpp"
+#include "study/divergence.hpp"
 
 #include <fmt/format.h>
 
