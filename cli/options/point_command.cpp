@@ -85,7 +85,7 @@ class RunPoint : public PointOf<RunOptions> {
             {{"step_time_s", report.step_time()},
              {"images_per_s", report.images_per_second()},
              {"exposed_communication_s", report.view.exposed},
-             {"hbm_peak_bytes", static_cast<double>(report.hbm.peak())}}};
+             {"hbm_peak_bytes", static_cast<double>(report.fullest().hbm.peak())}}};
   }
   [[nodiscard]] bool leaves_nothing() const override { return leaves_nothing_of(values()); }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -129,6 +131,7 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
   std::vector<sim::Interval> check_kernels;
   std::vector<Seconds> kernel_ends(role.program->kernels.size(), fp_start);
   std::optional<std::uint32_t> flag;
+  std::map<std::tuple<StepPhase, std::uint32_t, std::uint32_t>, sim::Interval> extents;  // by phase, chunk, micro-batch
   TensorMemory memory(role);
   visit_spans(plan, trace, rank, [&](const sim::Span& span, const SpanPurpose& purpose) {
     if (span.id.iteration != last) return;
@@ -141,8 +144,13 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
     }
     kernels.push_back(interval);
     kernel_ends[std::get<KernelBlock>(purpose.task->work).first + span.id.part] = span.end;
-    const bool compresses = purpose.phase == StepPhase::reduction;
-    if (!is_step_kernel(purpose.phase) && !compresses) behind.push_back(interval);
+    if (is_step_kernel(purpose.phase)) {
+      const Purpose& of = purpose.task->purpose;
+      sim::Interval& pass = extents.try_emplace({of.phase, of.chunk, of.micro_batch}, interval).first->second;
+      pass = {std::min(pass.start, span.start), std::max(pass.end, span.end)};
+    } else if (purpose.phase != StepPhase::reduction) {  // of a compression hook
+      behind.push_back(interval);
+    }
     if (purpose.phase == StepPhase::check) check_kernels.push_back(interval);
   });
   const std::vector<sim::Interval> busy = unite(std::move(kernels));
@@ -151,6 +159,9 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
   communicating = length(communication);
   exposed = communicating - overlap(communication, busy);
   update = length(unite(std::move(behind)));
+  for (const auto& [key, pass] : extents) {
+    (std::get<StepPhase>(key) == StepPhase::forward ? passes.forward : passes.backward) += pass.length();
+  }
   for (const models::Gradient& gradient : role.program->gradients) {
     gradient_ready.push_back(kernel_ends.at(gradient.kernel) - fp_start);
   }

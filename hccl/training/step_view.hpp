@@ -68,6 +68,12 @@ struct GradientCheckTimes {
   sim::Interval flag{};
 };
 
+/// From the first kernel of a pass to its last one, summed over micro-batches and chunks, whose passes take turns.
+struct PassTimes {
+  Seconds forward = 0;
+  Seconds backward = 0;
+};
+
 class MessageStarts;
 
 /// Figures of one rank. Dates but those of `iterations` are seconds since fp_start of the last iteration.
@@ -83,6 +89,7 @@ struct StepView {
   Seconds bp_start = 0;
   Seconds bp_end = 0;
   Seconds iteration_end = 0;
+  PassTimes passes;
   Seconds computing = 0;      ///< time during which a compute or update stream is busy
   Seconds communicating = 0;  ///< time during which a collective or a message is under way (message_starts.hpp)
   Seconds exposed = 0;        ///< the part of it during which nothing is computed

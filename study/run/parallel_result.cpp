@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,9 +12,11 @@
 #include <utility>
 #include <variant>
 
+#include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/plan/plan_walk.hpp"
 #include "hccl/training/message_starts.hpp"
 #include "hccl/training/step_view.hpp"
+#include "hccl/training/waits.hpp"
 #include "sim/intervals.hpp"
 #include "study/experiment/experiment.hpp"
 
@@ -70,23 +73,56 @@ std::vector<sim::Interval> held_by_host(const hccl::TimedStep& step, Rank rank, 
   return held;
 }
 
+using ExposedKind = Seconds ExposedTimes::*;
+/// In the order in which they count where nothing waits for any of them.
+constexpr std::array<ExposedKind, 6> exposed_kinds{&ExposedTimes::messages, &ExposedTimes::gradients,
+                                                   &ExposedTimes::weights,  &ExposedTimes::checks,
+                                                   &ExposedTimes::results,  &ExposedTimes::operators};
+
+/// Null: the task is none of communication.
+ExposedKind kind_of(const hccl::PlanTask& task) {
+  if (std::holds_alternative<hccl::SendTask>(task.work) || std::holds_alternative<hccl::ReceiveTask>(task.work)) {
+    return &ExposedTimes::messages;
+  }
+  if (!std::holds_alternative<hccl::CollectiveTask>(task.work)) return nullptr;
+  switch (task.purpose.phase) {
+    case StepPhase::reduction:
+      return &ExposedTimes::gradients;
+    case StepPhase::gather:
+      return &ExposedTimes::weights;
+    case StepPhase::check:
+      return &ExposedTimes::checks;
+    case StepPhase::result:
+      return &ExposedTimes::results;
+    default:
+      return &ExposedTimes::operators;
+  }
+}
+
+std::vector<sim::Interval> times_of_kind(const std::vector<hccl::Wait>& waits, ExposedKind kind) {
+  std::vector<sim::Interval> times;
+  for (const hccl::Wait& wait : waits) {
+    if (kind_of(*wait.task) == kind) times.push_back(wait.time);
+  }
+  return times;
+}
+
 /// Of an iteration from that date on.
 StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iteration, Seconds begin, Seconds length,
                     const hccl::MessageStarts& messages) {
   std::vector<sim::Interval> kernels;
-  std::vector<sim::Interval> between_stages;
-  std::map<StepPhase, std::vector<sim::Interval>> collectives;
+  std::vector<hccl::Wait> communication;
   for (const sim::Span& span : step.trace.spans()) {
     if (span.rank != rank || span.id.iteration != iteration) continue;
     const hccl::SpanPurpose purpose = purpose_of(step.plan, span);
     if (purpose.task == nullptr) continue;
-    if (span.kind == sim::SpanKind::kernel) {
-      kernels.push_back({span.start, span.end});
-    } else if (span.kind == sim::SpanKind::collective) {
-      const bool collective = std::holds_alternative<hccl::CollectiveTask>(purpose.task->work);
-      (collective ? collectives[purpose.phase] : between_stages).push_back({messages.under_way(span), span.end});
+    if (span.kind == sim::SpanKind::kernel) kernels.push_back({span.start, span.end});
+    if (span.kind == sim::SpanKind::collective) {
+      communication.push_back({purpose.task, {messages.under_way(span), span.end}});
     }
   }
+  std::vector<std::vector<hccl::Wait>> waits = waits_of(step.plan, step.trace, rank, iteration, messages);
+  waits.push_back(std::move(communication));  // that nothing waits for
   std::vector<sim::Interval> taken;
   Seconds time = 0;
   const auto take = [&](const std::vector<sim::Interval>& spans) {
@@ -94,15 +130,15 @@ StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iterati
     taken = sim::unite(std::move(taken));
     return sim::length(taken) - std::exchange(time, sim::length(taken));
   };
-  // Where kinds overlap, the first one counts.
+  // Where these overlap, the first one counts.
   StageTimes times{.compute = take(kernels), .exposed = {}};
-  times.exposed.messages = take(between_stages);
-  times.exposed.gradients = take(collectives[StepPhase::reduction]);
-  times.exposed.weights = take(collectives[StepPhase::gather]);
-  times.exposed.checks = take(collectives[StepPhase::check]);
-  times.exposed.results = take(collectives[StepPhase::result]);
-  times.exposed.operators = take(collectives[StepPhase::forward]) + take(collectives[StepPhase::backward]);
-  times.host = take(held_by_host(step, rank, iteration, begin));
+  std::vector<sim::Interval> held = held_by_host(step, rank, iteration, begin);
+  for (const std::vector<hccl::Wait>& some : waits) {
+    for (const ExposedKind kind : exposed_kinds) times.exposed.*kind += take(times_of_kind(some, kind));
+    const std::vector<sim::Interval> by_host = times_of_kind(some, nullptr);
+    held.insert(held.end(), by_host.begin(), by_host.end());
+  }
+  times.host = take(held);
   times.sum = std::max(length, time);
   times.idle = times.sum - time;
   return times;
@@ -168,6 +204,10 @@ const StageFigures& ParallelResult::most_loaded() const {
   return *std::ranges::max_element(stages, {}, &StageFigures::compute);
 }
 
+const StageFigures& ParallelResult::fullest() const {
+  return *std::ranges::max_element(stages, {}, [](const StageFigures& stage) { return stage.hbm.peak(); });
+}
+
 Rank printed_rank(const hccl::TrainingOptions& training, std::uint32_t stage) {
   if (training.shape.stages == 1) return training.rank;
   return stage * training.stage_ranks() + training.rank % training.stage_ranks();
@@ -202,7 +242,7 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
     }
   }
   if (result.whole == result.parameters) result.shard = 1;
-  const hccl::PlanWalk device = walk(step.plan, training.iterations);
+  const hccl::PlanWalk device = walk(without_host_times(step.plan), training.iterations);
   result.ideal = ideal_walk(step.plan, experiment.costs, training).step;
   const auto last = static_cast<std::int32_t>(training.iterations) - 1;
   const hccl::MessageStarts messages(step.plan, step.trace);

@@ -272,7 +272,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
 RunFigures simulate(const RunSpec& spec) {
   return on_experiment(spec, [](Experiment& experiment) -> RunFigures {
     RunResult result = simulate_run(experiment);
-    return {result.step_time(), result.images_per_second(), result.hbm, std::move(result.view),
+    return {result.step_time(), result.images_per_second(), result.fullest().hbm, std::move(result.view),
             std::move(result.notes)};
   });
 }

@@ -61,7 +61,7 @@ auto on_experiment(const RunSpec& spec, const Work& work) {
 struct RunFigures {
   Seconds step_time = 0;
   double images_per_second = 0;
-  device::HbmAccount hbm{};
+  device::HbmAccount hbm{};  ///< of the NPU that needs most
   hccl::StepView view{};
   std::vector<std::string> notes{};
 };

@@ -118,11 +118,6 @@ Json limit_json(const study::ParallelResult& parallel) {
       {"exposed", std::move(exposed)}, {"host", stage.host / stage.step},       {"wait", stage.wait / stage.step}};
 }
 
-/// Which tensors travel together.
-std::string fusion_text(const RunReport& report) {
-  return report.parallel->fusion.empty() ? "split " + report.split : "fusion " + report.parallel->fusion;
-}
-
 std::string memory_line(const RunReport& report) {
   const device::HbmAccount& hbm = report.hbm;
   return fmt::format(
@@ -201,18 +196,12 @@ std::string parallel_head(const RunReport& report) {
   }
   text += operators_text(parallel.operators);
   if (parallel.sharing != "off") text += ", " + sharing_text(parallel);
-  const std::uint64_t samples = std::uint64_t{parallel.micro_batch} * shape.micro_batches;
   if (shape.forward_only) {
-    return text + fmt::format(", forward only\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}\n",
-                              samples, samples * parallel.data, shape.micro_batches,
-                              shape.micro_batches == 1 ? "" : "es", parallel.micro_batch, report.amp);
+    return text + fmt::format(", forward only\nBatch {}, {}\n", report.batch_text(), report.amp);
   }
-  text +=
-      fmt::format("\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}, {}, reductions {}, {}\n", samples,
-                  samples * parallel.data, shape.micro_batches, shape.micro_batches == 1 ? "" : "es",
-                  parallel.micro_batch, report.amp, report.gradients_text(),
-                  report.hcom_parallel ? "beside the backward pass" : "behind the backward pass", fusion_text(report));
-  return text;
+  return text + fmt::format("\nBatch {}, {}, {}, reductions {} the backward pass, {}\n", report.batch_text(),
+                            report.amp, report.gradients_text(), report.hcom_parallel ? "beside" : "behind",
+                            report.split_text());
 }
 
 std::string parallel_text(const RunReport& report) {

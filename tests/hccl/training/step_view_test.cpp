@@ -114,6 +114,29 @@ TEST(PurposeOf, IsThatOfTheTaskThatTheSpanNames) {
   EXPECT_EQ(purpose(second_allreduce).segment, 1U);
 }
 
+TEST(StepView, PassesOfMicroBatchesTakeTurns) {
+  // Forward 0–1, backward 1–3 (with a pause), forward 3–5, backward 5–8.
+  Plan plan = eight_ranks();
+  Role& role = plan.roles.front();
+  role.segments.clear();
+  role.tasks.resize(2);
+  role.tasks.insert(role.tasks.end(), role.tasks.begin(), role.tasks.begin() + 2);
+  role.tasks[2].purpose.micro_batch = role.tasks[3].purpose.micro_batch = 1;
+  sim::Trace trace;
+  trace.select({0}, 8, true);
+  trace.add(kernel_span({0, 0, 0}, 0, 1));
+  trace.add(kernel_span({1, 0, 0}, 1, 1.5));
+  trace.add(kernel_span({1, 1, 0}, 2, 3));
+  trace.add(kernel_span({2, 0, 0}, 3, 5));
+  trace.add(kernel_span({3, 0, 0}, 5, 7));
+  trace.add(kernel_span({3, 1, 0}, 7, 8));
+  const StepView view = StepView::of(plan, trace, 0);
+  EXPECT_EQ(view.passes.forward, 3);
+  EXPECT_EQ(view.passes.backward, 5);
+  EXPECT_EQ(view.fp_end, 5);    // dates: of the last forward pass
+  EXPECT_EQ(view.bp_start, 1);  // … and of the first backward pass
+}
+
 TEST(PurposeOf, SpansOfNoTaskHaveNone) {
   const Plan plan = eight_ranks();
   EXPECT_EQ(purpose_of(plan, {.rank = 0}).task, nullptr);
