@@ -82,7 +82,8 @@ class TableReader {
       table_.version = version.text == "1.0" ? RankTableVersion::v1_0 : RankTableVersion::v1_2;
       return true;
     }
-    json_.problem(version.path, "{} is not accepted{}: \"1.0\" (910A, A2), \"1.2\" (A3), or no version and a group_list",
+    json_.problem(version.path,
+                  "{} is not accepted{}: \"1.0\" (910A, A2), \"1.2\" (A3), or no version and a group_list",
                   in_quotes(version.text),
                   version.text == "2.0" ? " yet, the form of the Ascend 950 with a rank_list and levels" : "");
     return false;
@@ -267,10 +268,11 @@ class TableReader {
     const auto devices = json_.objects(instance, "devices");
     const JsonText rank = json_.text(instance, "rank_id", Need::optional);
     if (rank.given && devices.size() > 1) {
-      json_.problem(rank.path,
-                    "{} is the rank of one device, and the instance has {}; accepted: a rank_id in every device, or none in "
-                    "the table",
-                    in_quotes(rank.text), devices.size());
+      json_.problem(
+          rank.path,
+          "{} is the rank of one device, and the instance has {}; accepted: a rank_id in every device, or none in "
+          "the table",
+          in_quotes(rank.text), devices.size());
       json_.leave_out();
       return;
     }
@@ -279,13 +281,14 @@ class TableReader {
     }
   }
 
-  /// Without ranks HCCL numbers the devices (topoinfo_ranktableStandard.cc): server by server in the order of the texts of
-  /// their server_id, and by device_id within a server.
+  /// Without ranks HCCL numbers the devices (topoinfo_ranktableStandard.cc): server by server in the order of the texts
+  /// of their server_id, and by device_id within a server.
   void number_ranks() {
     if (unranked_.empty()) return;
     if (unranked_.size() < entries_.size()) {
       for (const std::size_t entry : unranked_) {
-        json_.problem(entries_[entry].rank_path, "the key is missing, but other devices have it: all of a table or none");
+        json_.problem(entries_[entry].rank_path,
+                      "the key is missing, but other devices have it: all of a table or none");
       }
       return;
     }

@@ -78,7 +78,7 @@ def main(arguments: List[str]) -> int:
         names = {option.split("=")[0] for option in given if option.startswith("-")}
         reader = read_script(path, names, branches)
         options = _options(reader, given, names)
-        reader.settings += network_of(reader, command, names)
+        reader.settings.extend(network_of(reader, command, names))
     except ScriptError as error:
         if os.environ.get("HCCLSIM_MESSAGES") == "json":
             print(json.dumps({"error": {"kind": "script", "status": 2, "message": str(error)}}), file=sys.stderr)

@@ -8,19 +8,17 @@ literals are those of the run.
 from __future__ import annotations
 
 import ast
-from typing import Any, Collection, Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
-from held import Things, counting
-from tables import OTHER_NAMES, PATH_KEYS, RUN_KEYS
-from values import NoLiteral, Values, is_mode
+from held import Held, Things, counting
+from settings import Settings
+from tables import AS_THE_RUN, OTHER_NAMES, PATH_KEYS, RUN_KEYS
+from values import NoLiteral, is_mode
 
 #: How the names of a context's things begin.
 OF_CONTEXT = "set_auto_parallel_context: "
 OF_SERVERS = "set_ps_context: "
 MODE = "mode of set_context"
-
-#: What of a call the run decides.
-AS_THE_RUN = "as the run has it"
 
 _MODES = {"GRAPH_MODE": "graph", "0": "graph", "PYNATIVE_MODE": "PyNative", "1": "PyNative"}
 
@@ -38,14 +36,41 @@ class OfTheRun:
 class Contexts:
     """What set_auto_parallel_context, set_context and set_ps_context say."""
 
-    def __init__(self, values: Values, given: Collection[str]) -> None:
-        self._values = values
-        self._given = given
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._values = settings.values
+        self._given = settings.given
         self._is_called = False
         #: Whether the command cannot read the calls itself.
         self._needs_options = False
 
-    def options(self, node: ast.Call, has_conditions: bool) -> Dict[str, Any]:
+    def context(self, node: ast.Call) -> None:
+        options = self._options(node, self._settings.has_conditions())
+        for key, value in options.items():
+            if value == OfTheRun():
+                self._settings.things.pop(OF_CONTEXT + key, None)
+            else:
+                self._settings.things[OF_CONTEXT + key] = self._settings.held(node, value)
+        self._settings.tell(node, f"set_auto_parallel_context({self._told(node)})", self._became(options))
+
+    def reset(self, node: ast.Call) -> None:
+        self._settings.things = {thing: value for thing, value in self._settings.things.items() if not thing.startswith(OF_CONTEXT)}
+        self._settings.tell(node, "reset_auto_parallel_context()", "")
+
+    def mode(self, node: ast.Call) -> None:
+        for thing, value in self._mode(node, self._settings.has_conditions()).items():
+            self._settings.things[thing] = self._settings.held(node, value)
+
+    def ps_context(self, node: ast.Call) -> None:
+        keys = {keyword.arg or "**": self._values.literal(keyword.value, keyword.arg or "**") for keyword in node.keywords}
+        for key, value in keys.items():
+            self._settings.things[OF_SERVERS + key] = self._settings.held(node, value)
+        told = ", ".join(f"{key}={value}" for key, value in keys.items())
+        enabled = self._settings.things.get(f"{OF_SERVERS}enable_ps")
+        is_off = enabled is None or (isinstance(enabled, Held) and not enabled.value)
+        self._settings.tell(node, f"set_ps_context({told})", "no effect: enable_ps is False" if is_off else "")
+
+    def _options(self, node: ast.Call, has_conditions: bool) -> Dict[str, Any]:
         """What a call of set_auto_parallel_context sets. Raises ScriptError for what is no literal."""
         if node.args:
             raise self._values.error(node, "set_auto_parallel_context takes its options by keyword only")
@@ -62,7 +87,7 @@ class Contexts:
                 options[keyword.arg] = self._value(keyword.arg, keyword.value)
         return options
 
-    def mode(self, node: ast.Call, has_conditions: bool) -> Dict[str, str]:
+    def _mode(self, node: ast.Call, has_conditions: bool) -> Dict[str, str]:
         """What a call of set_context says of the mode."""
         for keyword in node.keywords:
             if keyword.arg == "mode":
@@ -71,11 +96,11 @@ class Contexts:
                 return {MODE: _MODES[name]} if name in _MODES else {}
         return {}
 
-    def told(self, node: ast.Call) -> str:
+    def _told(self, node: ast.Call) -> str:
         """The options of a call as people read them."""
         return ", ".join(f"{f'{one.arg}=' if one.arg else '**'}{ast.unparse(one.value)}" for one in node.keywords)
 
-    def became(self, options: Dict[str, Any]) -> str:
+    def _became(self, options: Dict[str, Any]) -> str:
         """What of a call no option comes of, for people."""
         told = []
         for key, value in options.items():
@@ -83,9 +108,9 @@ class Contexts:
                 told.append(f"{key}: no effect on time" if key in PATH_KEYS else f"{key}: {AS_THE_RUN} ({places(key)[-1]})")
         return ", ".join(told)
 
-    def command_line(self, things: Things) -> List[str]:
+    def options(self) -> List[str]:
         """Options of the command line for the contexts. Raises ScriptError where they cannot say all."""
-        return [*self._of_context(things), *self._of_servers(things)]
+        return [*self._of_context(self._settings.things), *self._of_servers(self._settings.things)]
 
     def _of_context(self, things: Things) -> List[str]:
         keys = [thing[len(OF_CONTEXT) :] for thing in things if thing.startswith(OF_CONTEXT)]

@@ -6,7 +6,8 @@ import json
 import subprocess
 from typing import Collection, List, Optional
 
-from reader import Reader, Setting
+from reader import Reader
+from settings import Setting
 from tables import NETWORKS, SHAPES
 from values import ScriptError
 

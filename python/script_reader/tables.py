@@ -53,6 +53,9 @@ HOOKS = {
     "bf16_compress_hook": "bf16",
 }
 
+#: What people are told of options that the run decides.
+AS_THE_RUN = "as the run has it"
+
 #: Options of contexts that the run has anyway.
 RUN_KEYS = ("device_num", "global_rank")
 

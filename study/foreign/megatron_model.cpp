@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 
 #include "base/text.hpp"
@@ -146,6 +147,32 @@ class MegatronModel {
     }
   }
 
+  /// Tokens of a kind of tokenizer, or of one whose path names a network with published files; 0: not known.
+  [[nodiscard]] std::uint64_t tokens_of(std::string_view kind) const {
+    static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> kinds{{{"GPT2BPETokenizer", 50257},
+                                                                                      {"Llama2Tokenizer", 32000},
+                                                                                      {"BertWordPieceLowerCase", 30522},
+                                                                                      {"BertWordPieceCase", 28996}}};
+    for (const auto& [name, size] : kinds) {
+      if (kind == name) return size;
+    }
+    static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 3> networks{
+        {{"llama3", 128256}, {"llama2", 32000}, {"gpt2", 50257}}};
+    for (const char* const argument : {"tokenizer-name-or-path", "tokenizer-model"}) {
+      const auto path = args_.all().find(argument);
+      if (path == args_.all().end() || path->second.empty()) continue;
+      std::string letters;
+      for (const char c : readable(path->second.front())) {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/')
+          letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      }
+      for (const auto& [name, size] : networks) {
+        if (letters.find(name) != std::string::npos) return size;
+      }
+    }
+    return 0;
+  }
+
   /// Filled up to a multiple of --make-vocab-size-divisible-by times the ranks that share it.
   void map_vocabulary() {
     if (args_.has("padded-vocab-size")) {
@@ -162,17 +189,13 @@ class MegatronModel {
     const std::string from =
         args_.has("vocab-size") ? args_.source("vocab-size") : fmt::format("the tokens of {}", tokenizer);
     if (tokens > 0 && tokenizer == "NullTokenizer") ++tokens;  // one for the end of a document
-    static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> sizes{{{"GPT2BPETokenizer", 50257},
-                                                                                      {"Llama2Tokenizer", 32000},
-                                                                                      {"BertWordPieceLowerCase", 30522},
-                                                                                      {"BertWordPieceCase", 28996}}};
-    for (const auto& [name, size] : sizes) {
-      if (tokens == 0 && tokenizer == name) tokens = size;
-    }
+    if (tokens == 0) tokens = tokens_of(tokenizer);
     if (tokens == 0) {
-      args_.writer().leave_out(
-          "vocabulary",
-          "the script does not say how many tokens there are: that of the published network, or --vocabulary");
+      args_.refuse(
+          "vocab-size",
+          fmt::format("how many tokens {} has, its files alone tell; write --vocab-size into the script, or give "
+                      "--vocabulary beside",
+                      tokenizer));
       return;
     }
     const std::uint64_t multiple =

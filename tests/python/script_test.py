@@ -261,14 +261,14 @@ class Scripts(unittest.TestCase):
 
     def test_conditions(self):
         self.assertIn("--split-by-size=80,20, if line 1 holds\n", self.told("if x:\n    set_split_strategy_by_size([80, 20])\n"))
-        by_size = "    set_split_strategy_by_size([{}])\n"
+        eighty, sixty = (f"    set_split_strategy_by_size({cut})\n" for cut in ([80, 20], [60, 40]))
         for text, message in (
-            (f"if x:\n{by_size.format('80, 20')}elif y:\n    pass\nelse:\n{by_size.format('60, 40')}", "split: by-size is [80, 20] in line 2 and [60, 40] in line 6; give --branch 2 or --branch 3"),
-            (f"if x:\n{by_size.format('80, 20')}if y:\n{by_size.format('60, 40')}", "[80, 20] in line 2 and [60, 40] in line 4; give --branch 2 or --branch 4"),
-            (f"if x:\n{by_size.format('80, 20')}set_split_strategy_by_size([60, 40])\n", "[80, 20] in line 2 and [60, 40] in line 3; give --branch 2"),
-            (f"try:\n{by_size.format('80, 20')}except E:\n{by_size.format('60, 40')}", "[80, 20] in line 2 and [60, 40] in line 4; give --branch 2 or --branch 4"),
-            (f"def f():\n{by_size.format('80, 20')}def g():\n{by_size.format('60, 40')}", "[80, 20] in line 2 and [60, 40] in line 4; give --branch 2"),
-            (f"if t == 'Ascend':\n{by_size.format('80, 20')}else:\n    set_split_strategy_by_idx([3, 9])\n", "not set in another branch; give --branch Ascend"),
+            (f"if x:\n{eighty}elif y:\n    pass\nelse:\n{sixty}", "line 2 and [60, 40] in line 6; give --branch 2 or --branch 3"),
+            (f"if x:\n{eighty}if y:\n{sixty}", "split: by-size is [80, 20] in line 2 and [60, 40] in line 4; give --branch 2 or --branch 4"),
+            (f"if x:\n{eighty}{sixty.strip()}\n", "[80, 20] in line 2 and [60, 40] in line 3; give --branch 2"),
+            (f"try:\n{eighty}except E:\n{sixty}", "[80, 20] in line 2 and [60, 40] in line 4; give --branch 2 or --branch 4"),
+            (f"def f():\n{eighty}def g():\n{sixty}", "[80, 20] in line 2 and [60, 40] in line 4; give --branch 2"),
+            (f"if t == 'Ascend':\n{eighty}else:\n    set_split_strategy_by_idx([3, 9])\n", "another branch; give --branch Ascend"),
         ):
             with self.subTest(text=text):
                 self.assertIn(message, self.told(text, status=2))
@@ -279,14 +279,14 @@ class Scripts(unittest.TestCase):
         self.assertIn("hcclsim run --split=none --npus=1", self.told(text, "--split=none"))
         # What is the same in all branches, or certain, is no difference.
         for text in (
-            f"if x:\n{by_size.format('80, 20')}else:\n{by_size.format('80, 20')}",
-            f"if 0:\n{by_size.format('60, 40')}set_split_strategy_by_size([80, 20])\n",
-            f"DEBUG = False\nif DEBUG:\n{by_size.format('60, 40')}set_split_strategy_by_size([80, 20])\n",
-            f"while 0:\n{by_size.format('60, 40')}set_split_strategy_by_size([80, 20])\n",
-            f"if x:\n{by_size.format('80, 20')}{by_size.format('60, 40')}",
+            f"if x:\n{eighty}else:\n{eighty}",
+            f"if 0:\n{sixty}set_split_strategy_by_size([80, 20])\n",
+            f"DEBUG = False\nif DEBUG:\n{sixty}set_split_strategy_by_size([80, 20])\n",
+            f"while 0:\n{sixty}set_split_strategy_by_size([80, 20])\n",
+            f"if x:\n{eighty}{sixty}",
             "set_split_strategy_by_size([80, 20])\nif x:\n    set_split_strategy_by_size([60, 40])\n",
-            f"if __name__ == '__main__':\n{by_size.format('80, 20')}else:\n{by_size.format('60, 40')}",
-            f"try:\n{by_size.format('80, 20')}except E:\n    raise\n",
+            f"if __name__ == '__main__':\n{eighty}else:\n{sixty}",
+            f"try:\n{eighty}except E:\n    raise\n",
         ):
             with self.subTest(text=text):
                 self.assertIn("hcclsim run --split-by-size=80,20 --npus=1", self.told(text))
@@ -323,7 +323,10 @@ class Scripts(unittest.TestCase):
 
     def test_what_the_run_has(self):
         for value in ("int(os.getenv('RANK_SIZE'))", "args.device_num", "get_group_size()"):
-            text = f"from mindspore import context, ParallelMode\nmode = ParallelMode.DATA_PARALLEL\ncontext.set_auto_parallel_context(device_num={value}, parallel_mode=mode, strategy_ckpt_load_file=args.path)\n"
+            text = (
+                "from mindspore import context, ParallelMode\nmode = ParallelMode.DATA_PARALLEL\n"
+                f"context.set_auto_parallel_context(device_num={value}, parallel_mode=mode, strategy_ckpt_load_file=args.path)\n"
+            )
             path = self.written(text)
             with self.subTest(value=value):
                 told = script(path, "--npus=2", "--model=lenet")
