@@ -72,7 +72,7 @@ class MegatronModel {
     }
     map_widths(gated, experts);
     map_heads(llama);
-    map_vocabulary();
+    map_vocabulary(llama);
     if (llama && args_.has("max-position-embeddings")) {
       args_.writer().no_effect(args_.source("max-position-embeddings"), "positions are turned, and have no table");
     } else if (args_.has("max-position-embeddings")) {
@@ -174,7 +174,7 @@ class MegatronModel {
   }
 
   /// Filled up to a multiple of --make-vocab-size-divisible-by times the ranks that share it.
-  void map_vocabulary() {
+  void map_vocabulary(bool llama) {
     if (args_.has("padded-vocab-size")) {
       if (args_.has("vocab-size"))
         args_.writer().no_effect(args_.source("vocab-size"), "--padded-vocab-size says how many there are");
@@ -191,12 +191,11 @@ class MegatronModel {
     if (tokens > 0 && tokenizer == "NullTokenizer") ++tokens;  // one for the end of a document
     if (tokens == 0) tokens = tokens_of(tokenizer);
     if (tokens == 0) {
-      args_.refuse(
-          "vocab-size",
-          fmt::format("how many tokens {} has, its files alone tell; write --vocab-size into the script, or give "
-                      "--vocabulary beside",
-                      tokenizer));
-      return;
+      args_.refuse("vocab-size",
+                   fmt::format("how many tokens {} has, its files alone tell; write --vocab-size into the "
+                               "script, or give --vocabulary beside",
+                               tokenizer));
+      tokens = llama ? 32000 : bert ? 30522 : 50257;  // if it is left out: those of the published networks
     }
     const std::uint64_t multiple =
         args_.at_least_one("make-vocab-size-divisible-by", 128) * args_.at_least_one("tensor-model-parallel-size");

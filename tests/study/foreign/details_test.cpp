@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "study/foreign/megatron.hpp"
@@ -229,15 +230,14 @@ TEST(MegatronDetails, ArgumentsMayBeJoinedWithTheirValues) {
 
 /// A tokenizer is known by its kind, or by the name of a network in its path; of another one the tokens must be given.
 TEST(MegatronDetails, TokensOfATokenizer) {
-  const auto vocabulary = [](const std::string& tokenizer) {
-    return option_of(map_megatron_text(megatron_script("pretrain_gpt.py",
-                                                       "--num-layers 2 --tensor-model-parallel-size 2 " + tokenizer),
-                                       "a.sh", {"vocab-size"}),
+  const std::string start = "--num-layers 2 --tensor-model-parallel-size 8 ";
+  const auto vocabulary = [&](const std::string& tokenizer, const std::vector<std::string>& ignored = {}) {
+    return option_of(map_megatron_text(megatron_script("pretrain_gpt.py", start + tokenizer), "a.sh", ignored),
                      "vocabulary");
   };
-  EXPECT_EQ(vocabulary("--tokenizer-type PretrainedFromHF --tokenizer-name-or-path /data/Llama-3.1-8B/"), "128256");
-  EXPECT_EQ(vocabulary("--tokenizer-type HuggingFaceTokenizer --tokenizer-model meta-llama/Meta-Llama-3-8B"), "128256");
-  EXPECT_EQ(vocabulary("--tokenizer-type PretrainedFromHF --tokenizer-name-or-path ${D}/llama-2-7b-hf"), "32000");
+  EXPECT_EQ(vocabulary("--tokenizer-type PretrainedFromHF --tokenizer-name-or-path /data/Llama-3.1-8B/"), "129024");
+  EXPECT_EQ(vocabulary("--tokenizer-type HuggingFaceTokenizer --tokenizer-model meta-llama/Meta-Llama-3-8B"), "129024");
+  EXPECT_EQ(vocabulary("--tokenizer-type PretrainedFromHF --tokenizer-name-or-path ${D}/llama-2-7b-hf"), "32768");
   const std::string script = megatron_script(
       "pretrain_gpt.py", "--num-layers 2 --tokenizer-type PretrainedFromHF --tokenizer-name-or-path $TOKENIZER");
   const std::string refused = megatron_refusal(script);
@@ -245,7 +245,8 @@ TEST(MegatronDetails, TokensOfATokenizer) {
               HasSubstr("a.sh:1: --vocab-size not given: how many tokens PretrainedFromHF has, its files alone "
                         "tell; write --vocab-size into the script, or give --vocabulary beside; --ignore-keys "
                         "vocab-size leaves it out"));
-  EXPECT_EQ(option_of(map_megatron_text(script, "a.sh", {"vocab-size"}), "vocabulary"), "");
+  // Left out: the tokens of the published network, filled up to a multiple of 128 · 8.
+  EXPECT_EQ(vocabulary("--tokenizer-type PretrainedFromHF", {"vocab-size"}), "51200");
 }
 
 TEST(MegatronDetails, PackedDocumentsAreSaidToBeLeftOut) {
