@@ -51,8 +51,11 @@ void add_script_command(Command& app) {
   command.footer(
       "Read are literals: parameter_map of the NpuOptimizer (hcom_parallel, profiling_mode, profiling_options),\n"
       "create_group, set_split_strategy_by_idx and by_size, set_auto_parallel_context, PowerSGDState and\n"
-      "register_comm_hook. Options behind the file are those of 'hcclsim run', and count first.\n"
+      "register_comm_hook. Options behind the file are those of 'hcclsim run', and count first; --branch says\n"
+      "which branch is taken where settings differ between branches: a text that conditions compare with, a line\n"
+      "of the branch, or a condition that holds.\n"
       "Examples:\n"
+      "  hcclsim script train.py --model resnet50 --branch Ascend\n"
       "  hcclsim script train.py --model resnet50 --platform atlas800t-a2\n");
   command.on_run([&command, script] {
     become_reader(*script, command.rest());

@@ -6,8 +6,9 @@ import json
 import os
 import shlex
 import sys
-from typing import List, Sequence, Set
+from typing import List, Sequence, Set, Tuple
 
+from network import network_of
 from reader import Reader, read_script
 from tables import GROUPS, SPLITS
 from values import ScriptError
@@ -18,6 +19,28 @@ def _mapping(reader: Reader) -> str:
     width = max(len(setting.what) for setting in reader.settings)
     lines = [f"  line {setting.line:>4}  {setting.what:<{min(width, 72)}}  {setting.became}".rstrip() for setting in reader.settings]
     return "\n".join([f"{reader.path} sets", *lines, ""])
+
+
+def _notes(reader: Reader) -> str:
+    """What of it is not as the script alone says, for people who read JSON."""
+    assumed = [setting for setting in reader.settings if setting.is_assumed]
+    return "".join(f"Note: {reader.path}:{setting.line}: {setting.what}: {setting.became}\n" for setting in assumed)
+
+
+def _branches(words: Sequence[str]) -> Tuple[List[str], List[str]]:
+    """The values of --branch, and all other options. Raises ScriptError."""
+    branches: List[str] = []
+    others: List[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, mark, value = word.partition("=")
+        if name != "--branch":
+            others.append(word)
+            continue
+        branches.append(value if mark else next(rest, ""))
+        if not branches[-1]:
+            raise ScriptError("--branch needs a value: a line of a branch, a text that a condition compares with, or a condition")
+    return branches, others
 
 
 def _overridden(given: Sequence[str], names: Set[str]) -> Set[str]:
@@ -49,18 +72,22 @@ def _options(reader: Reader, given: Sequence[str], names: Set[str]) -> List[str]
 
 def main(arguments: List[str]) -> int:
     """Reads FILE.py, then is COMMAND run with its options and those given here."""
-    command, path, *given = arguments
-    names = {option.split("=")[0] for option in given if option.startswith("-")}
+    command, path, *words = arguments
     try:
-        reader = read_script(path, names)
+        branches, given = _branches(words)
+        names = {option.split("=")[0] for option in given if option.startswith("-")}
+        reader = read_script(path, names, branches)
         options = _options(reader, given, names)
+        reader.settings.extend(network_of(reader, command, names))
     except ScriptError as error:
         if os.environ.get("HCCLSIM_MESSAGES") == "json":
             print(json.dumps({"error": {"kind": "script", "status": 2, "message": str(error)}}), file=sys.stderr)
         else:
             print(f"hcclsim: error: {error}", file=sys.stderr)
         return 2
-    if not any(option.startswith("--format") for option in given):
+    if any(option.startswith("--format") for option in given):
+        sys.stderr.write(_notes(reader))
+    else:
         sys.stdout.write(_mapping(reader) + f"hcclsim run {' '.join(map(shlex.quote, [*options, *given]))}\n\n")
         sys.stdout.flush()
     os.execv(command, [command, "run", *options, *given])

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -18,6 +19,19 @@
 
 namespace hcclsim::study {
 namespace {
+
+/// Does some work with the operators of a file. An error about one of them, whose name it begins with, says where the
+/// file has its strategy.
+hccl::ShardedGraph with_places(const OperatorStrategies& of_file, const std::function<hccl::ShardedGraph()>& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    const auto place = of_file.places.find(message.substr(0, message.find(':')));
+    if (place == of_file.places.end()) throw;
+    throw Error(error.code(), error.kind(), fmt::format("{}: {}", place->second, message));
+  }
+}
 
 hccl::ShardedGraph share_experts(hccl::ShardedGraph network, const OperatorParallel& operators) {
   if (operators.experts <= 1) return network;
@@ -118,11 +132,12 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
   }
   // Positions are exchanged for heads as the kind of context parallelism says, whatever else is done.
   const bool exchanges = operators.context > 1 && operators.context_kind == hccl::ContextKind::ulysses;
-  hccl::ShardedGraph sharded =
-      hccl::shard_graph(network, strategies, devices,
-                        {.enable_alltoall = operators.all_to_all || exchanges,
-                         .loss_repeated_mean = operators.loss_repeated_mean,
-                         .dataset = cuts_of_samples(dataset, network.operators.front().shape(), devices)});
+  hccl::ShardedGraph sharded = with_places(of_file, [&] {
+    return hccl::shard_graph(network, strategies, devices,
+                             {.enable_alltoall = operators.all_to_all || exchanges,
+                              .loss_repeated_mean = operators.loss_repeated_mean,
+                              .dataset = cuts_of_samples(dataset, network.operators.front().shape(), devices)});
+  });
   bool cut = false;
   for (std::uint32_t parameter = 0; parameter < sharded.parameters.size(); ++parameter) {
     cut = cut || sharded.is_cut(parameter);

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 #include "base/text.hpp"
+#include "cli/options/parse/origins.hpp"
 #include "cli/options/parse/overwriting.hpp"
 
 namespace hcclsim::cli {
@@ -315,7 +316,9 @@ void Command::keep_rest_behind_dashes() {
   takes_dashes_ = true;
 }
 std::vector<std::string> Command::rest() const { return app_.remaining(); }
-void Command::on_run(const std::function<void()>& run) { app_.callback(run); }
+void Command::on_run(const std::function<void()>& run) {
+  app_.callback([this, run] { with_origins(*this, run); });
+}
 
 const std::string& Command::name() const { return app_.get_name(); }
 std::string Command::description() const { return app_.get_description(); }

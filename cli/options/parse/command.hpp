@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/options/parse/values.hpp"
@@ -73,6 +74,9 @@ class Option {
   /// with the message that the command line would get.
   void add(const std::string& text);
   void replace(const std::optional<std::string>& text);
+  /// Where a file has it: "run.toml:3: batch"; empty: the command line has it, or nobody.
+  [[nodiscard]] const std::string& origin() const { return origin_; }
+  void come_from(std::string origin) { origin_ = std::move(origin); }
 
  private:
   friend class Command;
@@ -81,6 +85,7 @@ class Option {
   std::string value_name_;
   std::string accepted_;
   std::string current_;
+  std::string origin_;
   Role role_;
   bool takes_several_;
   bool has_commas_ = false;
@@ -118,7 +123,7 @@ class Command {
   /// The same, and "--" may stand before it, as before the words of another program.
   void keep_rest_behind_dashes();
   [[nodiscard]] std::vector<std::string> rest() const;
-  /// What the command does, when it was parsed and its files were looked at.
+  /// What the command does, when it was parsed and its files were looked at. Errors that name options of a file say so.
   void on_run(const std::function<void()>& run);
 
   [[nodiscard]] const std::string& name() const;

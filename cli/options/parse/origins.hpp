@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -15,6 +16,9 @@ namespace hcclsim::cli {
 
 /// Two keys of options, without dashes.
 using OptionPair = std::array<const char*, 2>;
+
+/// Does some work of a command. An error of its input that names options which a file has says which file and line.
+void with_origins(const Command& command, const std::function<void()>& work);
 
 class OptionOrigins {
  public:
@@ -32,7 +36,8 @@ class OptionOrigins {
   [[nodiscard]] bool asks(const std::string& key) const;
   /// Whether it comes from a file.
   [[nodiscard]] bool is_of_file(const std::string& key) const { return places_.contains(key); }
-  /// "--split", "-p (--npus)" where it has a short name, or "run.toml:3: split" for an option of the file.
+  /// "--split", "-p (--npus)" where it has a short name, or "run.toml:3: split" for an option of the file, also
+  /// "llm.yaml:12: runner_config.batch_size 4".
   [[nodiscard]] std::string name(const std::string& key) const;
   /// Throws Error(bad_input, "option") if both are given.
   void require_one_of(const std::string& one, const std::string& other) const;
@@ -43,7 +48,7 @@ class OptionOrigins {
 
   const Command& command_;
   std::span<const OptionPair> exclusive_;
-  std::map<std::string, std::string> places_;
+  std::map<std::string, std::string> places_;  // as name() has them
 };
 
 }  // namespace hcclsim::cli
