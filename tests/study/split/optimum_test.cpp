@@ -124,8 +124,8 @@ TEST(SplitOptimum, OfEqualEndsThatWithTheMostTimeToSpare) {
   EXPECT_DOUBLE_EQ(best_split(problem, cost).finish, 23);
 }
 
-// One gradient and then two end at 19 + 1.4e-11, two and then one at 19: nearly alike, but what comes first may not take
-// longer than it does. One segment of all takes 100.
+// One gradient and then two end at 19 + 1.4e-11, two and then one at 19: nearly alike, but what comes first may not
+// take longer than it does. One segment of all takes 100.
 TEST(SplitOptimum, OfNearlyEqualEndsOneThatCanBe) {
   const SplitProblem problem(std::vector<Seconds>{0, 0, 0}, std::vector<Bytes>{1, 2, 4});
   const std::map<Bytes, Seconds> costs{{1, 10}, {2, 50}, {3, 12}, {4, 7}, {6, 9 + 19 * 0.75e-12}, {7, 100}};
