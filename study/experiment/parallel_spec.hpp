@@ -12,6 +12,7 @@
 #include "hccl/parallel/segments/fusion_ids.hpp"
 #include "hccl/parallel/sharding/presets.hpp"
 #include "hccl/parallel/sharding/strategy.hpp"
+#include "study/strategy_search/search_mode.hpp"
 
 /// How a step is spread over ranks and over time, beyond one micro-batch on every NPU.
 namespace hcclsim::study {
@@ -47,6 +48,9 @@ struct OperatorParallel {
   bool all_to_all = false;    ///< a cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)
   std::string strategy{};     ///< file of strategies of single operators, which count before all of these; empty: none
   hccl::StrategyMap found{};  ///< strategies that a search has found, which count before the file
+  /// The search that gives strategies to operators without one (MindSpore's auto_parallel); none: they are batch
+  /// parallel.
+  std::optional<StrategySearchMode> search{};
   /// What devices read where operators are cut; none: what the operators need.
   std::optional<DatasetParts> dataset{};
   bool loss_repeated_mean = true;  ///< the loss of devices with the same rows is divided by their number
@@ -63,7 +67,7 @@ struct OperatorParallel {
   /// Devices that share the operators of a layer in either way.
   [[nodiscard]] std::uint32_t sharing() const { return model * context; }
   [[nodiscard]] bool cuts() const {
-    return sharing() > 1 || experts > 1 || !strategy.empty() || !found.empty() || dataset_cuts;
+    return sharing() > 1 || experts > 1 || !strategy.empty() || !found.empty() || search.has_value() || dataset_cuts;
   }
 
   bool operator==(const OperatorParallel&) const = default;

@@ -16,6 +16,7 @@
 #include "hccl/parallel/sharding/shard_graph.hpp"
 #include "hccl/parallel/sharding/sharded_stages.hpp"
 #include "study/strategy/operator_strategies.hpp"
+#include "study/strategy_search/find_strategies.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -56,6 +57,23 @@ std::optional<hccl::Cuts> cuts_of_samples(const std::optional<DatasetParts>& par
   return cuts;
 }
 
+/// What MindSpore's search finds, beginning at the strategies of the file or leaving them as they are.
+hccl::StrategyMap searched(const models::Graph& network, const ParallelSpec& spec, const OperatorStrategies& of_file,
+                           Rank devices, std::vector<std::string>& notes) {
+  StrategySearch search{.mode = *spec.operators.search, .given = of_file.strategies};
+  search.options.enable_alltoall = spec.operators.all_to_all;
+  search.options.training = !spec.forward_only;
+  FoundMap found = find_strategies(network, search, devices, spec.shape.stages);
+  notes.insert(notes.end(), found.found.notes.begin(), found.found.notes.end());
+  if (search.mode == StrategySearchMode::recursive_programming && !search.given.empty()) {
+    notes.push_back(
+        fmt::format("recursive_programming decides about every operator: strategies of {} count before it here, "
+                    "MindSpore may overwrite them",
+                    spec.operators.strategy));
+  }
+  return std::move(found.strategies);
+}
+
 /// What the figures of a device stand for where devices, or their hosts, differ.
 void note_tables(const hccl::ShardedGraph& network, std::vector<std::string>& notes) {
   for (const models::Operator& op : network.graph.operators) {
@@ -79,9 +97,11 @@ OperatorStrategies strategies_of_file(const models::Graph& network, const Operat
   return read_operator_strategies(operators.strategy, network, devices, notes);
 }
 
-hccl::StrategyMap strategies_of(models::Graph& network, const OperatorParallel& operators,
-                                const OperatorStrategies& of_file, Rank devices) {
+hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec, const OperatorStrategies& of_file,
+                                Rank devices, std::vector<std::string>& notes) {
+  const OperatorParallel& operators = spec.operators;
   hccl::StrategyMap strategies;
+  if (operators.search.has_value()) strategies = searched(network, spec, of_file, devices, notes);
   if (operators.sharing() > 1) {
     strategies =
         hccl::transformer_strategies(network, {.data = static_cast<std::uint32_t>(devices / operators.sharing()),
@@ -124,7 +144,7 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
     return whole;
   }
   const OperatorStrategies of_file = strategies_of_file(network, operators, devices, notes);
-  const hccl::StrategyMap strategies = strategies_of(network, operators, of_file, devices);
+  const hccl::StrategyMap strategies = strategies_of(network, spec, of_file, devices, notes);
   std::optional<DatasetParts> dataset = operators.dataset;
   if (of_file.has_regions && !dataset.has_value()) {
     dataset = DatasetParts{};

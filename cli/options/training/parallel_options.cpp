@@ -112,13 +112,14 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
   const study::ParallelSpec& parallel = spec.parallel;
   constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "split-group",
                                            "group", "gradients",     "explain"};
-  const char* const spread = parallel.forward_only                  ? "--forward-only"
-                             : parallel.shape.stages > 1            ? "--stages"
-                             : parallel.operators.model > 1         ? "--model-parallel"
-                             : parallel.operators.context > 1       ? "--context-parallel"
-                             : parallel.operators.experts > 1       ? "--expert-parallel"
-                             : !parallel.operators.strategy.empty() ? "--strategy"
-                                                                    : "--optimizer-parallel";
+  const char* const spread = parallel.forward_only                   ? "--forward-only"
+                             : parallel.shape.stages > 1             ? "--stages"
+                             : parallel.operators.model > 1          ? "--model-parallel"
+                             : parallel.operators.context > 1        ? "--context-parallel"
+                             : parallel.operators.experts > 1        ? "--expert-parallel"
+                             : !parallel.operators.strategy.empty()  ? "--strategy"
+                             : parallel.operators.search.has_value() ? "a search of strategies"
+                                                                     : "--optimizer-parallel";
   for (const char* const option : of_data_parallelism) {
     if (!parallel.has_stages() || !origins.asks(option)) continue;
     bad_input("option", "{} does not go with {}", origins.name(option), spread);

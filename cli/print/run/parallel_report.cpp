@@ -176,6 +176,7 @@ std::string operators_text(const study::OperatorParallel& operators) {
     text += fmt::format(" (uneven by {:g}, seed {})", operators.expert_skew, operators.expert_seed);
   }
   if (!operators.strategy.empty()) text += ", strategies of " + operators.strategy;
+  if (operators.search.has_value()) text += fmt::format(", strategies by {}", name_of(*operators.search));
   return text;
 }
 
@@ -276,6 +277,7 @@ void add_parallel_json(Json& json, const RunReport& report) {
     json["parallel"]["expert_seed"] = parallel.operators.expert_seed;
   }
   if (!parallel.operators.strategy.empty()) json["parallel"]["strategy"] = parallel.operators.strategy;
+  if (parallel.operators.search.has_value()) json["parallel"]["search_mode"] = name_of(*parallel.operators.search);
   if (parallel.shape.forward_only) json["parallel"]["forward_only"] = true;
   if (report.input.has_value()) {
     json["parallel"]["input_bytes_per_rank"] = report.input->bytes;

@@ -1,6 +1,7 @@
 #include "study/run/parallel_result.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -356,6 +357,27 @@ TEST(ParallelResult, StagesThatDoNotFitAreAllNamed) {
   spec.parallel.recompute = hccl::parse_recompute("full");
   EXPECT_EQ(hbm_advice(stages[2], spec, {.replicas = 8, .layers = 4, .samples = 2, .micro_batches = 4}),
             "the largest part is activations; a smaller batch or another NPU helps too");
+}
+
+// What stays whatever becomes of activations: 5 GiB of weights and 8 GiB of states in 4 GiB are 4 times too much.
+TEST(ParallelResult, StatesThatDoNotFitMustBeShared) {
+  const Bytes gib = Bytes{1} << 30U;
+  const device::HbmAccount account{
+      .weights = 5 * gib, .optimizer_state = 8 * gib, .activations = 90 * gib, .communication = gib};
+  RunSpec spec = gpt(1, 1);
+  HbmSetting setting{.replicas = 3, .layers = 4, .samples = 8, .micro_batches = 1, .capacity = 4 * gib};
+  const std::string shared =
+      "13.00 GiB are no activations: at least 4 times as many NPUs must share the network, by --model-parallel (--tp), "
+      "--stages (--pp)";
+  EXPECT_EQ(hbm_advice(account, spec, setting), shared + "; `hcclsim search` finds how");
+  setting.replicas = 4;
+  EXPECT_EQ(hbm_advice(account, spec, setting), shared + " or --optimizer-parallel zero3; `hcclsim search` finds how");
+  spec.optimizer = models::Optimizer::lamb;
+  EXPECT_EQ(hbm_advice(account, spec, setting), shared + "; `hcclsim search` finds how");
+  spec.parallel.forward_only = true;
+  EXPECT_EQ(hbm_advice(account, spec, setting), shared);
+  setting.capacity = 13 * gib;
+  EXPECT_THAT(hbm_advice(account, spec, setting), testing::HasSubstr("the largest part is activations"));
 }
 
 }  // namespace
