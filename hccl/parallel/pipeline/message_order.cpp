@@ -15,7 +15,7 @@ using models::Launched;
 using models::OperatorKind;
 using models::Phase;
 
-constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+constexpr double never = std::numeric_limits<double>::infinity();
 
 /// A message of every micro-batch, or of one of them.
 struct Link {
@@ -73,8 +73,12 @@ std::vector<Link> links_of(std::span<const models::Program* const> programs, Ran
 /// Cells without communication: those that start as early as they can.
 class IdealDates {
  public:
-  IdealDates(const PipelineShape& shape, const std::vector<Link>& links) : shape_(shape), before_(2) {
+  IdealDates(std::span<const models::Program* const> programs, const PipelineShape& shape,
+             const std::vector<Link>& links)
+      : shape_(shape), before_(2) {
     starts_.assign(std::size_t{2} * shape.stages * shape.chunks * shape.micro_batches, never);
+    durations_.assign(starts_.size(), 0);
+    if (shape.schedule != PipelineSchedule::one_f_one_b) add_up_kernels(programs);
     for (auto& of_phase : before_) of_phase.resize(std::size_t{shape.stages} * shape.chunks);
     for (const Link& link : links) {
       if (link.launched != Launched::always) continue;
@@ -84,11 +88,28 @@ class IdealDates {
     compute();
   }
 
-  [[nodiscard]] std::uint64_t start(std::uint32_t stage, const Cell& cell) const { return starts_[place(stage, cell)]; }
+  [[nodiscard]] double start(std::uint32_t stage, const Cell& cell) const { return starts_[place(stage, cell)]; }
 
  private:
   static std::size_t direction(Phase phase) { return phase == Phase::forward ? 0 : 1; }
-  static std::uint64_t duration(Phase phase) { return phase == Phase::forward ? 1 : 2; }
+
+  void add_up_kernels(std::span<const models::Program* const> programs) {
+    for (std::uint32_t stage = 0; stage < programs.size(); ++stage) {
+      for (const Kernel& kernel : programs[stage]->micro_batch()) {
+        if (kernel.launched == Launched::before_all) continue;
+        const std::uint32_t first = kernel.launched == Launched::with_last ? shape_.micro_batches - 1 : 0;
+        const std::uint32_t end = kernel.launched == Launched::always ? shape_.micro_batches : first + 1;
+        for (std::uint32_t micro = first; micro < end; ++micro) {
+          durations_[place(stage, {kernel.phase, kernel.chunk, micro})] += kernel.duration;
+        }
+      }
+    }
+  }
+  [[nodiscard]] double duration(std::uint32_t stage, const Cell& cell) const {
+    const double kernels = durations_[place(stage, cell)];
+    if (kernels > 0) return kernels;
+    return cell.phase == Phase::forward ? 1 : 2;
+  }
   [[nodiscard]] std::size_t place(std::uint32_t stage, const Cell& cell) const {
     const std::size_t of_stage = direction(cell.phase) * shape_.stages + stage;
     return (of_stage * shape_.chunks + cell.chunk) * shape_.micro_batches + cell.micro_batch;
@@ -98,16 +119,16 @@ class IdealDates {
     std::vector<std::vector<Cell>> cells;
     for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) cells.push_back(cells_of_stage(shape_, stage));
     std::vector<std::size_t> next(shape_.stages, 0);
-    std::vector<std::uint64_t> ends(shape_.stages, 0);
+    std::vector<double> ends(shape_.stages, 0);
     for (bool moved = true; moved;) {
       moved = false;
       for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) {
         for (; next[stage] < cells[stage].size(); ++next[stage], moved = true) {
           const Cell& cell = cells[stage][next[stage]];
-          const std::uint64_t start = std::max(ends[stage], inputs_of(stage, cell));
+          const double start = std::max(ends[stage], inputs_of(stage, cell));
           if (start == never) break;
           starts_[place(stage, cell)] = start;
-          ends[stage] = start + duration(cell.phase);
+          ends[stage] = start + duration(stage, cell);
         }
       }
     }
@@ -119,23 +140,23 @@ class IdealDates {
   }
 
   /// The date at which all that a cell reads is made; never if that is not known yet.
-  [[nodiscard]] std::uint64_t inputs_of(std::uint32_t stage, const Cell& cell) const {
-    std::uint64_t date = 0;
+  [[nodiscard]] double inputs_of(std::uint32_t stage, const Cell& cell) const {
+    double date = 0;
     for (const auto& [source, chunk] : before_[direction(cell.phase)][stage * shape_.chunks + cell.chunk]) {
-      const std::uint64_t start = starts_[place(source, {cell.phase, chunk, cell.micro_batch})];
-      if (start == never) return never;
-      date = std::max(date, start + duration(cell.phase));
+      const Cell maker{cell.phase, chunk, cell.micro_batch};
+      date = std::max(date, starts_[place(source, maker)] + duration(source, maker));
     }
     return date;
   }
 
   const PipelineShape& shape_;
   std::vector<std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>>> before_;  // stage and chunk of sources
-  std::vector<std::uint64_t> starts_;
+  std::vector<double> durations_;                                                          // of the kernels of a cell
+  std::vector<double> starts_;
 };
 
 struct Message {
-  std::uint64_t needed = 0;
+  double needed = 0;
   std::uint32_t link = 0;
   std::uint32_t micro_batch = 0;
 };
@@ -145,19 +166,19 @@ struct Message {
 std::vector<std::vector<MessageTurn>> message_order(std::span<const models::Program* const> programs,
                                                     const PipelineShape& shape, Rank ranks_per_stage) {
   const std::vector<Link> links = links_of(programs, ranks_per_stage);
-  const IdealDates dates(shape, links);
+  const IdealDates dates(programs, shape, links);
   std::vector<Message> messages;
   for (std::uint32_t number = 0; number < links.size(); ++number) {
     const Link& link = links[number];
     if (link.launched == Launched::before_all) continue;
     if (link.launched == Launched::with_first) {
-      messages.push_back({0, number, 0});
+      messages.push_back({-1, number, 0});
     } else if (link.launched == Launched::with_last) {
       messages.push_back({never, number, shape.micro_batches - 1});
     } else {
       for (std::uint32_t micro = 0; micro < shape.micro_batches; ++micro) {
         const Cell reader{link.phase, link.destination_chunk, micro};
-        messages.push_back({dates.start(link.destination, reader) + 1, number, micro});
+        messages.push_back({dates.start(link.destination, reader), number, micro});
       }
     }
   }

@@ -14,7 +14,9 @@
 ///
 /// With m micro-batches, v chunks, and tF and tB the times of all forward and backward cells of a micro-batch on a
 /// stage, a step takes (m + (p − 1) / v) · (tF + tB) if communication takes no time (Narayanan et al., "Efficient
-/// large-scale language model training on GPU clusters", 2.2). The schedules differ in the activations that are alive.
+/// large-scale language model training on GPU clusters", 2.2), also if m is no multiple of p: the messages between the
+/// stages have an order that adds nothing to that (message_order.hpp). The schedules differ in the activations that are
+/// alive.
 namespace hcclsim::hccl {
 
 enum class PipelineSchedule : std::uint8_t {

@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,6 +22,7 @@
 namespace hcclsim::hccl {
 namespace {
 
+using models::Phase;
 using testing::HasSubstr;
 
 Plan plan_of(const PipelineShape& shape, Rank ranks_per_stage) {
@@ -44,6 +50,77 @@ TEST(PlanWalk, MakespansOfAllSchedules) {
       }
     }
   }
+}
+
+/// Programs of the stages whose cells take random times.
+std::vector<StageProgram> randomly_timed(const PipelineShape& shape, bool like_each_other, std::mt19937& random) {
+  std::vector<StageProgram> stages =
+      test::timed_stages(shape, 1, 1, like_each_other ? static_cast<Seconds>(1 + random() % 4) : 2);
+  std::uniform_real_distribution<double> times(0.5, 2);
+  for (StageProgram& stage : stages) {
+    models::Program program = *stage.program;
+    for (models::Kernel& kernel : program.kernels) {
+      if (!like_each_other && kernel.duration > 0) kernel.duration = times(random);
+    }
+    stage.program = std::make_shared<const models::Program>(std::move(program));
+  }
+  return stages;
+}
+
+/// When the last cell ends if cells wait for nothing but each other: all begin as early as they can.
+Seconds longest_path(const PipelineShape& shape, const std::vector<StageProgram>& stages) {
+  std::map<std::tuple<std::uint32_t, Phase, std::uint32_t>, Seconds> times;
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    for (const models::Kernel& kernel : stages[stage].program->micro_batch()) {
+      times[{stage, kernel.phase, kernel.chunk}] += kernel.duration;
+    }
+  }
+  std::map<std::tuple<std::uint32_t, Phase, std::uint32_t, std::uint32_t>, Seconds> ends;
+  Seconds last = 0;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+      Seconds end = 0;
+      for (const Cell& cell : cells_of_stage(shape, stage)) {
+        const bool forward = cell.phase == Phase::forward;
+        const bool wraps = stage == (forward ? 0 : shape.stages - 1);  // to another chunk
+        const bool begins = wraps && cell.chunk == (forward ? 0 : shape.chunks - 1);
+        const std::uint32_t chunk = cell.chunk + (wraps ? (forward ? -1 : 1) : 0);
+        const std::uint32_t source = (stage + shape.stages + (forward ? -1 : 1)) % shape.stages;
+        if (!begins) end = std::max(end, ends[{source, cell.phase, chunk, cell.micro_batch}]);
+        end += times[{stage, cell.phase, cell.chunk}];
+        Seconds& known = ends[{stage, cell.phase, cell.chunk, cell.micro_batch}];
+        changed = changed || end > known;
+        known = std::max(known, end);
+        last = std::max(last, end);
+      }
+    }
+  }
+  return last;
+}
+
+// The order of messages adds nothing, whatever cells take and however many micro-batches there are.
+TEST(PlanWalk, MessagesDoNotHoldUpOtherCells) {
+  using enum PipelineSchedule;
+  std::mt19937 random(14);
+  for (int round = 0; round < 60; ++round) {
+    const std::uint32_t stages = 2 + random() % 5;
+    const PipelineSchedule schedule =
+        std::array{one_f_one_b, gpipe, one_f_one_b_interleave, gpipe_interleave}[round % 4];
+    const PipelineShape shape{.stages = stages,
+                              .micro_batches = stages + static_cast<std::uint32_t>(random() % (2 * stages)),
+                              .chunks = interleaves(schedule) ? 2U + static_cast<std::uint32_t>(random() % 2) : 1U,
+                              .schedule = schedule};
+    const std::vector<StageProgram> programs = randomly_timed(shape, round % 3 == 0, random);
+    const Plan plan = parallel_plan(programs, {.shape = shape, .ranks = stages}, test::empty_schedule);
+    EXPECT_NEAR(walk(plan).end, longest_path(shape, programs), 1e-9)
+        << stages << " stages, " << shape.micro_batches << " micro-batches, " << name_of(schedule);
+  }
+  // By the cells' times of a step with as long a backward pass as forward: (8 + 4 / 2) (2 + 2).
+  const PipelineShape shape{5, 8, 2, one_f_one_b_interleave};
+  const Plan plan =
+      parallel_plan(test::timed_stages(shape, 1, 2, 2), {.shape = shape, .ranks = 5}, test::empty_schedule);
+  EXPECT_NEAR(walk(plan).end, 40, 1e-9);
 }
 
 // The published share of idle time: (p - 1) / (v m + p - 1).
