@@ -65,7 +65,9 @@ Simulator::Simulator(study::LoadedPlatform& platform, Hosts& hosts, const Simula
     communication_.end_process(process);
     devices_.end_process(process);
   };
-  hosts_.has_events = [this] { return !failure_.has_value() && loop_.first_date().has_value(); };
+  hosts_.has_events = [this] {
+    return !failure_.has_value() && loop_.first_date().has_value() && !deadlines_.hosts_are_due();
+  };
   devices_.on_release = [this](std::uint32_t process, Rank npu) { communicators_.release(process, npu); };
 }
 
