@@ -65,7 +65,9 @@ Simulator::Simulator(study::LoadedPlatform& platform, Hosts& hosts, const Simula
     communication_.end_process(process);
     devices_.end_process(process);
   };
-  hosts_.has_events = [this] { return !failure_.has_value() && loop_.first_date().has_value(); };
+  hosts_.has_events = [this] {
+    return !failure_.has_value() && loop_.first_date().has_value() && !deadlines_.hosts_are_due();
+  };
   devices_.on_release = [this](std::uint32_t process, Rank npu) { communicators_.release(process, npu); };
 }
 
@@ -190,7 +192,7 @@ void Simulator::report_process(std::uint32_t number) const {
   const HostProcess& process = hosts_.process(number);
   std::string end = fmt::format("ended with status {}", WEXITSTATUS(process.status));
   if (WIFEXITED(process.status) && WEXITSTATUS(process.status) == lost_status) {
-    end += ", as it had lost its connection to the simulator: has it closed descriptors that it had not opened?";
+    end += ", as it had lost its connection to the simulator: has it closed descriptors that it had not opened, or changed its user?";
   }
   if (WIFSIGNALED(process.status)) {
     end = fmt::format("was killed by signal {} ({})", WTERMSIG(process.status), ::strsignal(WTERMSIG(process.status)));

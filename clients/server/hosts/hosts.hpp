@@ -118,7 +118,7 @@ class Hosts {
   [[nodiscard]] std::optional<std::uint32_t> failed_process() const { return failed_; }
   /// Called with the number of a process that has ended.
   std::function<void(std::uint32_t)> on_end{};
-  /// Whether simulated time has something to go on to.
+  /// Whether simulated time has something to go on to but a date at which hosts give each other up.
   std::function<bool()> has_events{};
 
  private:
