@@ -54,7 +54,7 @@ OwnWork own_work(const ProfiledRank& rank, std::uint32_t step) {
   bool any = false;
   for (const ProfiledOp& op : rank.ops()) {
     if (op.span->id.iteration + 1 != static_cast<std::int32_t>(step)) continue;
-    work.begin = any ? std::min(work.begin, op.span->start) : op.span->start;
+    work.begin = any ? std::min(work.begin, op.reached) : op.reached;
     work.end = std::max(work.end, op.span->end);
     if (op.receives()) work.receives.push_back({op.reached, op.span->end});
     any = true;

@@ -118,11 +118,11 @@ struct Ends {
   const std::string hint = near == others.end() ? ""
                                                 : fmt::format(" (under this tag there is one of {} B: node {})",
                                                               near->bytes, trace.of(peer).nodes[near->node].id);
-  bad_input("trace", "{} {} {} B {} {}{}, but {} has no {} that belongs to it{}",
+  bad_input("trace", "{} {} {} B {} {}{}, but {} {} that belongs to it{}",
             trace.place(trace.of(rank), trace.of(rank).nodes[end.node]), sends ? "sends" : "receives", end.bytes,
             sends ? "to" : "from", anyone ? "any rank" : fmt::format("rank {}", peer),
             end.tag == TraceNode::any_tag ? "" : fmt::format(" under tag {}", end.tag),
-            anyone ? "no rank" : fmt::format("rank {}", peer), sends ? "receive" : "send", hint);
+            anyone ? "no rank has a" : fmt::format("rank {} has no", peer), sends ? "receive" : "send", hint);
 }
 
 void check_peer(const ExecutionTrace& trace, Rank rank, const TraceNode& node) {

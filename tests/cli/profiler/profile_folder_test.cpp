@@ -113,8 +113,8 @@ TEST(ProfileFolder, LinksLeadToNpus) {
   std::vector<std::tuple<std::string, Rank, Rank, double>> links;
   for (Rank rank = 0; rank < 4; ++rank) {
     const std::string folder = pipeline_profile() + fmt::format("/rank{}_20260101000000000_ascend_ms/", rank);
-    for (const Json::Member& group :
-         Json::parse(text_of(folder + "profiler_metadata.json"))["parallel_group_info"].items()) {
+    const Json metadata = Json::parse(text_of(folder + "profiler_metadata.json"));
+    for (const Json::Member& group : metadata["parallel_group_info"].items()) {
       known[fmt::format("{}", hash_of_key(group.key))] = group.value["global_ranks"].get<std::vector<Rank>>();
     }
     const Json matrix = Json::parse(text_of(output_of(pipeline_profile(), rank, "communication_matrix.json")));
@@ -230,7 +230,7 @@ std::vector<KernelRow> kernel_rows(Rank rank) {
 TEST(ProfileFolder, MessagesBeginWhenTheirInputIsThere) {
   for (Rank rank = 0; rank < 4; ++rank) {
     const Rank peer = (rank + 2) % 4;
-    std::vector<double> ends;  // of what a send may wait for
+    std::vector<double> ends{kernel_rows(rank).front().time.start};  // of what a send may wait for; of earlier steps
     for (const KernelRow& row : kernel_rows(rank)) ends.push_back(row.time.end);
     std::vector<sim::Interval> sends;
     for (const KernelRow& row : kernel_rows(peer)) {
