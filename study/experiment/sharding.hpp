@@ -12,12 +12,13 @@
 /// From what the user asks for, model parallelism or strategies of operators, to what a device computes.
 namespace hcclsim::study {
 
-/// What the file of strategies says of a network that is cut over so many devices; nothing without a file. Throws
+/// What the files of strategies say of a network that is cut over so many devices; nothing without a file. Throws
 /// Error(bad_input).
 [[nodiscard]] OperatorStrategies strategies_of_file(const models::Graph& network, const OperatorParallel& operators,
                                                     Rank devices, std::vector<std::string>& notes);
 
-/// Of every operator of a network with a strategy: those of a file count before those that model parallelism gives.
+/// Of every operator of a network with a strategy: those of a file count before those that model parallelism gives,
+/// those of a loaded checkpoint after them.
 /// Operators that the file wants to be computed again are marked. Throws Error(bad_input).
 [[nodiscard]] hccl::StrategyMap strategies_of(models::Graph& network, const OperatorParallel& operators,
                                               const OperatorStrategies& of_file, Rank devices);
