@@ -52,6 +52,22 @@ std::string beyond_ascii_at(const toml::source_position& at, std::string_view te
   return {};
 }
 
+/// A message with the key as it is written: of a quoted one toml++ 3.3 repeats the first two characters, and it adds
+/// the space behind it.
+std::string with_true_key(std::string_view message) {
+  std::string text(message);
+  if (!text.starts_with("key-value pair: cannot redefine") && !text.starts_with("table header: cannot redefine"))
+    return text;
+  for (std::size_t quote = text.find('\''); quote + 6 <= text.size(); ++quote) {
+    const bool begins = text[quote] == '\'' || text[quote] == '.';
+    const bool quoted = text[quote + 1] == '"' || text[quote + 1] == '\'';
+    if (begins && quoted && text.compare(quote + 2, 2, text, quote + 4, 2) == 0) text.erase(quote + 2, 2);
+  }
+  const std::size_t end = text.rfind('\'');
+  const std::size_t last = text.find_last_not_of(" \t", end - 1);
+  return text.erase(last + 1, end - last - 1);
+}
+
 class ConfigReader {
  public:
   explicit ConfigReader(const InputFile& file) : file_(file.path()) {
@@ -139,7 +155,7 @@ class ConfigReader {
       constexpr std::string_view introduction = "Error while parsing ";
       std::string_view what = error.description();
       if (what.starts_with(introduction)) what.remove_prefix(introduction.size());
-      bad_input("config", "{}: {}", place(error.source()), printable(std::string(what)));
+      bad_input("config", "{}: {}", place(error.source()), printable(with_true_key(what)));
     }
   }
 

@@ -65,6 +65,7 @@ models::Program make_program(const models::Graph& graph, const Soc& soc, const P
                                                   .fused_attention = fuses_attention(soc, options),
                                                   .communication = options.gradient_type,
                                                   .sync = options.gradient_sync,
+                                                  .fp32_sums = options.fp32_sums,
                                                   .accumulate = options.accumulate,
                                                   .forward_only = options.forward_only,
                                                   .sharding = options.sharding});

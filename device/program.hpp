@@ -21,6 +21,7 @@ struct ProgramOptions {
   models::Optimizer optimizer = models::Optimizer::momentum;
   DataType gradient_type = DataType::fp32;              ///< as communicated: fp32, fp16 or bf16
   std::optional<models::GradientSync> gradient_sync{};  ///< decides that type in place of gradient_type
+  bool fp32_sums = false;                               ///< collectives of operators add up fp32, whatever they carry
   models::GradientChecks checks{};                      ///< of dynamic loss scaling and clipping
   /// Attention as one kernel; unset: where the SoC's libraries have it, see fuses_attention.
   std::optional<bool> fused_attention = {};
@@ -28,7 +29,7 @@ struct ProgramOptions {
   models::ShardingOptions sharding{};
   bool forward_only = false;    ///< the network is applied, not trained
   bool gradients_mean = false;  ///< reduced gradients are divided by the replicas before their update
-  bool mean_again = false;      ///< … and once more
+  bool mean_again = false;      ///< … by the devices besides
 };
 
 /// Whether attention is one kernel: FlashAttentionScore of CANN's operator library, which is for A2 and A3.

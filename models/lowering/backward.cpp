@@ -475,12 +475,10 @@ class BackwardPass {
     }
     const bool sends = op.kind == receive;
     if (!sends && !state_.needs_gradient[op.inputs.front().op]) return;
-    const Value came = op.kind == send ? op.inputs.front() : Value(id);
-    CommunicationWork& work = state_.launch_communication(op, "gradient", Phase::backward, dual_of(op.kind), came);
-    if (dy != no_tensor) writer_.read(work.input = dy);
-    if (sends) return;
-    const Value to = op.inputs.front();
-    state_.contribute_unchanged(to, work.output = writer_.write(state_.device_bytes(to)));
+    LoweringState::Communicated tensors{.value = op.kind == send ? op.inputs.front() : Value(id), .input = dy};
+    if (!sends) tensors.output = state_.device_bytes(op.inputs.front());
+    const TensorId left = state_.launch_communication(op, "gradient", Phase::backward, dual_of(op.kind), tensors);
+    if (!sends) state_.contribute_unchanged(op.inputs.front(), left);
   }
 
   LoweringState& state_;

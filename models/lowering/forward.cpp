@@ -394,10 +394,14 @@ class ForwardPass {
       state_.value_of(id) = state_.value_of(graph_.operators[op.inputs.front().op].inputs.front());
       return;
     }
-    const Value sent = op.kind == receive ? Value(id) : op.inputs.front();
-    CommunicationWork& work = state_.launch_communication(op, "forward", phase_, op.kind, sent);
-    if (op.kind != receive) writer_.read(work.input = state_.value_of(sent));
-    if (op.kind != send) state_.value_of(id) = work.output = writer_.write(state_.bytes_of(id));
+    LoweringState::Communicated tensors{.value = id};
+    if (op.kind != receive) {
+      tensors.value = op.inputs.front();
+      tensors.input = state_.value_of(tensors.value);
+    }
+    if (op.kind != send) tensors.output = state_.bytes_of(id);
+    const TensorId left = state_.launch_communication(op, "forward", phase_, op.kind, tensors);
+    if (op.kind != send) state_.value_of(id) = left;
   }
 
   /// For each tensor of logits one kernel reads it and its labels and writes the loss and the gradient of the logits.

@@ -65,6 +65,7 @@ struct CommunicationWork {
   DataType dtype = DataType::fp32;
   ReduceOp reduction = ReduceOp::sum;  ///< of all_reduce, reduce_scatter
   NeighbourElements neighbours{};      ///< of neighbour_exchange
+  bool widened = false;                ///< numbers of 16 bits are cast to fp32 before it, and back after it
   std::uint64_t elements = 0;          ///< of the rank's input; of a receive: of what comes
   TensorId input = no_tensor;          ///< none: a receive
   TensorId output = no_tensor;         ///< none: a send

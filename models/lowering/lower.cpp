@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "models/lowering/cube.hpp"
@@ -162,19 +164,46 @@ Kernel& LoweringState::launch_parameter(const Operator& op, std::string_view wha
   return kernel;
 }
 
-CommunicationWork& LoweringState::launch_communication(const Operator& op, std::string_view what, Phase phase,
-                                                       OperatorKind kind, Value v) {
-  const DataType dtype = type_of(v);
-  const std::uint64_t elements = graph.tensor(v).shape.elements();
-  Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, dtype);
-  kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = dtype, .elements = elements};
+TensorId LoweringState::launch_communication(const Operator& op, std::string_view what, Phase phase, OperatorKind kind,
+                                             const Communicated& tensors) {
+  const DataType own = type_of(tensors.value);
+  const bool widened = widens(kind, own);
+  const DataType dtype = widened ? DataType::fp32 : own;
+  const std::uint64_t elements = graph.tensor(tensors.value).shape.elements();
+  TensorId input = tensors.input;
+  if (widened) input = launch_cast(op, fmt::format("{}_cast", what), phase, input, elements * size_of(dtype));
+  CommunicationWork work{.kind = kind,
+                         .group = op.group,
+                         .peer = op.peer,
+                         .dtype = dtype,
+                         .widened = widened,
+                         .elements = elements,
+                         .input = input};
   const bool back = phase == Phase::backward && !writer.repeats();
-  kernel.communication.counts = back ? transposed(op.counts, op.group.ranks) : op.counts;
-  if (kind == OperatorKind::neighbour_exchange) {
-    kernel.communication.neighbours = neighbour_elements(op, graph.input_of(op), back);
-  }
-  if (back) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
-  return kernel.communication;
+  work.counts = back ? transposed(op.counts, op.group.ranks) : op.counts;
+  if (kind == OperatorKind::neighbour_exchange) work.neighbours = neighbour_elements(op, graph.input_of(op), back);
+  if (back) work.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
+  writer.launch(op.name, what, phase, KernelClass::communication, dtype);
+  if (input != no_tensor) writer.read(input);
+  if (tensors.output.has_value()) work.output = writer.write(*tensors.output / size_of(own) * size_of(dtype));
+  const TensorId left = work.output;
+  writer.kernel().communication = std::move(work);
+  return widened ? launch_cast(op, fmt::format("{}_cast_back", what), phase, left, *tensors.output) : left;
+}
+
+bool LoweringState::widens(OperatorKind kind, DataType dtype) const {
+  const bool adds_up = kind == OperatorKind::all_reduce || kind == OperatorKind::reduce_scatter;
+  return options.fp32_sums && adds_up && (dtype == DataType::fp16 || dtype == DataType::bf16);
+}
+
+TensorId LoweringState::launch_cast(const Operator& op, std::string_view what, Phase phase, TensorId from,
+                                    Bytes bytes) {
+  writer.launch(op.name, what, phase, KernelClass::vector, DataType::fp32);
+  writer.read(from);
+  const TensorId made = writer.write(bytes);
+  const Kernel& kernel = writer.kernel();
+  writer.vector_work(1, std::max(kernel.read, kernel.written) / size_of(DataType::fp32));
+  return made;
 }
 
 TensorId LoweringState::launch_internal(const Operator& op, std::string_view what, Phase phase,

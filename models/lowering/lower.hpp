@@ -46,6 +46,9 @@ struct LoweringOptions {
   /// backward pass produces them.
   std::optional<DataType> communication = {};
   std::optional<GradientSync> sync = {};  ///< decides that type parameter by parameter, in place of `communication`
+  /// Collectives of operators that add up fp16 or bf16 add up fp32: a cast comes before each of them, one back after it
+  /// (MindSpore's force_fp32_communication).
+  bool fp32_sums = false;
   /// A step has several micro-batches, whose gradients are added up. Weights are cast with the first of them, gradients
   /// with the last.
   bool accumulate = false;

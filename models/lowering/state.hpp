@@ -141,9 +141,15 @@ struct LoweringState {
   /// Operations of the vector unit on each score that a fused attention computes, in fp32.
   void work_on_fused_scores(const Operator& op, std::uint64_t operations);
 
-  /// Launches communication of a value, or of its gradient; what it reads and writes follows.
-  CommunicationWork& launch_communication(const Operator& op, std::string_view what, Phase phase, OperatorKind kind,
-                                          Value v);
+  /// Tensors of a communication operator, as the network has them.
+  struct Communicated {
+    Value value;                    ///< what is sent, or of a receive what comes; or the gradient of that
+    TensorId input = no_tensor;     ///< none: a receive
+    std::optional<Bytes> output{};  ///< bytes of what it leaves; none: a send
+  };
+  /// Launches communication of a value, or of its gradient, with the casts around it. Returns what it leaves.
+  TensorId launch_communication(const Operator& op, std::string_view what, Phase phase, OperatorKind kind,
+                                const Communicated& tensors);
 
   /// Launches communication inside an operator, an all_reduce of fp32 numbers unless `work` says otherwise. Returns
   /// what comes, which is as large as what is sent.
@@ -163,6 +169,9 @@ struct LoweringState {
 
  private:
   void launch_accumulation(Value to, TensorId share);
+  /// Whether the numbers of a collective are added up in a wider type than they have.
+  [[nodiscard]] bool widens(OperatorKind kind, DataType dtype) const;
+  TensorId launch_cast(const Operator& op, std::string_view what, Phase phase, TensorId from, Bytes bytes);
 };
 
 [[nodiscard]] constexpr bool is_relu(OperatorKind kind) {

@@ -83,11 +83,11 @@ void add_updates(Program& program, const UpdateOptions& options) {
     std::vector<Kernel> kernels;
     if (!checks) add_cast_back(kernels, Phase::update, gradient, elements);
     const bool alone = !program.parameters.empty() && program.parameters[gradient.parameter].alone;
-    for (const auto& [name, wanted] : {std::pair{"mean", options.mean}, std::pair{"mean_again", options.mean_again}}) {
-      const Bytes bytes = elements * size_of(gradient.reduced_type());
-      if (wanted && !alone) {
-        kernels.push_back(vector_kernel(name, Phase::update, gradient.reduced_type(), elements, bytes, bytes));
-      }
+    const Bytes tensor = elements * size_of(gradient.reduced_type());
+    for (const auto& [name, wanted] :
+         {std::pair{"mean", options.mean && !alone}, std::pair{"mean_again", options.mean_again}}) {
+      if (!wanted) continue;
+      kernels.push_back(vector_kernel(name, Phase::update, gradient.reduced_type(), elements, tensor, tensor));
     }
     std::ranges::move(update_kernels(elements, options.optimizer, options.precision, gradient.reduced_type()),
                       std::back_inserter(kernels));

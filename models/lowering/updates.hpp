@@ -13,7 +13,7 @@ struct UpdateOptions {
   Optimizer optimizer = Optimizer::momentum;
   GradientChecks checks{};  ///< of dynamic loss scaling and clipping
   bool mean = false;        ///< each gradient is multiplied, once it is reduced, with the inverse of the replicas
-  bool mean_again = false;  ///< … and once more
+  bool mean_again = false;  ///< all gradients are divided besides, also what one rank alone has
   bool clear = false;       ///< the sums of the gradients are set to zero for the next step
 };
 

@@ -40,6 +40,11 @@ struct Applier {
   [[nodiscard]] bool graph_parallel() const { return spec.is_graph_parallel(); }
   [[nodiscard]] bool data_parallel() const { return mode == "data_parallel" || mode == "hybrid_parallel"; }
 
+  /// For messages.
+  [[nodiscard]] std::string named_mode() const {
+    return context.is_set("parallel_mode") ? mode : fmt::format("{}, which it is where parallel_mode is not set", mode);
+  }
+
   void apply() {
     spec.parallel_mode = mode;
     notes.insert(notes.end(), context.warnings().begin(), context.warnings().end());
@@ -85,8 +90,11 @@ struct Applier {
     if (!given.split) spec.fallback_split = hccl::FallbackSplit::none;
     if (mode == "stand_alone") {
       // Nobody reduces gradients with anybody.
-      if (spec.npus.value_or(1) != 1) {
-        bad_input("value-error", "parallel_mode stand_alone has one device: give --npus 1");
+      if (const Rank npus = spec.npus.value_or(1); npus != 1) {
+        bad_input("value-error", "{} {}: parallel_mode {}stand_alone, which has one device{}",
+                  context.is_set("device_num") ? "device_num" : "--npus", npus,
+                  context.is_set("parallel_mode") ? "is " : "is not set, so that it is ",
+                  context.is_set("parallel_mode") ? "" : "; set parallel_mode in the context, such as data_parallel");
       }
       spec.npus = 1;
     }
@@ -119,7 +127,7 @@ struct Applier {
       if (strategy.text != "full_batch") return;
       if (!graph_parallel()) {
         bad_input("runtime-error", "dataset_strategy full_batch is for semi_auto_parallel and auto_parallel, not {}",
-                  mode);
+                  named_mode());
       }
       note_full_batch();
       return;
@@ -174,7 +182,7 @@ struct Applier {
     }
     if (!graph_parallel()) {
       bad_input("runtime-error", "pipeline_stages {} needs semi_auto_parallel or auto_parallel, not {}", shape.stages,
-                mode);
+                named_mode());
     }
     if (!context.graph_mode()) bad_input("runtime-error", "pipeline_stages {} needs graph mode", shape.stages);
     if (mode == "auto_parallel" && context.text("search_mode") == "dynamic_programming") {
@@ -216,7 +224,7 @@ struct Applier {
     check_regions();
     if (!operators.cuts() || graph_parallel()) return;
     bad_input("runtime-error", "{}: operators are cut in semi_auto_parallel and auto_parallel, parallel_mode is {}",
-              operators.model > 1 ? "--model-parallel" : "--strategy", mode);
+              operators.model > 1 ? "--model-parallel" : "--strategy", named_mode());
   }
 
   /// What MindSpore's shard() asserts.
@@ -261,7 +269,7 @@ struct Applier {
       return;
     }
     if (mode == "stand_alone" || mode == "hybrid_parallel") {
-      bad_input("runtime-error", "{} does not go with parallel_mode {}", option, mode);
+      bad_input("runtime-error", "{} does not go with parallel_mode {}", option, named_mode());
     }
     const bool dealt = mode == "data_parallel";
     if (dealt) require_dealt_optimizer(option, spec.optimizer);
@@ -333,6 +341,7 @@ struct Applier {
       contradict("force_fp32_communication", "--comm-dtype");
     }
     if (!graph_parallel()) return;
+    spec.fp32_sums = forced;
     divide_in_pynative_mode();
     if (spec.numerics.has_value()) spec.numerics->loss_repeated_mean = context.flag("loss_repeated_mean");
   }
@@ -348,16 +357,13 @@ struct Applier {
     spec.gradient_sync->as_used = true;
   }
 
-  /// R1.15: with the whole batch on every device gradients are divided by the devices once more.
+  /// R1.15: with the whole batch on every device gradients are divided by the devices besides.
   void divide_in_pynative_mode() {
     if (context.graph_mode() || !context.flag("full_batch")) return;
-    spec.mean_again = spec.gradients_mean_kernels;
-    spec.gradients_mean_kernels = true;
+    spec.mean_again = true;
     notes.push_back(fmt::format("PyNative mode with full_batch: gradients are divided by device_num{}",
-                                spec.mean_again ? " once more" : ""));
-    if (!spec.numerics.has_value()) return;
-    spec.numerics->gradients_mean = true;
-    spec.numerics->mean_again = spec.mean_again;
+                                spec.gradients_mean_kernels ? " once more" : ""));
+    if (spec.numerics.has_value()) spec.numerics->mean_again = true;
   }
 
   void apply_results() {
@@ -376,10 +382,10 @@ struct Applier {
                            .save = both.find("save_file")->text,
                            .groups = context.text("group_ckpt_save_file"),
                            .only_trainable = both.find("only_trainable_params")->boolean};
-    std::string& strategy = spec.parallel.operators.strategy;
+    OperatorParallel& operators = spec.parallel.operators;
     const std::string& load = spec.strategy_files.load;
     const bool begins = mode == "auto_parallel" && context.graph_mode();  // a search looks at any strategies
-    if (strategy.empty() && !load.empty() && (begins || cuts_operators(load))) strategy = load;
+    if (!load.empty() && (begins || operators.cuts() || cuts_operators(load))) operators.loaded = load;
   }
 
   /// The search of MindSpore's compiler, which is that of graph mode.
@@ -398,7 +404,7 @@ struct Applier {
       return;
     }
     operators.search = strategy_search_mode(context.text("search_mode"));
-    if (operators.search == StrategySearchMode::sharding_propagation && operators.strategy.empty()) {
+    if (operators.search == StrategySearchMode::sharding_propagation && !operators.has_files()) {
       bad_input(
           "runtime-error",
           "search_mode sharding_propagation begins at operators with a strategy: give at least one with --strategy "

@@ -59,16 +59,36 @@ void require_dealt_optimizer(std::string_view option, models::Optimizer optimize
   bad_input("runtime-error", "{} in data_parallel takes Lamb or AdamWeightDecay, not {}", option, name_of(optimizer));
 }
 
-void note_gradient_sync(const RunSpec& spec, const models::Program& program, std::vector<std::string>& notes) {
-  if (!spec.gradient_sync.has_value() || !spec.gradient_sync->as_used) return;
-  const auto narrower = [&](const models::Gradient& gradient) {
-    return size_of(gradient.dtype) < size_of(spec.precision.weight);
+void note_communication_types(const RunSpec& spec, std::span<const models::Program* const> programs,
+                              std::vector<std::string>& notes) {
+  const auto any_gradient = [&](const auto& holds) {
+    return std::ranges::any_of(programs,
+                               [&](const models::Program* one) { return std::ranges::any_of(one->gradients, holds); });
   };
-  notes.emplace_back(
-      std::ranges::any_of(program.gradients, narrower)
-          ? "gradient_fp32_sync False: gradients of parameters that are cast before they are used are reduced in the "
-            "type that they are cast to"
-          : "gradient_fp32_sync False has no effect: no gradient is reduced in a type that its parameter is cast to");
+  if (spec.gradient_sync.has_value() && spec.gradient_sync->as_used) {
+    const bool acts = any_gradient([&](const models::Gradient& gradient) {
+      return size_of(gradient.reduced_type()) < size_of(spec.precision.weight);
+    });
+    const std::string_view effect =
+        !acts                         ? " has no effect: no gradient is reduced in a type that its parameter is cast to"
+        : spec.gradient_sync->in_fp32 ? ": gradients of parameters that are cast before they are used have the type "
+                                        "that they are cast to; they are cast to fp32 to be reduced, and back"
+                                      : ": gradients of parameters that are cast before they are used are reduced in "
+                                        "the type that they are cast to";
+    notes.push_back(fmt::format("gradient_fp32_sync False{}", effect));
+  }
+  const bool results = spec.parallel.forward_only && spec.parallel.result_broadcast && spec.parallel.shape.stages > 1;
+  if (!spec.fp32_sums || (results && spec.precision.compute != DataType::fp32)) return;
+  const auto widens = [](const models::Kernel& kernel) { return kernel.communication.widened; };
+  const bool acts = any_gradient([](const models::Gradient& gradient) { return gradient.cast_back.has_value(); }) ||
+                    std::ranges::any_of(programs, [&](const models::Program* one) {
+                      return std::ranges::any_of(one->kernels, widens);
+                    });
+  if (!acts) {
+    notes.emplace_back(
+        "force_fp32_communication has no effect: no collective of the step adds up numbers that are narrower than "
+        "fp32");
+  }
 }
 
 void require_no_operators(const RunSpec& spec, const std::string& gradients) {
@@ -89,7 +109,6 @@ void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank 
               counted(dimensions.size(), "input"), dimensions.size() == 1 ? "samples" : "samples and labels");
   }
   std::uint32_t slices = 1;
-  bool of_samples = true;
   for (std::size_t input = 0; input < inputs.size(); ++input) {
     const std::vector<std::uint32_t>& cuts = inputs[input];
     if (cuts.size() != dimensions[input]) {
@@ -102,7 +121,11 @@ void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank 
       bad_input("runtime-error", "dataset_strategy: inputs are cut into {} and into {} slices", slices, cuts[*cut]);
     }
     slices = cuts[*cut];
-    of_samples = of_samples && *cut == 0;
+    const std::uint64_t positions = network.label_rows() / network.batch();
+    if (input == 1 && *cut == 1 && positions % slices != 0) {
+      bad_input("runtime-error", "dataset_strategy: the {} labels of a sample cannot be cut into {} equal slices",
+                positions, slices);
+    }
   }
   const auto most = static_cast<std::size_t>(std::ranges::max_element(dimensions) - dimensions.begin());
   if (slices > 1 && !cut_dimension(inputs[most], most).has_value()) {
@@ -111,6 +134,9 @@ void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank 
   if (devices % slices != 0) {
     bad_input("runtime-error", "dataset_strategy: {} slices do not divide the {} devices of a stage", slices, devices);
   }
+  // Without cut operators the first input has the samples, each device's its own; labels are read as the loss needs
+  // them, however they are cut.
+  const bool of_samples = cut_dimension(inputs.front(), 0) == std::size_t{0};
   if (spec.parallel.operators.cuts() || slices == 1 || (of_samples && slices == devices)) return;
   bad_input("runtime-error", "dataset_strategy: {} slices on {} devices; say with --npus how many there are", slices,
             devices);

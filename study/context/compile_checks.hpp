@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,15 +21,17 @@ void check_compilation(const RunSpec& spec, Rank npus, std::uint32_t micro_batch
 /// data_parallel mode (O4.13); `option` has asked for it.
 void require_dealt_optimizer(std::string_view option, models::Optimizer optimizer);
 
-/// Tells what gradient_fp32_sync False does to the types in which the gradients of a program are reduced, if it is set.
-void note_gradient_sync(const RunSpec& spec, const models::Program& program, std::vector<std::string>& notes);
+/// Tells what gradient_fp32_sync False and force_fp32_communication True do to the types of what the programs of the
+/// stages reduce, as far as they are set (R1.13, R1.14).
+void note_communication_types(const RunSpec& spec, std::span<const models::Program* const> programs,
+                              std::vector<std::string>& notes);
 
 /// A list of gradients has no operators that could be computed again, and no inputs. Throws Error(bad_input, "option").
 void require_no_operators(const RunSpec& spec, const std::string& gradients);
 
 /// The tuples of dataset_strategy (RunSpec::dataset_cuts): one for each input, with as many numbers as it has
 /// dimensions, that cut one of them at most, all into as many slices, which divide the devices of a stage. Of a network
-/// whose operators are not cut all inputs are whole, or samples are cut into one part per device.
+/// whose operators are not cut all inputs are whole, or the first one has a part of the samples for each device.
 void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank devices);
 
 }  // namespace hcclsim::study

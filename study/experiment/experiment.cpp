@@ -108,6 +108,34 @@ std::optional<hccl::FusionRule> rule_of_gradients(const RunSpec& spec, const mod
   return rule.has_value() || with != whole ? std::optional(with) : std::nullopt;
 }
 
+/// Whether ranks keep parts of some parameters.
+bool keeps_parts(const Stages& stages) {
+  for (std::size_t stage = 0; stage < stages.graphs.size(); ++stage) {
+    const std::vector<models::ParameterShare>& shares = stages.programs[stage].program->parameters;
+    for (std::uint32_t number = 0; number < shares.size(); ++number) {
+      if (shares[number].shards > 1 || stages.graphs[stage].is_cut(number)) return true;
+    }
+  }
+  return false;
+}
+
+/// LARS and LAMB scale the update of a parameter by its norm. MindSpore's compiler does not touch the operators of
+/// optimizers, so that each rank takes the norm of what it keeps; others need that of the whole.
+void judge_norms(const RunSpec& spec, const Stages& stages, std::vector<std::string>& notes) {
+  const bool norms = spec.optimizer == models::Optimizer::lars || spec.optimizer == models::Optimizer::lamb;
+  if (!norms || spec.parallel.forward_only || !keeps_parts(stages)) return;
+  if (!spec.is_graph_parallel() || spec.parallel.optimizer.kind > hccl::OptimizerParallelKind::on) {
+    bad_input("unsupported",
+              "{} needs the norm of every whole parameter, of which a rank has a part only; choose another optimizer, "
+              "optimizer parallel off and operators that are not cut, or MindSpore's parallel_mode semi_auto_parallel, "
+              "in which a rank takes the norms of its parts",
+              name_of(spec.optimizer));
+  }
+  notes.push_back(
+      fmt::format("{}: a rank takes the norms of the parts of parameters that it keeps, as MindSpore's compiler has it",
+                  name_of(spec.optimizer)));
+}
+
 /// Of a step; where sizes do not go together the number that is asked for, so that the devices are judged first.
 std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
   const ParallelSpec& parallel = spec.parallel;
@@ -124,6 +152,7 @@ device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus) {
           .optimizer = spec.optimizer,
           .gradient_type = spec.communication_type,
           .gradient_sync = spec.gradient_sync,
+          .fp32_sums = spec.fp32_sums,
           .checks = spec.gradient_checks(),
           .fused_attention = spec.fused_attention,
           .forward_only = spec.parallel.forward_only,
@@ -189,7 +218,8 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on, ShardedNetworks* k
   has_measured_gradients = !spec.gradients_file.empty();
   const std::optional<hccl::FusionRule> rule = rule_of_gradients(spec, loaded, notes);
   name_fusion(spec, rule);
-  note_gradient_sync(spec, loaded, notes);
+  const models::Program* const whole = &loaded;
+  note_communication_types(spec, {&whole, 1}, notes);
   std::vector<hccl::Segment> fused;
   if (loaded.has_several_gradient_types()) {
     fused = fuse_types_apart(rule, loaded);
@@ -290,6 +320,7 @@ void Experiment::load_stages(const RunSpec& spec, ShardedNetworks& known) {
   LinkTimes links(cluster, network.devices);
   stages = make_stages(network, parallel, soc, how, config.communicator_bytes(), spec.framework == Framework::mindspore,
                        links, notes);
+  judge_norms(spec, *stages, notes);
   if (!spec.profiles.empty()) import_profile_of_stages(spec);
   add_waiting_gradients(*stages, spec.hcom_parallel);
   recomputed_flops = stages->recomputed;
@@ -303,7 +334,7 @@ void Experiment::load_stages(const RunSpec& spec, ShardedNetworks& known) {
   training.shard_ranks = stages->shard_ranks;
   if (dealt) deal_parameters(spec, graph);
   if (spec.parallel.forward_only && spec.parallel.result_broadcast) {
-    training.result_type = spec.precision.compute;
+    training.result_type = spec.fp32_sums ? DataType::fp32 : spec.precision.compute;
     // Those of the last stage, as a device has them.
     for (const models::Tensor& result : models::results_of(stages->graphs.back().graph)) {
       training.results.push_back(result.shape.elements() * batch.micro_batches);
@@ -312,7 +343,9 @@ void Experiment::load_stages(const RunSpec& spec, ShardedNetworks& known) {
   }
   const std::uint32_t stage = spec.rank / stages->devices;
   program = stages->programs[stage].program_of(spec.rank % stages->devices);
-  note_gradient_sync(spec, *program, notes);
+  std::vector<const models::Program*> programs;
+  for (const hccl::StageProgram& one : stages->programs) programs.push_back(one.program.get());
+  note_communication_types(spec, programs, notes);
   gradient_sizes = program->gradient_sizes();
   for (const hccl::Reduction& reduction : stages->programs[stage].reductions) {
     training.segments.push_back(reduction.segment);

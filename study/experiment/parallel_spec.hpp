@@ -43,10 +43,12 @@ struct OperatorParallel {
   std::optional<std::uint32_t> data{};  ///< devices that have samples of their own, to be checked against the others
   std::uint32_t context = 1;            ///< devices, or groups of these, that share the positions of every sequence
   hccl::ContextKind context_kind = hccl::ContextKind::ulysses;  ///< how their attention meets all positions
-  bool sequence = false;      ///< what the devices would compute alike between these operators, they share by rows
-  bool vocabulary = false;    ///< they share the table of tokens, the logits and the loss
-  bool all_to_all = false;    ///< a cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)
-  std::string strategy{};     ///< file of strategies of single operators, which count before all of these; empty: none
+  bool sequence = false;    ///< what the devices would compute alike between these operators, they share by rows
+  bool vocabulary = false;  ///< they share the table of tokens, the logits and the loss
+  bool all_to_all = false;  ///< a cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)
+  std::string strategy{};   ///< file of strategies of single operators, which count before all of these; empty: none
+  /// Checkpoint of strategies for operators that have none from anywhere else (MindSpore's load_file); empty: none.
+  std::string loaded{};
   hccl::StrategyMap found{};  ///< strategies that a search has found, which count before the file
   /// The search that gives strategies to operators without one (MindSpore's auto_parallel); none: they are batch
   /// parallel.
@@ -66,8 +68,9 @@ struct OperatorParallel {
 
   /// Devices that share the operators of a layer in either way.
   [[nodiscard]] std::uint32_t sharing() const { return model * context; }
+  [[nodiscard]] bool has_files() const { return !strategy.empty() || !loaded.empty(); }
   [[nodiscard]] bool cuts() const {
-    return sharing() > 1 || experts > 1 || !strategy.empty() || !found.empty() || search.has_value() || dataset_cuts;
+    return sharing() > 1 || experts > 1 || has_files() || !found.empty() || search.has_value() || dataset_cuts;
   }
 
   bool operator==(const OperatorParallel&) const = default;

@@ -61,6 +61,7 @@ std::optional<hccl::Cuts> cuts_of_samples(const std::optional<DatasetParts>& par
 hccl::StrategyMap searched(const models::Graph& network, const ParallelSpec& spec, const OperatorStrategies& of_file,
                            Rank devices, std::vector<std::string>& notes) {
   StrategySearch search{.mode = *spec.operators.search, .given = of_file.strategies};
+  search.given.insert(of_file.others.begin(), of_file.others.end());
   search.options.enable_alltoall = spec.operators.all_to_all;
   search.options.training = !spec.forward_only;
   FoundMap found = find_strategies(network, search, devices, spec.shape.stages);
@@ -69,7 +70,7 @@ hccl::StrategyMap searched(const models::Graph& network, const ParallelSpec& spe
     notes.push_back(
         fmt::format("recursive_programming decides about every operator: strategies of {} count before it here, "
                     "MindSpore may overwrite them",
-                    spec.operators.strategy));
+                    spec.operators.strategy.empty() ? spec.operators.loaded : spec.operators.strategy));
   }
   return std::move(found.strategies);
 }
@@ -93,8 +94,12 @@ void note_tables(const hccl::ShardedGraph& network, std::vector<std::string>& no
 
 OperatorStrategies strategies_of_file(const models::Graph& network, const OperatorParallel& operators, Rank devices,
                                       std::vector<std::string>& notes) {
-  if (operators.strategy.empty()) return {};
-  return read_operator_strategies(operators.strategy, network, devices, notes);
+  OperatorStrategies read;
+  if (!operators.strategy.empty()) read = read_operator_strategies(operators.strategy, network, devices, notes);
+  if (!operators.loaded.empty()) {
+    add_checkpoint(read, read_operator_strategies(operators.loaded, network, devices, notes));
+  }
+  return read;
 }
 
 hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec, const OperatorStrategies& of_file,
@@ -115,6 +120,7 @@ hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec
   for (models::Operator& op : network.operators) op.recompute = op.recompute || again.contains(op.name);
   for (const auto& [name, strategy] : of_file.strategies) strategies.insert_or_assign(name, strategy);
   for (const auto& [name, strategy] : operators.found) strategies.insert_or_assign(name, strategy);
+  strategies.insert(of_file.others.begin(), of_file.others.end());
   return strategies;
 }
 
@@ -162,7 +168,7 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
   for (std::uint32_t parameter = 0; parameter < sharded.parameters.size(); ++parameter) {
     cut = cut || sharded.is_cut(parameter);
   }
-  if (operators.model > 1 && operators.strategy.empty() && !cut) {
+  if (operators.model > 1 && !operators.has_files() && !cut) {
     bad_input("option",
               "--model-parallel {}: {} has no layers of a transformer that ranks could share; --strategy FILE cuts "
               "single operators",

@@ -12,14 +12,14 @@
 /// From what the user asks for, model parallelism or strategies of operators, to what a device computes.
 namespace hcclsim::study {
 
-/// What the file of strategies says of a network that is cut over so many devices; nothing without a file. Throws
+/// What the files of strategies say of a network that is cut over so many devices; nothing without a file. Throws
 /// Error(bad_input).
 [[nodiscard]] OperatorStrategies strategies_of_file(const models::Graph& network, const OperatorParallel& operators,
                                                     Rank devices, std::vector<std::string>& notes);
 
 /// Of every operator of a network with a strategy: those of a file count before those that model parallelism or a
-/// search gives. Operators that the file wants to be computed again are marked. What the user should know of a search
-/// is added to `notes`. Throws Error(bad_input).
+/// search gives, those of a loaded checkpoint after them. Operators that the file wants to be computed again are marked.
+/// What the user should know of a search is added to `notes`. Throws Error(bad_input).
 [[nodiscard]] hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec,
                                               const OperatorStrategies& of_file, Rank devices,
                                               std::vector<std::string>& notes);

@@ -48,14 +48,6 @@ std::vector<std::uint32_t> layers_of_parts(const hccl::ShardedGraph& network, co
   return spec.stage_layers;
 }
 
-void refuse_partial_norms(const device::ProgramOptions& how) {
-  if (how.optimizer != models::Optimizer::lars && how.optimizer != models::Optimizer::lamb) return;
-  bad_input("unsupported",
-            "{} needs the norm of every whole parameter, of which a rank has a part only; choose another optimizer, or "
-            "optimizer parallel off and operators that are not cut",
-            name_of(how.optimizer));
-}
-
 /// The rules of a stage's collectives, with the ids of its parameters.
 hccl::FusionRules rules_of_stage(const models::Program& program, std::uint32_t number, const ParallelSpec& spec,
                                  std::vector<std::string>& notes) {
@@ -192,8 +184,7 @@ void add_waiting_gradients(Stages& stages, bool overlap) {
 void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::string>& notes) {
   using enum hccl::RecomputeKind;
   // What a file of strategies marks may be layers.
-  const bool of_layers =
-      spec.recompute.kind == full || spec.recompute.kind == layers || !spec.operators.strategy.empty();
+  const bool of_layers = spec.recompute.kind == full || spec.recompute.kind == layers || spec.operators.has_files();
   const bool asked =
       spec.parallel_optimizer_comm_recompute || spec.recompute_slice_activation || !spec.mp_comm_recompute;
   if (asked && !of_layers) {
@@ -270,7 +261,6 @@ Stages make_stages(const hccl::ShardedGraph& network, const ParallelSpec& spec, 
     const hccl::ShardedGraph& part = stages.graphs[number];
     device::ProgramOptions options = how;
     options.sharding = sharding_of(part, spec, number, size_of(how.precision.weight), notes);
-    if (options.sharding.kind != models::Sharding::none || !part.mirrors.empty()) refuse_partial_norms(how);
     models::Program program = make_program(part.graph, soc, options, notes);
     stages.recomputed += recomputed_flops(part.graph, program, spec.causal_flops);
     if (by_parameter) order_updates_by_parameter(program);

@@ -77,6 +77,8 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
   out.gradients_mean = numerics.gradients_mean;
   out.mean_again = numerics.mean_again;
   out.loss_repeated_mean = numerics.loss_repeated_mean;
+  out.mirrors_mean = spec.is_graph_parallel() && numerics.gradients_mean;
+  if (!spec.is_graph_parallel() && !numerics.gradients_mean) out.added_losses = experiment.replicas;
   out.optimizer = numerics.optimizer;
   out.optimizer.rule = spec.optimizer;
   out.learning_rate = numerics.learning_rate;
@@ -181,6 +183,7 @@ NumericsResult describe(const RunSpec& spec, const Experiment& experiment, const
   result.broadcast = spec.parameter_broadcast && trainer.stage(0).replicas() > 1;
   result.gradients_mean = numerics.gradients_mean;
   result.mean_again = numerics.mean_again;
+  result.mirrors_mean = spec.is_graph_parallel() && numerics.gradients_mean && spec.parallel.operators.cuts();
   result.stages = static_cast<std::uint32_t>(trainer.stages());
   result.micro_batches = trainer.micro_batches();
   result.requested = spec.iterations;

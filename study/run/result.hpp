@@ -99,7 +99,8 @@ struct NumericsResult {
   std::string reduced_as = "fp32";  ///< types in which gradients are reduced
   std::string cast_back{};          ///< type that they have before and after that, if it is another one
   bool gradients_mean = true;
-  bool mean_again = false;  ///< gradients are divided once more
+  bool mean_again = false;    ///< gradients are divided by device_num besides
+  bool mirrors_mean = false;  ///< the mean is that of the ranks that have the same of a parameter
   std::uint32_t stages = 1;
   std::uint32_t micro_batches = 1;            ///< whose losses and gradients are added up in an iteration
   std::string compression;                    ///< settings of the hook that reduces gradients; empty: none
@@ -146,8 +147,9 @@ struct FaultResult {
 
 /// What ranks send each other once, before the first step.
 struct StartUpResult {
-  Bytes broadcast = 0;  ///< by rank 0 of each stage's replicas to the others: its weights in fp32, of all stages
-  Bytes copied = 0;     ///< by owners of parameters that several stages have, for each position in a stage
+  Bytes broadcast = 0;      ///< by rank 0 of each stage's replicas to the others: its weights in fp32, of all stages
+  bool all_weights = true;  ///< … but for those of which ranks keep parts, if this is false
+  Bytes copied = 0;         ///< by owners of parameters that several stages have, for each position in a stage
   Seconds time = 0;
   hccl::Plan plan;
 };

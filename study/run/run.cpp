@@ -107,6 +107,15 @@ FaultResult fault_result(const hccl::TrainingOptions& training, const hccl::Time
 /// What is sent once before the first step, if anything is, with its time still to come from a child.
 std::optional<StartUpResult> start_up_of(const Experiment& experiment) {
   StartUpResult result;
+  std::uint64_t weights = 0;
+  std::uint64_t sent = 0;
+  for (std::size_t stage = 0; stage < experiment.start_up.size(); ++stage) {
+    const bool staged = experiment.stages.has_value();
+    const models::Program& program = staged ? *experiment.stages->programs[stage].program : *experiment.program;
+    for (const models::ParameterShare& share : program.parameters) weights += share.elements;
+    sent += experiment.start_up[stage].broadcast_elements;
+  }
+  result.all_weights = sent == weights;
   for (const hccl::StartUp& stage : experiment.start_up) {
     if (experiment.training.stage_ranks() > 1) result.broadcast += stage.broadcast_elements * sizeof(float);
     for (const models::Kernel& copy : stage.copies) {

@@ -52,7 +52,7 @@ struct NumericsSpec {
   device::OptimizerSettings optimizer{};  ///< but for its rule, which is that of the run
   double label_smoothing = 0;
   bool gradients_mean = true;
-  bool mean_again = false;          ///< gradients are divided by the replicas once more
+  bool mean_again = false;          ///< gradients are divided by the replicas besides
   bool loss_repeated_mean = false;  ///< the loss is that of all replicas: each one's part is divided by their number
 
   // What it may take of this computer
@@ -116,8 +116,8 @@ struct RunSpec {
   bool full_batch = false;              ///< its dataset_strategy: every rank reads the samples of all replicas
   bool dataset_strategy_given = false;  ///< it is not the default
   bool gradients_mean_kernels = false;  ///< reduced gradients are divided in kernels of their own, as MindSpore does
-  bool mean_again = false;              ///< … twice, as in PyNative mode with the whole batch on every device
-  bool parameter_broadcast = false;     ///< before the first step rank 0 sends its weights to all
+  bool mean_again = false;  ///< … by device_num besides, as in PyNative mode with the whole batch on every device
+  bool parameter_broadcast = false;  ///< before the first step rank 0 sends its weights to all
   /// Calls that may be replaced by shared communication operators, 0 for none; without a number streams of the
   /// device's runtime are not counted.
   std::optional<std::uint32_t> comm_reuse{};
@@ -133,6 +133,7 @@ struct RunSpec {
   // How it communicates
   DataType communication_type = DataType::fp32;
   std::optional<models::GradientSync> gradient_sync{};  ///< MindSpore's rules decide, in place of communication_type
+  bool fp32_sums = false;  ///< MindSpore's force_fp32_communication, of collectives of operators and of results
   hccl::FallbackSplit fallback_split = hccl::FallbackSplit::vendor_default;
   std::optional<std::vector<double>> split_by_size{};
   std::optional<std::vector<std::uint32_t>> split_by_idx{};

@@ -75,10 +75,10 @@ GroupMap group_map(const RunSpec& spec, Experiment& experiment) {
     return map;
   }
   const Rank devices = experiment.training.stage_ranks();
-  const Rank shard_ranks = shard_ranks_of(experiment);
-  const bool shared =
-      shard_ranks > 1 && shard_ranks <= devices && spec.parallel.optimizer.kind >= hccl::OptimizerParallelKind::on;
-  return groups_of(experiment.plan(), experiment.training.rank, devices, shared ? shard_ranks : 1);
+  const hccl::ShardedGraph whole{.devices = devices};
+  const hccl::ShardedGraph& graph =
+      experiment.stages.has_value() ? experiment.stages->graphs[experiment.training.rank / devices] : whole;
+  return groups_of(experiment.plan(), experiment.training.rank, graph, *experiment.program);
 }
 
 }  // namespace

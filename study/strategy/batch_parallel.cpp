@@ -172,6 +172,39 @@ NodeStrategy strategy_of(const BatchParallel& of, const models::Operator& op, bo
   return {std::move(name), of.stage, std::move(inputs)};
 }
 
+/// Devices that have the same of a parameter as a device, that included.
+std::vector<Rank> copies_of(const hccl::ShardedGraph& graph, std::uint32_t parameter, Rank device) {
+  if (graph.mirrors.empty()) {
+    std::vector<Rank> all(graph.devices);
+    std::iota(all.begin(), all.end(), Rank{0});
+    return all;
+  }
+  const std::uint32_t mirror = graph.mirrors[parameter];
+  if (mirror == hccl::ShardedGraph::no_family) return {device};
+  return *std::ranges::find_if(graph.families[mirror], [&](const std::vector<Rank>& group) {
+    return std::ranges::find(group, device) != group.end();
+  });
+}
+
+/// Devices of a stage that keep the same part of every parameter as one of them. Those that have the same of one and
+/// share it keep the parts in their order, one group of so many after the other.
+std::vector<Rank> same_weights(const hccl::ShardedGraph& graph, const models::Program& program, Rank device) {
+  std::vector<bool> same(graph.devices, true);
+  for (std::uint32_t parameter = 0; parameter < program.parameters.size(); ++parameter) {
+    const std::vector<Rank> copies = copies_of(graph, parameter, device);
+    const std::uint32_t shards = program.parameters[parameter].shards;
+    std::vector<bool> of_parameter(graph.devices, false);
+    const auto own = static_cast<std::size_t>(std::ranges::find(copies, device) - copies.begin());
+    for (std::size_t place = own % shards; place < copies.size(); place += shards) of_parameter[copies[place]] = true;
+    for (Rank other = 0; other < graph.devices; ++other) same[other] = same[other] && of_parameter[other];
+  }
+  std::vector<Rank> devices;
+  for (Rank other = 0; other < graph.devices; ++other) {
+    if (same[other]) devices.push_back(other);
+  }
+  return devices;
+}
+
 }  // namespace
 
 std::string node_name(const models::Graph& graph, const models::Operator& op) {
@@ -245,7 +278,7 @@ void require_batch_parallel(const StrategyMap& loaded, const BatchParallel& of, 
   }
 }
 
-GroupMap groups_of(const hccl::Plan& plan, Rank rank, Rank devices, Rank shard_ranks) {
+GroupMap groups_of(const hccl::Plan& plan, Rank rank, const hccl::ShardedGraph& graph, const models::Program& program) {
   GroupMap map;
   for (const hccl::GroupFamily& family : plan.families) {
     for (const hccl::Communicator& group : family.groups) {
@@ -255,11 +288,8 @@ GroupMap groups_of(const hccl::Plan& plan, Rank rank, Rank devices, Rank shard_r
       if (std::ranges::none_of(map.groups, same)) map.groups.emplace_back(std::move(name), group.ranks);
     }
   }
-  // Ranks that have the same part of all that is shared.
-  const Rank first = rank / devices * devices;
-  for (Rank place = (rank - first) % shard_ranks; place < devices; place += shard_ranks) {
-    map.restore_ranks.push_back(first + place);
-  }
+  const Rank first = rank / graph.devices * graph.devices;
+  for (const Rank device : same_weights(graph, program, rank - first)) map.restore_ranks.push_back(first + device);
   return map;
 }
 

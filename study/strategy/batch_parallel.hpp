@@ -50,7 +50,9 @@ struct BatchParallel {
 void require_batch_parallel(const StrategyMap& loaded, const BatchParallel& of, const std::string& path,
                             std::vector<std::string>& notes);
 
-/// The groups of a Plan that a rank is in, and those that keep the same weights.
-[[nodiscard]] GroupMap groups_of(const hccl::Plan& plan, Rank rank, Rank devices, Rank shard_ranks);
+/// The groups of a Plan that a rank is in, and the ranks of its stage that keep the same parts of all parameters.
+/// `graph` and `program`: what devices of the stage compute.
+[[nodiscard]] GroupMap groups_of(const hccl::Plan& plan, Rank rank, const hccl::ShardedGraph& graph,
+                                 const models::Program& program);
 
 }  // namespace hcclsim::study

@@ -171,6 +171,15 @@ OperatorStrategies read_operator_strategies(const std::string& path, const model
   return strategies_of_checkpoint(path, network, notes);
 }
 
+void add_checkpoint(OperatorStrategies& read, OperatorStrategies checkpoint) {
+  if (read.stages.empty()) read.is_checkpoint = true;
+  if (read.is_checkpoint) read.stages.merge(checkpoint.stages);
+  for (std::string& name : checkpoint.recomputed) {
+    if (!read.strategies.contains(name)) read.recomputed.push_back(std::move(name));
+  }
+  read.others = std::move(checkpoint.strategies);
+}
+
 std::vector<std::uint32_t> layers_of_stages(const OperatorStrategies& read, const models::Graph& network,
                                             std::uint32_t stages) {
   if (read.stages.empty()) return {};

@@ -26,6 +26,7 @@ namespace hcclsim::study {
 
 struct OperatorStrategies {
   hccl::StrategyMap strategies;
+  hccl::StrategyMap others{};                     ///< of a second file, of operators that are not given one otherwise
   std::vector<std::string> recomputed;            ///< names of operators
   std::map<std::string, std::uint32_t> stages{};  ///< of operators that are to be in one
   bool is_checkpoint = false;                     ///< whose stages count if there are as many
@@ -37,6 +38,9 @@ struct OperatorStrategies {
 /// Error(bad_input) as read_pattern_file() and read_strategies() do.
 [[nodiscard]] OperatorStrategies read_operator_strategies(const std::string& path, const models::Graph& network,
                                                           Rank devices, std::vector<std::string>& notes);
+
+/// Adds what a checkpoint says of operators of which `read` says nothing (R1.30).
+void add_checkpoint(OperatorStrategies& read, OperatorStrategies checkpoint);
 
 /// Layers of each of so many stages such that operators are in those that the file gives them; layers that it does not
 /// name are in the stage of the one before. Nothing if it names none, or if it is a checkpoint of another number of

@@ -47,6 +47,12 @@ TEST(ConfigFile, ReadsTomlAsTheStandardHasIt) {
 TEST(ConfigFile, NamesTheLineOfWhatIsWrong) {
   EXPECT_EQ(error("a = 1\nb = lenet\n"), ":2: value: could not determine value type");
   EXPECT_EQ(error("a = 1\na = 2\n"), ":2: key-value pair: cannot redefine existing integer 'a'");
+  // Keys in quotes are told as they are written.
+  EXPECT_EQ(error("\"fc1\" = 1\n\"fc1\" = 2\n"), ":2: key-value pair: cannot redefine existing integer '\"fc1\"'");
+  EXPECT_EQ(error("'h.*.fc' = 1\n'h.*.fc'   = 2\n"), ":2: key-value pair: cannot redefine existing integer ''h.*.fc''");
+  EXPECT_EQ(error("[a.\"b c\"]\n[a.\"b c\"]\n"), ":2: table header: cannot redefine existing table 'a.\"b c\"'");
+  EXPECT_EQ(error("abab = 1\nabab = 2\n"), ":2: key-value pair: cannot redefine existing integer 'abab'");
+  EXPECT_EQ(error("\"a\" = 1\n[\"a\"]\n"), ":2: table header: cannot redefine existing integer '\"a\"' as table");
   EXPECT_TRUE(error("a = 1\n[run]\na = 2\n").starts_with(":3: key 'a' was given before, in "));
   EXPECT_TRUE(error("a = 1979-05-27\n").starts_with(":1: key 'a' holds a date or time; give a string"));
   EXPECT_TRUE(error("[run]\na = {b = 1}\n").starts_with(":2: key 'run.a' holds a table;"));

@@ -118,6 +118,7 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
                              : parallel.operators.context > 1        ? "--context-parallel"
                              : parallel.operators.experts > 1        ? "--expert-parallel"
                              : !parallel.operators.strategy.empty()  ? "--strategy"
+                             : !parallel.operators.loaded.empty()    ? "load_file of strategy_ckpt_config"
                              : parallel.operators.search.has_value() ? "a search of strategies"
                                                                      : "--optimizer-parallel";
   for (const char* const option : of_data_parallelism) {

@@ -42,9 +42,11 @@ std::string head(const study::NumericsResult& report) {
                                  report.computed_shape, report.computed_type);
   if (!report.too_large.empty()) text += fmt::format(" ({} needs more memory than the limit)", report.too_large);
   if (report.round != "none") text += fmt::format(" rounded to {}", report.round);
-  text += fmt::format("; gradients are a {} over {}{}", report.gradients_mean ? "mean" : "sum",
-                      report.stages > 1 ? "the replicas of a stage" : "NPUs",
-                      report.mean_again ? ", divided by their number once more" : "");
+  const std::string_view over = report.mirrors_mean ? "the ranks that have the same of a parameter"
+                                : report.stages > 1 ? "the replicas of a stage"
+                                                    : "NPUs";
+  text += fmt::format("; gradients are a {} over {}{}", report.gradients_mean ? "mean" : "sum", over,
+                      report.mean_again ? ", divided by device_num besides" : "");
   if (report.micro_batches > 1) {
     text += fmt::format(", losses and gradients of {} micro-batches are added up", report.micro_batches);
   }
@@ -56,7 +58,10 @@ std::string head(const study::NumericsResult& report) {
   }
   text += fmt::format("\nData: {}{}; numeric seed {}", report.data, report.shuffle ? ", shuffled in every epoch" : "",
                       report.seed);
-  if (report.broadcast) text += "; weights are those of rank 0, which the others receive before the first step";
+  if (report.broadcast) {
+    text += fmt::format("; weights are those of {}, which the others receive before the first step",
+                        report.stages > 1 ? "the first rank of each stage" : "rank 0");
+  }
   if (!report.loaded.empty()) text += fmt::format("; goes on from {}", report.loaded);
   text += '\n';
   if (!report.compression.empty()) text += fmt::format("Gradients are reduced by {}\n", report.compression);
@@ -157,9 +162,8 @@ std::string exactness(const study::NumericsResult& report) {
         "Reduced gradient of iteration {} against the fp64 {}: largest difference {:.3g}, bound there {:.3g} ({} "
         "additions), worst difference/bound {:.3g}; {} of {} elements vanished{}{}.\n",
         error.iteration,
-        !report.gradients_mean ? "sum"
-        : report.mean_again    ? "mean, divided once more"
-                               : "mean",
+        fmt::format("{}{}", report.gradients_mean && !report.mirrors_mean ? "mean" : "sum",
+                    report.mean_again ? ", divided by device_num" : ""),
         error.largest, error.bound, error.additions, error.worst_ratio, with_thousands(error.vanished),
         with_thousands(error.elements),
         error.overflowed > 0 ? fmt::format(", {} overflowed and are not compared", with_thousands(error.overflowed))

@@ -175,7 +175,9 @@ std::string operators_text(const study::OperatorParallel& operators) {
   if (operators.expert_skew > 0) {
     text += fmt::format(" (uneven by {:g}, seed {})", operators.expert_skew, operators.expert_seed);
   }
-  if (!operators.strategy.empty()) text += ", strategies of " + operators.strategy;
+  for (const std::string* const file : {&operators.strategy, &operators.loaded}) {
+    if (!file->empty()) text += ", strategies of " + *file;
+  }
   if (operators.search.has_value()) text += fmt::format(", strategies by {}", name_of(*operators.search));
   return text;
 }
@@ -278,6 +280,7 @@ void add_parallel_json(Json& json, const RunReport& report) {
   }
   if (!parallel.operators.strategy.empty()) json["parallel"]["strategy"] = parallel.operators.strategy;
   if (parallel.operators.search.has_value()) json["parallel"]["search_mode"] = name_of(*parallel.operators.search);
+  if (!parallel.operators.loaded.empty()) json["parallel"]["loaded_strategy"] = parallel.operators.loaded;
   if (parallel.shape.forward_only) json["parallel"]["forward_only"] = true;
   if (report.input.has_value()) {
     json["parallel"]["input_bytes_per_rank"] = report.input->bytes;

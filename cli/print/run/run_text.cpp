@@ -127,9 +127,11 @@ std::string start_up_line(const RunReport& report) {
   const auto add = [&](Bytes bytes, std::string_view what) {
     if (bytes > 0) parts.push_back(fmt::format("{} ({:.2f} MB)", what, static_cast<double>(bytes) / 1e6));
   };
-  const bool whole = !report.parallel.has_value() || report.replicas.front().npus == report.npus;
-  add(once.broadcast, whole ? "rank 0 broadcasts the weights in fp32"
-                            : "the ranks of the first replica broadcast their weights in fp32");
+  const bool stages = report.parallel.has_value() && report.parallel->shape.stages > 1;
+  add(once.broadcast,
+      fmt::format("{} in fp32{}{}",
+                  stages ? "the first rank of each stage broadcasts its weights" : "rank 0 broadcasts the weights",
+                  once.all_weights ? "" : ", but for those of which ranks keep parts", stages ? ", in all" : ""));
   add(once.copied, "weights that several stages have are copied");
   return fmt::format("Once before the first step: {}: {:.3f} ms\n", fmt::join(parts, ", "), ms(once.time));
 }

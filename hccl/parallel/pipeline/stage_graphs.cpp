@@ -263,9 +263,13 @@ std::vector<std::uint32_t> balanced_parts(std::span<const double> times, std::ui
 
 std::vector<std::uint32_t> parts_of_operators(const Graph& graph, std::span<const std::uint32_t> layers_of_parts) {
   const std::uint32_t sum = std::accumulate(layers_of_parts.begin(), layers_of_parts.end(), 0U);
-  if (sum != graph.layers || std::ranges::count(layers_of_parts, 0U) > 0) {
-    bad_input("pipeline", "layers of the parts {}: every part needs one or more, and together {} must be {}",
-              fmt::join(layers_of_parts, ","), sum, graph.layers);
+  if (sum != graph.layers) {
+    bad_input("pipeline", "layers of the parts {}: together {} must be {}, as many as {} has",
+              fmt::join(layers_of_parts, ","), sum, graph.layers, graph.title);
+  }
+  if (const auto empty = std::ranges::find(layers_of_parts, 0U); empty != layers_of_parts.end()) {
+    bad_input("pipeline", "layers of the parts {}: part {} has none; each needs one or more",
+              fmt::join(layers_of_parts, ","), empty - layers_of_parts.begin());
   }
   std::vector<std::uint32_t> part_of_layer;
   for (std::uint32_t part = 0; part < layers_of_parts.size(); ++part) {

@@ -67,6 +67,8 @@ class ParameterStore {
   [[nodiscard]] virtual CompressedReduction* compression() { return nullptr; }
 
   // Of reduced gradients.
+  /// Multiplies them; `factors`: of slots.
+  virtual void scale_gradients(device::WorkerPool& pool, std::span<const float> factors) = 0;
   /// L2 norm of them times `scale`.
   [[nodiscard]] virtual double norm(device::WorkerPool& pool, double scale) const = 0;
   [[nodiscard]] virtual bool gradients_finite(device::WorkerPool& pool) const = 0;

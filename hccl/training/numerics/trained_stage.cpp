@@ -374,6 +374,14 @@ void TrainedStage::send(const NumericTask& task, TrainedStage& receiver, const S
   }
 }
 
+void TrainedStage::take_means() {
+  std::vector<float> factors;
+  for (std::size_t slot = 0; slot < computation_.parameters().size(); ++slot) {
+    factors.push_back(1 / static_cast<float>(parts_.holders(slot).front().size()));
+  }
+  store_->scale_gradients(pool_, factors);
+}
+
 /// Its own last pass has written what is added to.
 void TrainedStage::take_returned() {
   for (const Returned& one : returned_) {

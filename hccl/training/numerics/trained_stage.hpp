@@ -92,6 +92,8 @@ class TrainedStage {
   void compute(const NumericTask& task, const Source& source);
   /// Carries a message to `receiver`, which may be this stage: of every replica to that with the same number.
   void send(const NumericTask& task, TrainedStage& receiver, const Source& source);
+  /// Divides reduced gradients by the replicas that have the same of their parameter.
+  void take_means();
   /// What the step keeps of a micro-batch is needed no more.
   void end(std::uint32_t micro_batch);
 

@@ -180,13 +180,13 @@ IterationFigures Trainer::step(bool checked) {
   return progress.figures;
 }
 
-/// Of the sums of gradients. What a compression hook gives is the mean; where operators are cut, the loss begins with
-/// the share of each rank.
+/// Of the sums of gradients, as far as it is that of all parameters. What a compression hook gives is the mean.
 double Trainer::divisor() const {
-  if (cut()) return 1;
   const double replicas = stages_.front()->replicas();
+  const double again = options_.mean_again ? replicas : 1;
+  if (cut()) return again / options_.added_losses;
   const bool summed = stages_.front()->store().compression() == nullptr;
-  return (options_.gradients_mean && summed ? replicas : 1) * (options_.mean_again ? replicas : 1);
+  return (options_.gradients_mean && summed ? replicas : 1) * again;
 }
 
 void Trainer::carry_out(const NumericTask& task, Progress& progress) {
@@ -243,6 +243,9 @@ void Trainer::measure(Progress& progress) {
   progress.measured = true;
   add_up_outputs(progress.figures);
   for (const auto& stage : stages_) stage->store().finish_gradients(pool_);
+  for (const auto& stage : stages_) {
+    if (options_.mirrors_mean && cut()) stage->take_means();
+  }
   const auto unscale = static_cast<float>(1 / progress.divisor);
   for (const auto& stage : stages_) {
     progress.figures.gradient_norm = std::hypot(progress.figures.gradient_norm, stage->store().norm(pool_, unscale));

@@ -39,10 +39,14 @@ struct TrainerOptions {
   /// Most memory that may be taken; more is refused with Error(bad_input, "memory"). 0: no limit.
   Bytes memory_limit = 0;
   bool gradients_mean = true;  ///< × 1/N after the reduction, N: replicas of a stage
-  bool mean_again = false;     ///< × 1/N once more
+  bool mean_again = false;     ///< × 1/N besides, whether operators are cut or not
   /// The loss is that of all replicas, of which each one's is a part: 1/N of it in the backward pass. (The losses are
   /// added up by MindSpore's semi_auto_parallel and auto_parallel, and divided by VirtualDiv.)
   bool loss_repeated_mean = false;
+  // Where operators are cut over the ranks of a stage, the loss is the mean over the rows of all of them, and in the
+  // place of gradients_mean and loss_repeated_mean there are:
+  bool mirrors_mean = false;  ///< × 1/n after the reduction, n: ranks that have the same of the parameter
+  Rank added_losses = 1;      ///< so many replicas have rows of their own, whose mean losses are added up
   device::OptimizerSettings optimizer{};
   device::LearningRate learning_rate{};
   device::LossScaler loss_scale{};

@@ -38,6 +38,12 @@ std::map<std::string, std::string> settings_of(const TrainerOptions& options) {
   return settings;
 }
 
+/// How often reduced gradients are divided.
+std::string divisions(const TrainerOptions& options) {
+  if (options.mean_again) return options.gradients_mean ? "twice" : "by devices";
+  return options.gradients_mean ? "on" : "off";
+}
+
 /// What a hook keeps, as the header of a file lists it.
 CheckpointHook hook_of(const HookState<float>& state) {
   CheckpointHook hook{.steps = state.steps,
@@ -125,9 +131,7 @@ Checkpoint Trainer::checkpoint() const {
                     {"loss_scale", scaling == Kind::none    ? "none"
                                    : scaling == Kind::fixed ? "static"
                                                             : "dynamic"},
-                    {"gradients_mean", options_.mean_again       ? "twice"
-                                       : options_.gradients_mean ? "on"
-                                                                 : "off"}};
+                    {"gradients_mean", divisions(options_)}};
   if (options_.loss_repeated_mean) result.options["loss_repeated_mean"] = "on";
   const Rank replicas = stages_.front()->replicas();
   if (replicas != npus_) result.options["replicas"] = std::to_string(replicas);

@@ -314,9 +314,10 @@ TEST(ApplyContext, PynativeModeWithFullBatch) {
   RunSpec spec;
   spec.numerics.emplace();
   apply_context(context, {}, spec);
-  EXPECT_TRUE(spec.gradients_mean_kernels);
-  EXPECT_FALSE(spec.mean_again);
-  EXPECT_TRUE(spec.numerics->gradients_mean);
+  EXPECT_FALSE(spec.gradients_mean_kernels);
+  EXPECT_TRUE(spec.mean_again);
+  EXPECT_FALSE(spec.numerics->gradients_mean);
+  EXPECT_TRUE(spec.numerics->mean_again);
   EXPECT_THAT(spec.notes, Contains(HasSubstr("divided by device_num")));
 
   context = context_of({{"parallel_mode", "auto_parallel"}, {"full_batch", "True"}, {"gradients_mean", "True"}});
@@ -355,6 +356,31 @@ TEST(ApplyContext, DevicesAndModes) {
   const auto saved = applied({{"parallel_mode", "semi_auto_parallel"}, {"strategy_ckpt_save_file", "'a.json'"}});
   EXPECT_EQ(saved.strategy_files.save, "a.json");
   EXPECT_THAT(applied({{"parallel_mode", "data_parallel"}}).notes, Contains(HasSubstr("parameter_broadcast is False")));
+}
+
+// R1.14: of semi_auto_parallel and auto_parallel, whose operators have collectives, whatever type gradients are given.
+TEST(ApplyContext, SumsOfOperatorsInFp32) {
+  const auto widened = [](const char* mode, RunSpec spec = {}) {
+    return applied({{"parallel_mode", mode}, {"force_fp32_communication", "True"}}, std::move(spec)).fp32_sums;
+  };
+  EXPECT_TRUE(widened("semi_auto_parallel"));
+  EXPECT_TRUE(widened("auto_parallel"));
+  EXPECT_FALSE(widened("data_parallel"));
+  EXPECT_FALSE(applied({{"parallel_mode", "semi_auto_parallel"}}).fp32_sums);
+  RunSpec zero;
+  zero.parallel.optimizer = hccl::parse_optimizer_parallel("zero2");
+  EXPECT_TRUE(widened("semi_auto_parallel", zero));
+}
+
+// A context that says how many devices there are and not how they work together.
+TEST(ApplyContext, ModesThatAreNotSet) {
+  EXPECT_THAT(refused("value-error", {{"device_num", "8"}}),
+              HasSubstr("device_num 8: parallel_mode is not set, so that it is stand_alone"));
+  EXPECT_THAT(refused("value-error", {{"gradients_mean", "True"}}, {.npus = 8}),
+              HasSubstr("set parallel_mode in the context, such as data_parallel"));
+  EXPECT_THAT(refused("value-error", {{"parallel_mode", "stand_alone"}}, {.npus = 8}),
+              HasSubstr("--npus 8: parallel_mode is stand_alone, which has one device"));
+  EXPECT_THAT(refused("runtime-error", {{"pipeline_stages", "2"}}), HasSubstr("parallel_mode is not set"));
 }
 
 TEST(ApplyContext, TypesOfGradients) {

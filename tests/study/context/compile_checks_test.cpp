@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "models/zoo/zoo.hpp"
 #include "tests/support/refusal.hpp"
@@ -80,6 +81,30 @@ TEST(CompileChecks, DatasetStrategies) {
       EXPECT_THAT(test::refusal(cuts.kind, [&] { check_dataset_cuts(spec, images, 4); }), HasSubstr(cuts.says));
     }
   }
+  const models::Graph tokens = models::make_model(
+      {.name = "gpt2-small", .batch = 1, .sequence = 12, .layers = 1, .hidden = 8, .heads = 2, .vocabulary = 16});
+  const auto check_tokens = [&](const std::vector<std::vector<std::uint32_t>>& cuts, Rank devices) {
+    RunSpec spec = semi_auto();
+    spec.dataset_cuts = cuts;
+    check_dataset_cuts(spec, tokens, devices);
+  };
+  check_tokens({{4, 1}, {1, 4}}, 4);  // labels are read as the loss needs them
+  check_tokens({{4, 1}, {1, 1}}, 4);
+  EXPECT_THAT(test::refusal("runtime-error",
+                            [&] {
+                              check_tokens({{8, 1}, {1, 8}}, 8);
+                            }),
+              HasSubstr("the 12 labels of a sample cannot be cut into 8 equal slices"));
+  EXPECT_THAT(test::refusal("runtime-error",
+                            [&] {
+                              check_tokens({{2, 1}, {1, 2}}, 4);
+                            }),
+              HasSubstr("2 slices on 4 devices"));
+  EXPECT_THAT(test::refusal("runtime-error",
+                            [&] {
+                              check_tokens({{1, 1}, {1, 4}}, 4);
+                            }),
+              HasSubstr("input 0 has most dimensions"));
   RunSpec inference = semi_auto();
   inference.parallel.forward_only = true;
   inference.dataset_cuts = {{4, 1, 1, 1}};

@@ -77,9 +77,10 @@ hccl::Plan plan_of(const ShardedTraining& training, const std::vector<hccl::Shar
     models::ShardingOptions shares =
         hccl::share_parameters(stage.graph, sharing, stage.devices, sizeof(float), notes, copies);
     shares.alone = alone;
-    models::Program program =
-        lower(stage.graph,
-              {.precision = training.precision, .accumulate = training.shape.micro_batches > 1, .sharding = shares});
+    models::Program program = lower(stage.graph, {.precision = training.precision,
+                                                  .fp32_sums = training.fp32_sums,
+                                                  .accumulate = training.shape.micro_batches > 1,
+                                                  .sharding = shares});
     models::add_updates(program, {.precision = training.precision,
                                   .optimizer = training.options.optimizer.rule,
                                   .checks = {.overflow = training.options.loss_scale.checks_overflow(),

@@ -26,6 +26,7 @@ struct ShardedTraining {
   std::string optimizer_parallel = "off";
   std::string recompute = "none";
   models::Precision precision = models::precision_of(models::Amp::o0);
+  bool fp32_sums = false;  ///< of collectives of operators
   hccl::TrainerOptions options{};
 };
 

@@ -141,6 +141,15 @@ bool Replicas::reduce(device::WorkerPool& pool, std::span<const std::uint32_t> s
   return outcome.overflow;
 }
 
+void Replicas::scale_gradients(device::WorkerPool& pool, std::span<const float> factors) {
+  pool.for_each(gradient_of_.size(), [&](std::size_t replica, unsigned) {
+    for (std::size_t slot = 0; slot < owned_; ++slot) {
+      const std::span<float> gradient = computation_.parameters()[slot].in(gradients_of(static_cast<Rank>(replica)));
+      for (float& value : gradient) value *= factors[slot];
+    }
+  });
+}
+
 double Replicas::norm(device::WorkerPool& pool, double scale) const {
   if (!parts_.cut()) return device::norm(pool, owned_gradients(0), scale);
   double sum = 0;

@@ -50,6 +50,7 @@ class Replicas : public ParameterStore {
   void prepare(device::WorkerPool& pool) override;
   bool reduce(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
               ReductionCheck& check) override;
+  void scale_gradients(device::WorkerPool& pool, std::span<const float> factors) override;
   [[nodiscard]] double norm(device::WorkerPool& pool, double scale) const override;
   [[nodiscard]] bool gradients_finite(device::WorkerPool& pool) const override;
   void update(device::WorkerPool& pool, double learning_rate, float scale) override;

@@ -328,6 +328,16 @@ void ShardedReplicas::finish_gradients(device::WorkerPool& pool) {
   });
 }
 
+void ShardedReplicas::scale_gradients(device::WorkerPool& pool, std::span<const float> factors) {
+  pool.for_each(kept_.size(), [&](std::size_t replica, unsigned) {
+    Kept& kept = kept_[replica];
+    for (std::size_t slot = 0; slot < owned_; ++slot) {
+      const Part& part = kept.parts[slot];
+      for (float& value : kept.gradients.floats().subspan(part.offset, part.elements)) value *= factors[slot];
+    }
+  });
+}
+
 /// What several replicas keep counts once.
 double ShardedReplicas::norm(device::WorkerPool& pool, double scale) const {
   double sum = 0;

@@ -56,6 +56,7 @@ class ShardedReplicas : public ParameterStore {
   bool mirror(device::WorkerPool& pool, std::span<const std::uint32_t> segments, float scale, CheckedPart part,
               ReductionCheck& check) override;
   void finish_gradients(device::WorkerPool& pool) override;
+  void scale_gradients(device::WorkerPool& pool, std::span<const float> factors) override;
   [[nodiscard]] double norm(device::WorkerPool& pool, double scale) const override;
   [[nodiscard]] bool gradients_finite(device::WorkerPool& pool) const override;
   void update(device::WorkerPool& pool, double learning_rate, float scale) override;

@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "device/numerics/loops/optimizer.hpp"
 #include "hccl/parallel/sharding/presets.hpp"
 #include "models/graph_builder.hpp"
 #include "models/zoo/zoo.hpp"
@@ -231,6 +235,119 @@ TEST(ShardedTrainer, TimedTypesRoundSumsAlone) {
   const Trained exact = train(moved);
   moved.precision = models::precision_of(models::Amp::o2);
   test::expect_near(train(moved), exact, 2e-3);  // of gradients alone
+}
+
+/// With fp32 on the wire nothing is rounded: whatever types the rest is timed in, it trains as one device.
+TEST(ShardedTrainer, SumsOfFp32AreNotRounded) {
+  for (const bool sequence_parallel : {false, true}) {
+    ShardedTraining training =
+        language_training("llama2-7b", {.data = 2, .model = 2, .sequence_parallel = sequence_parallel});
+    training.recompute = "full";
+    training.precision = models::precision_of(models::Amp::o2);
+    const double alone = test::train(test::alone(training)).losses.front();
+    EXPECT_GT(std::abs(test::train(training).losses.front() - alone), 1e-5 * alone);
+    training.fp32_sums = true;
+    expect_as_on_one_device(training);
+  }
+}
+
+/// Reduced gradients of whole parameters.
+test::Tensors gradients_of(const ShardedTraining& training) {
+  const auto trainer = test::make_trainer(training);
+  trainer->step(false);
+  test::Tensors gradients;
+  for (std::size_t stage = 0; stage < trainer->stages(); ++stage) {
+    const TrainedStage& of = trainer->stage(stage);
+    for (std::size_t slot = 0; slot < of.computation().parameters().size(); ++slot) {
+      gradients.push_back(of.read_gradient(slot));
+    }
+  }
+  return gradients;
+}
+
+// R1.12: gradients_mean multiplies each gradient by 1/n, n: the ranks of its own mirror. Of two parts of the samples
+// and two of the features, a part of a weight that is cut is on two ranks, a norm on all four.
+TEST(ShardedTrainer, MirrorsDivideByTheirRanks) {
+  for (const char* const sharing : {"off", "zero2"}) {
+    for (const std::uint32_t stages : {1U, 2U}) {
+      ShardedTraining training = language_training("llama2-7b", {.data = 2, .model = 2});
+      training.shape = {.stages = stages, .micro_batches = 2};
+      training.optimizer_parallel = sharing;
+      const test::Tensors sums = gradients_of(training);
+      training.options.mirrors_mean = true;
+      const test::Tensors means = gradients_of(training);
+      const auto trainer = test::make_trainer(training);
+      std::size_t number = 0;
+      std::set<std::size_t> sizes;
+      for (std::size_t stage = 0; stage < trainer->stages(); ++stage) {
+        const TrainedStage& of = trainer->stage(stage);
+        for (std::size_t slot = 0; slot < of.computation().parameters().size(); ++slot, ++number) {
+          const std::size_t ranks = of.parts().holders(slot).front().size();
+          sizes.insert(ranks);
+          for (std::size_t i = 0; i < sums[number].size(); ++i) {
+            EXPECT_EQ(means[number][i], sums[number][i] / static_cast<float>(ranks));
+          }
+        }
+      }
+      EXPECT_EQ(sizes, (std::set<std::size_t>{2, 4}));
+    }
+  }
+}
+
+// A16: two devices compute the same loss with the same weights. With half of it on each, their sum is the gradient of
+// one device, without it twice as much; gradients_mean halves that once more, and so does PyNative mode with
+// full_batch.
+TEST(ShardedTrainer, MeansOfTwoDevicesWithTheSameLoss) {
+  ShardedTraining training = perceptron_training(2);
+  for (const char* const name : {"fc1", "fc2", "fc3"}) training.strategies[name] = {.inputs = {{1, 1}, {1, 1}}};
+  for (const char* const name : {"relu1", "relu2", "loss"}) training.strategies[name] = {.inputs = {{1, 1}}};
+  const double alone = test::steps_of(*test::make_trainer(test::alone(training)), 1).norms.front();
+  for (const bool repeated_mean : {true, false}) {
+    for (const bool mean : {false, true}) {
+      for (const bool again : {false, true}) {
+        training.sharding.loss_repeated_mean = repeated_mean;
+        training.options.mirrors_mean = mean;
+        training.options.mean_again = again;
+        const double expected = alone * (repeated_mean ? 1 : 2) / (mean ? 2 : 1) / (again ? 2 : 1);
+        EXPECT_NEAR(test::steps_of(*test::make_trainer(training), 1).norms.front(), expected, 1e-5 * expected);
+      }
+    }
+  }
+  training = perceptron_training(2);
+  training.options.added_losses = 2;
+  EXPECT_NEAR(test::steps_of(*test::make_trainer(training), 1).norms.front(), 2 * alone, 2e-5 * alone);
+}
+
+/// LARS and LAMB take the norms of what a rank keeps.
+TEST(ShardedTrainer, NormsOfPartsScaleTheirUpdates) {
+  for (const models::Optimizer rule : {models::Optimizer::lars, models::Optimizer::lamb}) {
+    ShardedTraining training = perceptron_training(2);
+    training.options.optimizer.rule = rule;
+    training.optimizer_parallel = "on:threshold=0";
+    const auto trainer = test::make_trainer(training);
+    const test::Tensors before = test::weights_of(*trainer);
+    trainer->step(false);
+    const test::Tensors after = test::weights_of(*trainer);
+    const TrainedStage& stage = trainer->stage(0);
+    device::WorkerPool pool(1);
+    for (std::size_t slot = 0; slot < stage.computation().parameters().size(); ++slot) {
+      const device::ParameterSlot& place = stage.computation().parameters()[slot];
+      const std::vector<float> gradient = stage.read_gradient(slot);
+      const std::size_t half = gradient.size() / 2;
+      for (const std::size_t first : {std::size_t{0}, half}) {
+        device::ParameterSlot part = place;
+        part.offset = 0;
+        part.elements = half;
+        device::OptimizerState state(training.options.optimizer, {&part, 1});
+        std::vector<float> weights(before[place.parameter].begin() + static_cast<std::ptrdiff_t>(first),
+                                   before[place.parameter].begin() + static_cast<std::ptrdiff_t>(first + half));
+        state.step(pool, weights, std::span(gradient).subspan(first, half), 1, 0.05);
+        for (std::size_t i = 0; i < half; ++i) {
+          EXPECT_NEAR(weights[i], after[place.parameter][first + i], 1e-6) << place.name << ' ' << first + i;
+        }
+      }
+    }
+  }
 }
 
 /// Another batch than the timed one has collectives of other sizes.
