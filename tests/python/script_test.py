@@ -199,6 +199,9 @@ class Scripts(unittest.TestCase):
             ("op.parameter_map['hcom_parallel'].b = FLAGS.hcom\n", ["--hcom-parallel=off"]),
             ("c = NPURunConfig(hcom_parallel=FLAGS.hcom)\n", ["--hcom-parallel=off"]),
             ("set_split_strategy_by_size(FLAGS.cut)\n", ["--split-by-size=80,20"]),
+            ("create_group('g', FLAGS.n, [0])\nx.hcom_parallel = 1\n", ["--split=none"]),
+            ("for k in keys:\n    op.parameter_map[k].b = True\n", ["--hcom-parallel=on"]),
+            ("c = NPURunConfig(profiling_config=FLAGS.p)\n", [f"--step-trace={self.folder / 'trace.csv'}"]),
             ("m.register_comm_hook(args.state, powerSGD_hook)\ns = 1\n", ["--compress=fp16"]),
             ("import mindspore as ms\nms.set_auto_parallel_context(parallel_mode=args.mode)\n", ["--parallel-mode=data_parallel"]),
         ):
