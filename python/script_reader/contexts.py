@@ -139,7 +139,7 @@ class Contexts:
         return ["--mode=ps", f"--ps-context={', '.join(f'{key}={value}' for key, value in told.items())}"]
 
     def _is_given(self, key: str) -> bool:
-        return not set(places(key)).isdisjoint(self._given)
+        return not {*places(key), "--context"}.isdisjoint(self._given)
 
     def _value(self, key: str, node: ast.expr) -> Any:
         try:

@@ -20,13 +20,17 @@ def network_of(reader: Reader, command: str, given: Collection[str]) -> List[Set
     of the last gradient: raises ScriptError where the network has others, with those that fit."""
     if not NETWORKS.isdisjoint(given):
         return []
+    names = _names(command)
+    mentioned = [name for name in names if _letters(name) in reader.words]
     told = f"{_USUAL}, as no option says which network is trained; --model NAME does"
+    if mentioned:
+        told += f", such as {', '.join(mentioned)}, which the script mentions"
     if reader.last_index is None or not SHAPES.isdisjoint(given):
         return [Setting(1, "network", told, True)]
     index, line, is_whole = reader.last_index
     if _gradients(command, _USUAL) == index + 1:
         return [Setting(line, "network", f"{told}; it has {index + 1} gradients, as the split says, which ends at index {index}", True)]
-    fitting = [name for name in _names(command) if _gradients(command, name) == index + 1]
+    fitting = [name for name in names if _gradients(command, name) == index + 1]
     if _gradients(command, _USUAL, "--fc-bias=off") == index + 1:
         fitting.insert(0, f"{_USUAL} --fc-bias off")
     proposed = "no network of 'hcclsim models list' has as many; --gradients FILE takes those of another one"
@@ -36,6 +40,10 @@ def network_of(reader: Reader, command: str, given: Collection[str]) -> List[Set
     if is_whole:
         raise ScriptError(f"{reader.path}:{line}: {said}; {proposed}")
     return [Setting(line, "network", f"{told}; {said}; {proposed}", True)]
+
+
+def _letters(name: str) -> str:
+    return name.replace("-", "").replace("_", "")
 
 
 def _names(command: str) -> List[str]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from typing import Any, Collection, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 from branches import Branches, Fork, Way, fork_of_if, hint
@@ -63,6 +64,11 @@ class Reader(ast.NodeVisitor):
             "DistributedDataParallel": self._pytorch.buckets,
             "register_comm_hook": self._pytorch.comm_hook,
         }
+
+    @property
+    def words(self) -> Set[str]:
+        """Names in the script, in small letters without underscores."""
+        return {word.replace("_", "").lower() for word in re.findall(r"[A-Za-z_]\w*", self._text)}
 
     @property
     def settings(self) -> List[Setting]:

@@ -119,6 +119,6 @@ class Settings:
         except NoLiteral as error:
             places = IN_PLACE_OF.get(thing, ())
             given = [option for option in places if option in self.given]
-            if not given:
-                raise error.or_option(places[0]) from None
+            if not given or error.has_options:
+                raise error.or_option(*places[:1]) from None
             self.tell(node, what, f"not read: {given[0]} is given")

@@ -89,7 +89,7 @@ IN_PLACE_OF = {
     "DistributedDataParallel": ("--fusion", *SPLITS),
     "set_auto_parallel_context": ("--context",),
     "set_ps_context": ("--ps-context", "--mode"),
-    "NPURunConfig": ("--hcom-parallel", "--step-trace"),
+    "parameter_map": ("--hcom-parallel", "--step-trace"),
     "hcom_parallel": ("--hcom-parallel",),
     "profiling_mode": ("--step-trace",),
     "profiling_options": ("--step-trace",),

@@ -24,12 +24,8 @@ class TensorFlow:
     def assigned(self, target: ast.Attribute, node: ast.expr) -> None:
         owner = self._settings.values.resolved(target.value)
         if isinstance(owner, ast.Subscript) and self._settings.values.last_name(owner.value) == "parameter_map":
-            key = self._settings.values.literal(owner.slice, "the key of parameter_map")
-            what = f'parameter_map["{key}"] = {ast.unparse(node)}'
-            if key in NO_EFFECT:
-                self._settings.tell(target, what, f"no effect: {NO_EFFECT[key]}")
-            else:
-                self._settings.or_given(target, str(key), what, lambda: self._parameter(target, key, node))
+            what = f"{ast.unparse(target)} = {ast.unparse(node)}"
+            self._settings.or_given(target, "parameter_map", what, lambda: self._assigned_parameter(target, owner, node))
         elif target.attr in REWRITING_OFF and self._settings.values.last_name(owner) == "rewrite_options":
             name = self._settings.values.last_name(node)
             accepted = REWRITING_OFF[target.attr]
@@ -37,6 +33,14 @@ class TensorFlow:
                 told = " or ".join(f"RewriterConfig.{one}" for one in accepted)
                 raise self._settings.error(target, f"rewrite_options.{target.attr} must be {told} on Ascend, it is {name or ast.unparse(node)}")
             self._settings.tell(target, f"rewrite_options.{target.attr} = {name}", "as Ascend needs it")
+
+    def _assigned_parameter(self, target: ast.Attribute, owner: ast.Subscript, node: ast.expr) -> None:
+        key = self._settings.values.literal(owner.slice, "the key of parameter_map")
+        what = f'parameter_map["{key}"] = {ast.unparse(node)}'
+        if key in NO_EFFECT:
+            self._settings.tell(target, what, f"no effect: {NO_EFFECT[key]}")
+        else:
+            self._settings.or_given(target, str(key), what, lambda: self._parameter(target, key, node))
 
     def _parameter(self, target: ast.Attribute, key: Any, node: ast.expr) -> None:
         if key not in PARAMETERS:
@@ -83,10 +87,13 @@ class TensorFlow:
 
     def run_config(self, node: ast.Call) -> None:
         for keyword in node.keywords:
+            what = f"NPURunConfig({keyword.arg}={ast.unparse(keyword.value)})"
+            value = keyword.value
             if keyword.arg == "hcom_parallel":
-                self._hcom_parallel(node, self._settings.values.literal(keyword.value, "hcom_parallel"))
+                read = lambda: self._hcom_parallel(node, self._settings.values.literal(value, "hcom_parallel"))
+                self._settings.or_given(node, "hcom_parallel", what, read)
             elif keyword.arg == "profiling_config":
-                self._profiling_config(keyword.value)
+                self._settings.or_given(node, "profiling_options", what, lambda: self._profiling_config(value))
             else:
                 name = keyword.arg or "**"
                 self._settings.tell(node, f"NPURunConfig({name}=…)", f"no effect: {NO_EFFECT.get(name, 'not read')}")

@@ -199,6 +199,9 @@ class Scripts(unittest.TestCase):
             ("op.parameter_map['hcom_parallel'].b = FLAGS.hcom\n", ["--hcom-parallel=off"]),
             ("c = NPURunConfig(hcom_parallel=FLAGS.hcom)\n", ["--hcom-parallel=off"]),
             ("set_split_strategy_by_size(FLAGS.cut)\n", ["--split-by-size=80,20"]),
+            ("create_group('g', FLAGS.n, [0])\nx.hcom_parallel = 1\n", ["--split=none"]),
+            ("for k in keys:\n    op.parameter_map[k].b = True\n", ["--hcom-parallel=on"]),
+            ("c = NPURunConfig(profiling_config=FLAGS.p)\n", [f"--step-trace={self.folder / 'trace.csv'}"]),
             ("m.register_comm_hook(args.state, powerSGD_hook)\ns = 1\n", ["--compress=fp16"]),
             ("import mindspore as ms\nms.set_auto_parallel_context(parallel_mode=args.mode)\n", ["--parallel-mode=data_parallel"]),
         ):
@@ -339,6 +342,8 @@ class Scripts(unittest.TestCase):
 
     def test_the_network(self):
         self.assertIn("it has 161 gradients, as the split says, which ends at index 160", script(self.written("set_split_strategy_by_idx([20, 160])\n")))
+        told = script(self.written("from src.resnet import ResNet18\nnet = resnet_18()\nset_split_strategy_by_size([80, 20])\n"))
+        self.assertIn("network is trained; --model NAME does, such as resnet18, which the script mentions\n", told)
         told = script(self.written("set_split_strategy_by_idx([20, 205])\n"), status=2)
         self.assertIn("train.py:1: the split ends at index 205, the last one of 206 gradients; resnet50 has 161; networks with as many: --model bert-base", told)
         told = script(self.written("set_split_strategy_by_idx([20, 1000000])\n"), status=2)

@@ -85,10 +85,10 @@ class Option {
   std::string value_name_;
   std::string accepted_;
   std::string current_;
-  std::string origin_;
   Role role_;
   bool takes_several_;
   bool has_commas_ = false;
+  std::string origin_;
 };
 
 class Command {
