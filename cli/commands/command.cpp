@@ -63,7 +63,7 @@ std::string shell_words(int argc, char** argv) {
 
 int report(const Error& error) {
   std::fflush(stdout);  // what was printed before comes first
-  const std::string message = without_memory_files(error.what());
+  const std::string message = shortened(without_memory_files(error.what()));
   const int status = static_cast<int>(error.code());
   print_apart(messages_are_json()
                   ? json_message("error", {{"kind", error.kind()}, {"status", status}, {"message", message}})
@@ -75,13 +75,14 @@ int report(const Error& error) {
 
 std::string_view version() { return HCCLSIM_VERSION; }
 
-int run_command(int argc, char** argv) {
+int run_command(int argc, char** argv, WrittenFiles files) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is found by the write, behind files that are finished
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
   fill_closed_streams();
   try {
     Command app("hcclsim", description);
     app.require_command();
+    if (files == WrittenFiles::refused) app.refuse_written_files();
     app.version(std::string(version()));
     app.footer(exit_statuses);  // sub-commands inherit it
     add_run_command(app);

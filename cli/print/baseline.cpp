@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/user_error.hpp"
 #include "cli/commands/command.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/overwriting.hpp"
@@ -208,7 +209,7 @@ void write_junit_failure(const Command& command, const BaselineOptions& options,
   if (is_written || options.junit.empty() || options.junit == "-" || !overwriting(command).empty()) return;
   const JunitTest test{.name = "simulation",
                        .outcome = JunitTest::Outcome::error,
-                       .message = error.what(),
+                       .message = shortened(error.what()),
                        .details = fmt::format("kind: {}\n", error.kind())};
   try {
     write_file_atomically(options.junit, junit_xml({suite_name(name), {{"hcclsim", std::string(version())}}, {test}}));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "base/user_error.hpp"
 #include "hccl/comm/rank_table.hpp"
 
 /// The JSON side of reading rank tables: parsing, and access to values by key that records every problem with its path
@@ -52,7 +53,7 @@ class JsonReader {
 
   template <typename... Args>
   void problem(std::string path, fmt::format_string<Args...> format, Args&&... args) {
-    problems_.push_back({std::move(path), fmt::format(format, std::forward<Args>(args)...)});
+    problems_.push_back({std::move(path), shortened(fmt::format(format, std::forward<Args>(args)...))});
   }
 
   [[nodiscard]] JsonText text(const JsonObject& object, const char* key, Need need);

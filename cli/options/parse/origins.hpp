@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +28,7 @@ class OptionOrigins {
   [[nodiscard]] const Command& command() const { return command_; }
   [[nodiscard]] bool given(const std::string& key) const;
   /// Whether it comes from a file.
-  [[nodiscard]] bool is_of_file(const std::string& key) const { return places_.contains(key); }
+  [[nodiscard]] bool is_of_file(const std::string& key) const;
   /// "--split", "-p (--npus)" where it has a short name, or "run.toml:3: split" for an option of the file.
   [[nodiscard]] std::string name(const std::string& key) const;
   /// Throws Error(bad_input, "option") if both are given.
@@ -41,7 +40,6 @@ class OptionOrigins {
 
   const Command& command_;
   std::span<const OptionPair> exclusive_;
-  std::map<std::string, std::string> places_;
 };
 
 }  // namespace hcclsim::cli
