@@ -4,7 +4,6 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
-#include <utility>
 
 #include "base/text.hpp"
 
@@ -21,20 +20,6 @@ std::optional<Error> user_error(const std::exception& thrown) {
     return Error(ErrorCode::bad_input, "path", fmt::format("cannot use {}: {}", path, error->code().message()));
   }
   return std::nullopt;
-}
-
-std::string shortened(std::string message) {
-  constexpr std::size_t most = 2048;
-  constexpr std::string_view gap = " … ";
-  if (message.size() <= most) return message;
-  const auto is_inside_character = [&](std::size_t at) {
-    return (static_cast<unsigned char>(message[at]) & 0xC0U) == 0x80U;
-  };
-  std::size_t first = most * 3 / 4;
-  std::size_t last = message.size() - (most - first - gap.size());
-  while (first > 0 && is_inside_character(first)) --first;
-  while (last < message.size() && is_inside_character(last)) ++last;
-  return message.replace(first, last - first, gap);
 }
 
 void refused_by_system(std::string_view what, int error_number) {

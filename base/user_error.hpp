@@ -2,7 +2,6 @@
 
 #include <exception>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -12,9 +11,6 @@ namespace hcclsim {
 /// What the standard library throws because of what a user gave: a path that cannot be used ("path"), an input that
 /// takes more memory than there is ("memory"). As Error(bad_input); none for anything else.
 [[nodiscard]] std::optional<Error> user_error(const std::exception& thrown);
-
-/// A message for people, of at most 2 KB: the middle of a longer one, which is what a user gave, is left out.
-[[nodiscard]] std::string shortened(std::string message);
 
 /// Throws Error(bad_input, "resources"): the system has refused a file, process or memory that the program needs, with
 /// this error number.

@@ -12,7 +12,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "base/user_error.hpp"
 #include "models/onnx/model_file.hpp"
 #include "study/platform/shipped_platforms.hpp"
 #include "study/run/run.hpp"

@@ -63,7 +63,7 @@ std::string shell_words(int argc, char** argv) {
 
 int report(const Error& error) {
   std::fflush(stdout);  // what was printed before comes first
-  const std::string message = shortened(without_memory_files(error.what()));
+  const std::string message = without_memory_files(error.what());
   const int status = static_cast<int>(error.code());
   print_apart(messages_are_json()
                   ? json_message("error", {{"kind", error.kind()}, {"status", status}, {"message", message}})

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "base/user_error.hpp"
 #include "cli/commands/command.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/overwriting.hpp"
@@ -209,7 +208,7 @@ void write_junit_failure(const Command& command, const BaselineOptions& options,
   if (is_written || options.junit.empty() || options.junit == "-" || !overwriting(command).empty()) return;
   const JunitTest test{.name = "simulation",
                        .outcome = JunitTest::Outcome::error,
-                       .message = shortened(error.what()),
+                       .message = error.what(),
                        .details = fmt::format("kind: {}\n", error.kind())};
   try {
     write_file_atomically(options.junit, junit_xml({suite_name(name), {{"hcclsim", std::string(version())}}, {test}}));

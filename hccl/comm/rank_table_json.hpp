@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/json.hpp"
-#include "base/user_error.hpp"
 #include "hccl/comm/rank_table.hpp"
 
 /// The JSON side of reading rank tables: parsing, and access to values by key that records every problem with its path

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/user_error.hpp"
+#include "base/error.hpp"
 #include "sim/platform/check.hpp"
 
 /// Collects the problems of one file for the parts of the platform check.
