@@ -76,7 +76,7 @@ int report(const Error& error) {
 
 std::string_view version() { return HCCLSIM_VERSION; }
 
-int run_command(int argc, char** argv) {
+int run_command(int argc, char** argv, WrittenFiles files) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is found by the write, behind files that are finished
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
   fill_closed_streams();
@@ -85,6 +85,7 @@ int run_command(int argc, char** argv) {
   try {
     Command app("hcclsim", description);
     app.require_command();
+    if (files == WrittenFiles::refused) app.refuse_written_files();
     app.version(std::string(version()));
     app.footer(exit_statuses);  // sub-commands inherit it
     add_run_command(app);

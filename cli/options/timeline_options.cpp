@@ -85,7 +85,7 @@ void add_trace_options(Command& command, TimelineOptions& options, const std::st
 void add_timeline_options(Command& command, TimelineOptions& options) {
   add_trace_options(command, options, "that of --rank");
   command
-      .add("--profile-output", text(options.profile.folder),
+      .add("--profile-output", written_file(options.profile.folder),
            "Files of MindStudio's profilers, a folder per rank; --profile reads them")
       .value_name("DIR");
   command

@@ -52,7 +52,7 @@ void ProfileFolder::write(const hccl::TimedStep& step, const std::vector<Rank>& 
     const std::string output = of_rank + "/ASCEND_PROFILER_OUTPUT";
     folder_.make_folder(output);
     const auto write_file = [&](const std::string& name, const std::function<void(const Sink&)>& contents) {
-      OutputFile file(folder_.place_of(name));
+      OutputFile file = folder_.file(name);
       contents([&file](std::string_view text) { file.write(text); });
       file.commit();
     };

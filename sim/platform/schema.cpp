@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/files/nesting.hpp"
 #include "base/suggest.hpp"
 #include "base/text.hpp"
 #include "sim/platform/values.hpp"
@@ -117,7 +118,8 @@ class SchemaCheck {
  public:
   SchemaCheck(const std::string& directory, PlatformProblems& problems) : directory_(directory), problems_(problems) {}
 
-  void check_element(const pugi::xml_node& element, const TagRule& rule) {
+  /// `depth`: elements around it.
+  void check_element(const pugi::xml_node& element, const TagRule& rule, std::size_t depth = 0) {
     check_attributes(element, rule);
     if (rule.name == "host") check_power_state(element);
     for (const pugi::xml_node& child : element.children()) {
@@ -134,8 +136,10 @@ class SchemaCheck {
       } else if (!contains_word(rule.children, name)) {
         problems_.fatal(place(child), "<{}> cannot stand inside <{}>{}{}", name, rule.name,
                         rule.children.empty() ? "" : "; it may hold ", rule.children);
+      } else if (depth == deepest_nesting) {
+        problems_.fatal(place(child), "elements are more than {} deep", deepest_nesting);
       } else {
-        check_element(child, *child_rule);
+        check_element(child, *child_rule, depth + 1);
       }
     }
     if (rule.name == "zone" || rule.name == "AS") check_zone_order(element);

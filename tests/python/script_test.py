@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -42,12 +43,14 @@ class Scripts(unittest.TestCase):
         output = self.folder / "profile" / "output"
         text = (SCRIPTS / "npu_optimizer.py").read_text(encoding="utf-8").replace("OUTPUT", str(output))
         path = self.written(text)
-        result = json.loads(script(path, "--model", "resnet18", "--format", "json"))
+        result = json.loads(script(path, "--model", "resnet18", "--output-dir", str(self.folder), "--format", "json"))
         self.assertEqual(result, run("--model=resnet18", "--hcom-parallel=on", "--split-by-size=80,20"))
-        trace = (output / "step_trace_0.csv").read_text(encoding="utf-8").splitlines()
+        self.assertFalse(output.exists())
+        below = self.folder / str(output)[1:]
+        trace = (below / "step_trace_0.csv").read_text(encoding="utf-8").splitlines()
         self.assertTrue(trace[0].startswith("Iteration ID,FP Start(us),BP End(us)"))
         self.assertEqual(len(trace), 4)
-        told = script(path)
+        told = script(path, f"--output-dir={self.folder}")
         self.assertIn("hcclsim run --hcom-parallel=on --split-by-size=80,20 --step-trace=", told)
         self.assertIn("no effect: the network runs on the NPU", told)
 
@@ -171,7 +174,8 @@ class Scripts(unittest.TestCase):
                     f"OUT = {str(output)!r}\no.parameter_map['profiling_mode'].b = True\n"
                     f"o.parameter_map['profiling_options'].s = {options}\n"
                 )
-                self.assertIn(f"--step-trace={output}/step_trace_0.csv", script(path, "--npus=1", "--model=lenet"))
+                told = script(path, "--npus=1", "--model=lenet", "--output-dir", str(self.folder))
+                self.assertIn(f"--step-trace={self.folder}{output}/step_trace_0.csv", told)
 
     def test_several_configurations(self):
         both = "a.parameter_map['hcom_parallel'].b = True\nb.parameter_map['hcom_parallel'].b = {}\n"
@@ -365,10 +369,66 @@ class Scripts(unittest.TestCase):
             f"p = ProfilingConfig(enable_profiling=True, profiling_options={options!r})\n"
             "c = NPURunConfig(hcom_parallel=True, profiling_config=p, precision_mode='x', model_dir='y')\n"
         )
-        told = script(path, "--npus=1", "--model=lenet")
-        self.assertIn(f"hcclsim run --hcom-parallel=on --step-trace={output}/step_trace_0.csv", told)
+        told = script(path, "--npus=1", "--model=lenet", "--output-dir", str(self.folder))
+        self.assertIn(f"hcclsim run --hcom-parallel=on --step-trace={self.folder}{output}/step_trace_0.csv", told)
         self.assertIn("NPURunConfig(precision_mode=…)", told)
-        self.assertTrue((output / "step_trace_0.csv").exists())
+        self.assertTrue(Path(f"{self.folder}{output}/step_trace_0.csv").exists())
+
+    def test_outputs_go_below_a_folder_that_the_user_names(self):
+        outside = self.folder / "outside"
+        inside = self.folder / "a" / "inside"
+        for output in (str(outside), "../../outside", "../.././../outside", f"{inside}/../../outside"):
+            path = self.written(
+                "p = ProfilingConfig(enable_profiling=True, "
+                f"profiling_options={json.dumps({'output': output, 'training_trace': 'on'})!r})\n"
+                "c = NPURunConfig(hcom_parallel=True, profiling_config=p)\n"
+            )
+            with self.subTest(output=output):
+                told = script(path, "--npus=1", "--model=lenet")
+                self.assertIn(f"Note: output {output!r} of profiling_options is not written; --output-dir DIR", told)
+                self.assertNotIn("--step-trace", told)
+                script(path, "--npus=1", "--model=lenet", f"--output-dir={inside}")
+                self.assertEqual(sorted(entry.name for entry in self.folder.iterdir()), ["a", "train.py"])
+                self.assertEqual([entry.name for entry in (self.folder / "a").iterdir()], ["inside"])
+                self.assertEqual(len(list(inside.rglob("step_trace_0.csv"))), 1)
+                shutil.rmtree(self.folder / "a")
+        trace = self.folder / "trace.csv"
+        self.assertNotIn("Note: output", script(path, "--npus=1", "--model=lenet", f"--step-trace={trace}"))
+        self.assertTrue(trace.exists())
+
+    def test_pipes_and_devices(self):
+        text = "set_auto_parallel_context(parallel_mode='data_parallel', gradients_mean=True)\n"
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        options = [COMMAND, "script", str(pipe), "--npus=2", "--model=lenet"]
+        process = subprocess.Popen(options, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pipe.write_text(text, encoding="utf-8")
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertIn("- sets\n  line    1  set_auto_parallel_context", out)
+        self.assertIn("hcclsim run --context=- ", out)
+        self.assertIn("cannot read /dev/zero: it is a device", script("/dev/zero", status=2))
+        path = self.written(text)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([COMMAND, "script", str(path)], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, "hcclsim: error: cannot write to standard output: No space left on device\n")
+        for environment in ({}, {"HCCLSIM_MESSAGES": "json"}):
+            reading, writing = os.pipe()
+            os.close(reading)
+            done = subprocess.run(
+                [COMMAND, "script", str(path)], stdout=writing, stderr=subprocess.PIPE, text=True, check=False, env={**os.environ, **environment}
+            )
+            os.close(writing)
+            self.assertEqual((done.returncode, done.stderr), (141, ""))
+
+    def test_messages_are_short(self):
+        long = "x" * 100_000
+        for text in (f"set_split_strategy_by_idx({long})\n", f"set_split_strategy_by_size(['{long}é'])\n", f"{long} = \n"):
+            with self.subTest(text=text[:30]):
+                message = script(self.written(text), "--npus=1", status=2)
+                self.assertLessEqual(len(message.encode()), 2048 + len("hcclsim: error: \n"))
+                self.assertIn("train.py:1", message)
 
     def test_parameter_servers(self):
         path = self.written("set_ps_context(enable_ps=True, server_num=2)\nset_ps_context(scheduler_port=8081)\n")

@@ -149,7 +149,7 @@ Json json_of(const StoredPoint& point) {
   }
   if (!point.stale.empty()) json["stale"] = point.stale;
   if (point.status == PointStatus::done || !point.result.empty()) {
-    json["result"] = Json::try_parse(point.result).value_or(Json());
+    json["result"] = point.result_json();
   }
   return json;
 }

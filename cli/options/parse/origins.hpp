@@ -1,8 +1,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,9 +14,6 @@ namespace hcclsim::cli {
 
 /// Two keys of options, without dashes.
 using OptionPair = std::array<const char*, 2>;
-
-/// Does some work of a command. An error of its input that names options which a file has says which file and line.
-void with_origins(const Command& command, const std::function<void()>& work);
 
 class OptionOrigins {
  public:
@@ -35,7 +30,7 @@ class OptionOrigins {
   /// Whether something else than its default was given.
   [[nodiscard]] bool asks(const std::string& key) const;
   /// Whether it comes from a file.
-  [[nodiscard]] bool is_of_file(const std::string& key) const { return places_.contains(key); }
+  [[nodiscard]] bool is_of_file(const std::string& key) const;
   /// "--split", "-p (--npus)" where it has a short name, or "run.toml:3: split" for an option of the file, also
   /// "llm.yaml:12: runner_config.batch_size 4".
   [[nodiscard]] std::string name(const std::string& key) const;
@@ -48,7 +43,6 @@ class OptionOrigins {
 
   const Command& command_;
   std::span<const OptionPair> exclusive_;
-  std::map<std::string, std::string> places_;  // as name() has them
 };
 
 }  // namespace hcclsim::cli
