@@ -42,6 +42,8 @@ class Placement {
     return group;
   }
   [[nodiscard]] Groups die_pairs() const {
+    const auto is_sio = [](const sim::Link& link) { return link.kind == sim::LinkKind::sio; };
+    if (std::ranges::none_of(cluster_.links(), is_sio)) return single_npus();
     Groups group(npus_.size());
     std::uint32_t pairs = 0;
     for (Rank rank = 0; rank < npus_.size(); ++rank) {
@@ -98,13 +100,28 @@ class Placement {
         for (Rank to = 0; to < npus_.size(); ++to) look_at(from, to);
         continue;
       }
-      for (const Rank to : ranks_of_[server_[from]]) look_at(from, to);
+      look_within(ranks_of_[server_[from]], from);
       for (const std::uint32_t server : others_of(server_[from])) {
         const std::vector<Rank>& there = ranks_of_[server];
         const Rank to = there[from % there.size()];
         look_at(from, to);
         look_at(to, from);
       }
+    }
+  }
+
+  /// All ranks of its server; of a large one, which no product is, those that are powers of two away.
+  void look_within(const std::vector<Rank>& server, Rank from) {
+    constexpr std::size_t large = 256;
+    if (server.size() <= large) {
+      for (const Rank to : server) look_at(from, to);
+      return;
+    }
+    const auto place = static_cast<std::size_t>(std::ranges::lower_bound(server, from) - server.begin());
+    for (std::size_t away = 1; away < server.size(); away *= 2) {
+      const Rank to = server[(place + away) % server.size()];
+      look_at(from, to);
+      look_at(to, from);
     }
   }
 
