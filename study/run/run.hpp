@@ -33,6 +33,7 @@ struct RunWishes {
   bool uncertainty = false;
   bool explained_uncertainty = false;
   bool compared = false;               ///< with one NPU, hcom_parallel turned and other splits
+  bool compared_at_any_size = false;   ///< with these also where many ranks are simulated one by one
   bool explained = false;              ///< why each allreduce has its algorithm
   LinkWishes links{};                  ///< how busy links were
   bool by_rank = false;                ///< phases of every rank, of up to most_ranks_by_phase

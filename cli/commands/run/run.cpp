@@ -208,6 +208,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   study::RunWishes wishes{.uncertainty = options.uncertainty && options.format != OutputFormat::csv,
                           .explained_uncertainty = options.explain_uncertainty,
                           .compared = options.format == OutputFormat::text || options.advice || !html.empty(),
+                          .compared_at_any_size = options.advice,
                           .explained = options.explain,
                           .links = link_wishes(options),
                           .by_rank = options.format == OutputFormat::json || !html.empty() ||
