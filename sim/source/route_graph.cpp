@@ -35,8 +35,11 @@ void RouteGraph::make_core() {
 
 std::vector<std::uint32_t> RouteGraph::way(std::uint32_t from, std::uint32_t to) {
   if (number_.empty()) make_core();
-  const std::uint32_t first = vertex_of(from);
-  const std::uint32_t last = vertex_of(to);
+  const auto from_vertex = vertices_.find(from);
+  const auto to_vertex = vertices_.find(to);
+  if (from_vertex == vertices_.end() || to_vertex == vertices_.end()) return {};  // no route leads there
+  const std::uint32_t first = from_vertex->second;
+  const std::uint32_t last = to_vertex->second;
   const std::uint32_t begin = attachment(first);
   const std::uint32_t end = attachment(last);
   if (begin == last || end == first) return {to};
