@@ -75,6 +75,7 @@ class RunPoint : public PointOf<RunOptions> {
     if (values().numerics.enabled)
       clock.emplace(experiment, values().spec.iterations, past_of(*values().spec.numerics));
     RunReport report(simulate_run(experiment, {.compared = values().advice,
+                                               .compared_at_any_size = true,
                                                .hook_compared = values().advice,
                                                .explained = values().explain,
                                                .links = {.most = values().links},

@@ -126,7 +126,8 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
   const Role& role = plan.role(rank);
   const auto last = static_cast<std::int32_t>(iterations.size()) - 1;
   std::vector<sim::Interval> kernels;
-  std::vector<sim::Interval> behind;  // checks and updates
+  std::vector<sim::Interval> behind;   // checks and updates
+  std::vector<sim::Interval> forward;  // and backward: all others
   std::vector<sim::Interval> communication;
   std::vector<sim::Interval> check_kernels;
   std::vector<Seconds> kernel_ends(role.program->kernels.size(), fp_start);
@@ -148,16 +149,18 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
       const Purpose& of = purpose.task->purpose;
       sim::Interval& pass = extents.try_emplace({of.phase, of.chunk, of.micro_batch}, interval).first->second;
       pass = {std::min(pass.start, span.start), std::max(pass.end, span.end)};
-    } else if (purpose.phase != StepPhase::reduction) {  // of a compression hook
-      behind.push_back(interval);
     }
+    const bool compresses = purpose.phase == StepPhase::reduction;
+    (is_step_kernel(purpose.phase) || compresses ? forward : behind).push_back(interval);
     if (purpose.phase == StepPhase::check) check_kernels.push_back(interval);
   });
   const std::vector<sim::Interval> busy = unite(std::move(kernels));
   communication = unite(std::move(communication));
   computing = length(busy);
   communicating = length(communication);
-  exposed = communicating - overlap(communication, busy);
+  not_overlapped = communicating - overlap(communication, busy);
+  const std::vector<sim::Interval> step = unite(std::move(forward));
+  exposed = communicating - overlap(communication, step);
   update = length(unite(std::move(behind)));
   for (const auto& [key, pass] : extents) {
     (std::get<StepPhase>(key) == StepPhase::forward ? passes.forward : passes.backward) += pass.length();
@@ -182,10 +185,10 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
     checks->flag = {span.start - fp_start, span.end - fp_start};
     checks->end = std::max(checks->end, checks->flag.end);
   }
-  add_segments(plan, rank, busy);
+  add_segments(plan, rank, step);
 }
 
-void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& busy) {
+void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& step) {
   const IterationPoints& points = iterations.back();
   const auto last = static_cast<std::uint32_t>(iterations.size()) - 1;
   std::vector<std::pair<std::uint32_t, Bytes>> reductions;  // the first collective of each segment, bytes of all
@@ -222,7 +225,7 @@ void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::
     for (std::uint32_t g = figures.segment.first; g <= figures.segment.last; ++g) {
       figures.ready = std::max(figures.ready, gradient_ready[g]);
     }
-    figures.hidden = time > 0 ? overlap({span}, busy) / time : 0;
+    figures.hidden = time > 0 ? overlap({span}, step) / time : 0;
     figures.algbw = time > 0 ? static_cast<double>(figures.bytes) / time : 0;
     const double passes = collective.operation.collective == Collective::allreduce ? 2 : 1;
     figures.busbw = figures.algbw * passes * (ranks - 1) / ranks;

@@ -299,10 +299,10 @@ std::vector<Uncertainty> ranges_of(LoadedPlatform& platform, const Simulated& si
   const auto at = [&](const std::vector<Assumption>& some, RangeEnd end) {
     return times_at(platform, simulated, some, end).result();
   };
-  const std::vector<Seconds> fastest = at(assumptions, RangeEnd::fast);
-  const std::vector<Seconds> slowest_times = at(assumptions, RangeEnd::slow);
+  const std::vector<Seconds> at_fast_end = at(assumptions, RangeEnd::fast);
+  const std::vector<Seconds> at_slow_end = at(assumptions, RangeEnd::slow);
   std::vector<Uncertainty> ranges;
-  for (std::size_t i = 0; i < fastest.size(); ++i) ranges.push_back({fastest[i], slowest_times[i]});
+  for (std::size_t i = 0; i < at_fast_end.size(); ++i) ranges.push_back(range_between(at_fast_end[i], at_slow_end[i]));
   for (std::size_t a = 0; each && a < assumptions.size(); ++a) {
     const std::vector<Seconds> fast = at({assumptions[a]}, RangeEnd::fast);
     const std::vector<Seconds> slow = at({assumptions[a]}, RangeEnd::slow);
@@ -479,7 +479,10 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster, s
       row.formula_text = to_string(*formula, schedule.payload());
     }
     if (spec.check) row.check = check_of(schedule, workers);
-    if (ranged) row.uncertainty = std::move(ranges[i]);
+    if (ranged) {
+      ranges[i].include(time);
+      row.uncertainty = std::move(ranges[i]);
+    }
     if (!routing.empty()) row.routing = std::move(routing[i]);
     const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
     if (spec.explain && last && topology.ranks > 1) {

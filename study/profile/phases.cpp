@@ -90,8 +90,8 @@ Phases simulated_phases(const hccl::StepView& view, Seconds step_time) {
                 .step = step_time,
                 .computing = view.computing,
                 .communication = view.communicating,
-                .exposed = view.exposed,
-                .free = std::max(0.0, step_time - view.computing - view.exposed)};
+                .exposed = view.not_overlapped,
+                .free = std::max(0.0, step_time - view.computing - view.not_overlapped)};
   Seconds communicated = view.bp_end;
   for (const hccl::SegmentFigures& segment : view.segments) {
     phases.allreduces.push_back(segment.end - segment.start);

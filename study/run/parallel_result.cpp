@@ -12,6 +12,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/error.hpp"
 #include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/plan/plan_walk.hpp"
 #include "hccl/training/message_starts.hpp"
@@ -150,11 +151,24 @@ Seconds begin_of_last(const hccl::TimedStep& step, Rank rank, Seconds start) {
   return count > 1 ? step.pipeline_ends[count - 2][rank] : start;
 }
 
-/// What a rank of a group of n sends at least: of an allreduce each byte twice but for its own share, of the others
-/// once.
-Bytes sent_bytes(const hccl::Operation& operation) {
-  const Bytes payload = operation.payload();
+/// The place of a rank in its group of a family.
+Rank place_in(const hccl::GroupFamily& family, Rank rank) {
+  for (const hccl::Communicator& group : family.groups) {
+    const auto found = std::ranges::find(group.ranks, rank);
+    if (found != group.ranks.end()) return static_cast<Rank>(found - group.ranks.begin());
+  }
+  internal_error("rank {} is in no group of a collective that it calls", rank);
+}
+
+/// What the member of a group of n at this place sends at least: where pairs of ranks have counts, what it has for
+/// others; else of an allreduce each byte twice but for its own share, of the others once.
+Bytes sent_bytes(const hccl::Operation& operation, Rank place) {
   const Rank n = operation.ranks;
+  if (counts_pairs(operation.collective) && !operation.counts.empty()) {
+    const std::uint64_t own = operation.counts.counts()[std::size_t{place} * n + place];
+    return (operation.counts.offset(place, n) - own) * size_of(operation.type);
+  }
+  const Bytes payload = operation.payload();
   switch (operation.collective) {
     case hccl::Collective::allreduce:
       return 2 * (n - 1) * payload / n;
@@ -180,10 +194,12 @@ std::vector<Traffic> traffic_of(const hccl::Plan& plan, const std::vector<Rank>&
     };
     for (const hccl::PlanTask& task : role.tasks) {
       if (const auto* collective = std::get_if<hccl::CollectiveTask>(&task.work)) {
-        const hccl::Operation& operation = plan.collectives[collective->collective].operation;
+        const hccl::PlannedCollective& planned = plan.collectives[collective->collective];
+        const hccl::Operation& operation = planned.operation;
+        const Rank place = operation.counts.empty() ? 0 : place_in(plan.families[planned.family], rank);
         const bool of_operator = task.kernel != hccl::Purpose::none;
         add(fmt::format("{}{}", of_operator ? "operator " : "", name_of(operation.collective)), operation,
-            sent_bytes(operation));
+            sent_bytes(operation, place));
       } else if (const auto* send = std::get_if<hccl::SendTask>(&task.work)) {
         const hccl::PlannedMessage& message = plan.messages[send->message];
         add("send", *message.schedule, message.bytes);

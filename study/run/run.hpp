@@ -33,6 +33,7 @@ struct RunWishes {
   bool uncertainty = false;
   bool explained_uncertainty = false;
   bool compared = false;               ///< with one NPU, hcom_parallel turned and other splits
+  bool compared_at_any_size = false;   ///< with these also where many ranks are simulated one by one
   bool hook_compared = false;          ///< with steps of which none, or each one, has the hook that compresses
   bool explained = false;              ///< why each allreduce has its algorithm
   LinkWishes links{};                  ///< how busy links were

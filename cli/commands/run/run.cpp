@@ -218,6 +218,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   study::RunWishes wishes{.uncertainty = options.uncertainty && options.format != OutputFormat::csv,
                           .explained_uncertainty = options.explain_uncertainty,
                           .compared = options.format == OutputFormat::text || options.advice || !html.empty(),
+                          .compared_at_any_size = options.advice,
                           .hook_compared = options.format != OutputFormat::csv || !html.empty(),
                           .explained = options.explain,
                           .links = link_wishes(options),

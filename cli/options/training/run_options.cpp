@@ -263,8 +263,9 @@ void add_output_options(Command& command, RunOptions& options) {
                   [&options](const std::string& word) { options.format = parse_output_format(word); }),
            "What is printed")
       .with_default("text");
-  command.add("--advice", flag(options.advice),
-              "Also simulate, with --format json, what the text form compares with and advises");
+  command.add(
+      "--advice", flag(options.advice),
+      "Also simulate what the text form compares with and advises: with --format json, or beside any number of NPUs");
   command.add("--explain", flag(options.explain),
               "Why each allreduce uses its algorithm; what the others cost, by formula and simulated");
   command.add("--explain-memory", flag(options.explain_memory),

@@ -155,8 +155,8 @@ std::string busy_line(const RunReport& report) {
          fmt::format(
              "Computing {:.3f} | Communication {:.3f} | Overlapped {:.3f} | Communication(Not Overlapped) {:.3f} | "
              "Free {:.3f} ms\n",
-             ms(view.computing), ms(view.communicating), ms(view.communicating - view.exposed), ms(view.exposed),
-             ms(view.free()));
+             ms(view.computing), ms(view.communicating), ms(view.communicating - view.not_overlapped),
+             ms(view.not_overlapped), ms(view.free()));
 }
 
 /// All trace points in the order of their dates.

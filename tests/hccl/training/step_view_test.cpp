@@ -223,6 +223,18 @@ TEST(StepView, Segments) {
   EXPECT_EQ(second.collective, 1U);
   EXPECT_EQ(second.hidden, 0.5);
   EXPECT_EQ(view.exposed, 2.5);
+  EXPECT_EQ(view.not_overlapped, 2.5);
+}
+
+// Updates beside communication are over earlier where it ends earlier: they are overlapped, but they hide nothing.
+TEST(StepView, UpdatesHideNoCommunication) {
+  sim::Trace trace = two_iterations();
+  trace.add(kernel_span({update_task, 0, 1}, 18, 18.25));
+  const StepView view = StepView::of(eight_ranks(), trace, 0);
+  EXPECT_EQ(view.segments[1].hidden, 0);
+  EXPECT_EQ(view.exposed, 3);
+  EXPECT_EQ(view.not_overlapped, 2.75);
+  EXPECT_EQ(view.free(), 10 - 6.75 - 2.75);
 }
 
 TEST(StepView, ChecksEndWithTheFlag) {
