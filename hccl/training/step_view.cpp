@@ -161,9 +161,9 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
   not_overlapped = communicating - overlap(communication, busy);
   const std::vector<sim::Interval> step = unite(std::move(forward));
   exposed = communicating - overlap(communication, step);
-  update = length(unite(std::move(behind)));
+  phases.update = length(unite(std::move(behind)));
   for (const auto& [key, pass] : extents) {
-    (std::get<StepPhase>(key) == StepPhase::forward ? passes.forward : passes.backward) += pass.length();
+    (std::get<StepPhase>(key) == StepPhase::forward ? phases.forward : phases.backward) += pass.length();
   }
   for (const models::Gradient& gradient : role.program->gradients) {
     gradient_ready.push_back(kernel_ends.at(gradient.kernel) - fp_start);

@@ -68,10 +68,11 @@ struct GradientCheckTimes {
   sim::Interval flag{};
 };
 
-/// From the first kernel of a pass to its last one, summed over micro-batches and chunks, whose passes take turns.
-struct PassTimes {
+struct PhaseTimes {
+  /// From the first kernel of a pass to its last one, summed over micro-batches and chunks, whose passes take turns.
   Seconds forward = 0;
-  Seconds backward = 0;
+  Seconds backward = 0;  ///< the same
+  Seconds update = 0;    ///< of checks and of the optimizer's kernels after bp_end or beside it
 };
 
 class MessageStarts;
@@ -89,7 +90,7 @@ struct StepView {
   Seconds bp_start = 0;
   Seconds bp_end = 0;
   Seconds iteration_end = 0;
-  PassTimes passes;
+  PhaseTimes phases;
   Seconds computing = 0;      ///< time during which a compute or update stream is busy
   Seconds communicating = 0;  ///< time during which a collective or a message is under way (message_starts.hpp)
   /// The part of it during which nothing is computed, updates included: as profilers count it.
@@ -97,7 +98,6 @@ struct StepView {
   /// The part of it beside which neither forward nor backward is computed. Updates hide nothing: those of a segment
   /// come earlier where its reduction ends earlier, so that a faster link would seem to expose the segment behind it.
   Seconds exposed = 0;
-  Seconds update = 0;  ///< time of checks and of the optimizer's kernels after bp_end or beside it
   std::vector<SegmentFigures> segments;
   std::optional<GradientCheckTimes> checks;
   std::vector<Seconds> gradient_ready;  ///< production order

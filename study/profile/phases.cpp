@@ -85,7 +85,7 @@ Phases simulated_phases(const hccl::StepView& view, Seconds step_time) {
                 .backward = view.bp_end - view.fp_end,
                 .forward_backward = view.bp_end,
                 .overlapped = false,
-                .update = view.update,
+                .update = view.phases.update,
                 .tail = view.device_end() - view.bp_end,
                 .step = step_time,
                 .computing = view.computing,

@@ -146,8 +146,8 @@ std::string parallel_line(const RunReport& report) {
 std::string busy_line(const RunReport& report) {
   const hccl::StepView& view = report.view;
   std::string phases;
-  if (view.passes.forward > 0) {
-    phases = fmt::format("FP {:.3f} | BP {:.3f}", ms(view.passes.forward), ms(view.passes.backward));
+  if (view.phases.forward > 0) {
+    phases = fmt::format("FP {:.3f} | BP {:.3f}", ms(view.phases.forward), ms(view.phases.backward));
     if (report.micro_batches > 1) phases += fmt::format(" in {} micro-batches", report.micro_batches);
     phases += " | ";
   }

@@ -131,8 +131,8 @@ TEST(StepView, PassesOfMicroBatchesTakeTurns) {
   trace.add(kernel_span({3, 0, 0}, 5, 7));
   trace.add(kernel_span({3, 1, 0}, 7, 8));
   const StepView view = StepView::of(plan, trace, 0);
-  EXPECT_EQ(view.passes.forward, 3);
-  EXPECT_EQ(view.passes.backward, 5);
+  EXPECT_EQ(view.phases.forward, 3);
+  EXPECT_EQ(view.phases.backward, 5);
   EXPECT_EQ(view.fp_end, 5);    // dates: of the last forward pass
   EXPECT_EQ(view.bp_start, 1);  // … and of the first backward pass
 }
@@ -193,7 +193,7 @@ TEST(StepView, LastIterationSinceItsBegin) {
   EXPECT_EQ(view.computing, 6.5);
   EXPECT_EQ(view.communicating, 3);
   EXPECT_EQ(view.exposed, 3);
-  EXPECT_EQ(view.update, 0.5);
+  EXPECT_EQ(view.phases.update, 0.5);
   EXPECT_THAT(view.gradient_ready, ElementsAre(4, 4, 6));
   EXPECT_FALSE(view.checks.has_value());
   EXPECT_TRUE(view.activations.empty());
@@ -246,7 +246,7 @@ TEST(StepView, ChecksEndWithTheFlag) {
   EXPECT_EQ(view.checks->flag.start, 9.25);
   EXPECT_EQ(view.checks->flag.end, 9.5);
   EXPECT_EQ(view.checks->end, 9.5);
-  EXPECT_EQ(view.update, 0.75);
+  EXPECT_EQ(view.phases.update, 0.75);
   EXPECT_EQ(view.communicating, 3.25);
 }
 

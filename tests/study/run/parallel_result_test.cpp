@@ -166,7 +166,7 @@ TEST(ParallelResult, PassesOfAllMicroBatchesFitIntoTheStep) {
     const auto [forward, backward, computing, end] = on_experiment(spec, [](Experiment& experiment) {
       const RunResult result = simulate_run(experiment);
       const hccl::StepView& view = result.view;
-      return std::tuple(view.passes.forward, view.passes.backward, view.computing - view.update, view.bp_end);
+      return std::tuple(view.phases.forward, view.phases.backward, view.computing - view.phases.update, view.bp_end);
     });
     EXPECT_GT(backward, forward);
     EXPECT_GE(forward + backward, computing * (1 - 1e-9));
