@@ -219,6 +219,14 @@ void KernelNames::add_tensorflow_names() {
 
 std::vector<Kernel*> KernelNames::find(const std::string& name, const std::string& type) const {
   if (const auto own = by_name_.find(name); own != by_name_.end()) return {own->second};
+  if (name.find(names_together) != std::string::npos) {
+    std::vector<Kernel*> all;
+    for (const std::string_view one : split(name, names_together)) {
+      const std::vector<Kernel*> kernels = find(std::string(one), type);
+      all.insert(all.end(), kernels.begin(), kernels.end());
+    }
+    return all;
+  }
   const std::vector<std::string> parts = parts_of(name);
   const bool update = is_update(type, parts);
   if (update) return update_of(parts);

@@ -33,6 +33,9 @@ namespace hcclsim::study {
 /// The phase of a kernel by rule 3, whatever the model.
 [[nodiscard]] models::Phase phase_by_name(const std::string& name, std::string_view type);
 
+/// Between names of which a kernel has several.
+inline constexpr char names_together = '&';
+
 /// Kernels of a program, which share a measured time.
 class KernelNames {
  public:
@@ -40,6 +43,7 @@ class KernelNames {
   KernelNames(const models::Graph& graph, models::Program& program);
 
   /// The kernels that are meant, or none. Updates that name no parameter mean all updates.
+  /// Of several names together (names_together) all that they mean.
   [[nodiscard]] std::vector<models::Kernel*> find(const std::string& name, const std::string& type) const;
 
  private:

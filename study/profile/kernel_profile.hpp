@@ -10,13 +10,14 @@
 
 /// The kernels of some iterations as a profiler saw them: msprof's `op_summary_*.csv` (columns Op Name, OP Type, Task
 /// Type, Task Start Time(us), Task Duration(us)) or `kernel_details.csv` of the frameworks' profilers (Name, Type,
-/// Accelerator Core, Start Time(us), Duration(us)); either may have the other's names for all but the first. Step Id,
-/// Stream ID and Device_id are used where they are there. The order of the rows says nothing unless there are no dates.
+/// Accelerator Core, Start Time(us), Duration(us)); either may have the other's names for all but the first. Types and
+/// cores may be missing, as at level 0. Step Id, Stream ID, Device_id, and of matrix products Input Shapes and Output
+/// Shapes are used where they are there. The order of the rows says nothing unless there are no dates.
 namespace hcclsim::study {
 
 struct MeasuredKernel {
   std::string name;
-  std::string type;            ///< of the operator, such as Conv2D; may be empty
+  std::string type;            ///< of the operator, such as Conv2D, by its name if the file does not say; may be empty
   std::string step;            ///< Step Id; empty if the file does not say
   std::string stream;          ///< likewise
   bool communication = false;  ///< a collective, not a kernel
@@ -24,6 +25,9 @@ struct MeasuredKernel {
   std::uint32_t iteration = 0;
   Seconds start = 0;     ///< since the earliest date of the file
   Seconds duration = 0;  ///< on the accelerator, dispatch included
+  // Of a matrix product whose shapes the file tells; else 0.
+  std::uint64_t columns = 0;  ///< of its result
+  std::uint64_t inner = 0;    ///< over which it sums
 };
 
 struct KernelProfile {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "study/profile/fused_products.hpp"
 #include "study/profile/kernel_names.hpp"
 
 namespace hcclsim::study {
@@ -75,14 +76,20 @@ OperatorKind operator_of(std::string_view what) {
   return what == "AvgPool" ? OperatorKind::average_pool : OperatorKind::linear;
 }
 
-/// The operators of the kernels of a kind, in the order in which an iteration launches them.
-std::vector<std::string_view> launched(const KindOfKernel& kind, const models::Graph& graph,
-                                       const models::Program& program) {
+/// Names of the kernels of a micro-batch, without what is fused to them.
+std::set<std::string_view> kernels_of(const models::Program& program) {
   std::set<std::string_view> kernels;
   for (const models::Kernel& kernel : program.micro_batch()) {
     const std::string_view name = kernel.name;
     kernels.insert(name.substr(0, name.find_first_of('+', name.rfind(':'))));
   }
+  return kernels;
+}
+
+/// The operators of the kernels of a kind, in the order in which an iteration launches them.
+std::vector<std::string_view> launched(const KindOfKernel& kind, const models::Graph& graph,
+                                       const models::Program& program) {
+  const std::set<std::string_view> kernels = kernels_of(program);
   const auto has = [&](const models::Operator& op, const char* kernel) {
     return kernels.contains(fmt::format("{}:{}", op.name, kernel)) ? 1 : 0;
   };
@@ -121,10 +128,27 @@ Passes passes_of(const std::vector<const MeasuredKernel*>& kernels) {
   return passes;
 }
 
+/// Of several operators together, each under the name of the kind.
+std::string name_of(const std::vector<std::string_view>& operators, const KindOfKernel& kind) {
+  std::string name;
+  for (const std::string_view op : operators) {
+    if (!name.empty()) name += names_together;
+    name += fmt::format("{}{}/{}", kind.backward ? "gradients/" : "", op, kind.what);
+  }
+  return name;
+}
+
+/// Names of what stands for the operators of each kernel of a kind, in the order of the kernels.
+using Order = std::vector<std::vector<std::string_view>>;
+
 class LaunchOrder {
  public:
-  LaunchOrder(const models::Graph& graph, const models::Program& program) {
-    for (const KindOfKernel& kind : kinds) orders_.push_back(launched(kind, graph, program));
+  LaunchOrder(const models::Graph& graph, const models::Program& program) : graph_(graph), program_(program) {
+    for (const KindOfKernel& kind : kinds) {
+      Order& order = orders_.emplace_back();
+      for (const std::string_view op : launched(kind, graph, program)) order.push_back({op});
+    }
+    kernels_ = kernels_of(program);
   }
 
   /// Names the kernels of an iteration; says what it has of kinds whose number is not the model's.
@@ -147,25 +171,55 @@ class LaunchOrder {
       });
       if (kind != kinds.end()) of_kind[static_cast<std::size_t>(kind - kinds.begin())].push_back(i);
     }
+    std::vector<Order> orders = orders_;
+    join_products(kernels, of_kind, orders);
     std::vector<std::string> findings;
     for (std::size_t k = 0; k < kinds.size(); ++k) {
-      if (of_kind[k].size() != orders_[k].size()) {
+      if (of_kind[k].size() != orders[k].size()) {
         if (!of_kind[k].empty()) {
           findings.push_back(
-              fmt::format("{} {} (the model has {})", of_kind[k].size(), kinds[k].what, orders_[k].size()));
+              fmt::format("{} {} (the model has {})", of_kind[k].size(), kinds[k].what, orders[k].size()));
         }
         continue;
       }
-      for (std::size_t i = 0; i < of_kind[k].size(); ++i) {
-        *names[of_kind[k][i]] =
-            fmt::format("{}{}/{}", kinds[k].backward ? "gradients/" : "", orders_[k][i], kinds[k].what);
-      }
+      for (std::size_t i = 0; i < of_kind[k].size(); ++i) *names[of_kind[k][i]] = name_of(orders[k][i], kinds[k]);
     }
     return findings;
   }
 
  private:
-  std::vector<std::vector<std::string_view>> orders_;  ///< by kind
+  static std::size_t kind_called(std::string_view what) {
+    return static_cast<std::size_t>(std::ranges::find(kinds, what, &KindOfKernel::what) - kinds.begin());
+  }
+
+  /// Where the products of the forward pass are fused otherwise than in the model, in the backward pass they are, too.
+  void join_products(const std::vector<const MeasuredKernel*>& kernels,
+                     const std::vector<std::vector<std::size_t>>& of_kind, std::vector<Order>& orders) const {
+    const std::size_t forward = kind_called("MatMul");
+    const std::size_t backward = kind_called("MatMulGrad");
+    if (of_kind[forward].size() == orders[forward].size()) return;
+    std::vector<const MeasuredKernel*> products;
+    for (const std::size_t kernel : of_kind[forward]) products.push_back(kernels[kernel]);
+    const std::optional<std::vector<ProductGroup>> groups = product_groups(products, graph_, program_);
+    if (!groups.has_value()) return;
+    orders[forward].clear();
+    orders[backward].clear();
+    for (const ProductGroup& group : *groups) {
+      const auto has = [&](const char* gradient) {
+        return std::ranges::any_of(group.operators, [&](std::string_view op) {
+          return kernels_.contains(fmt::format("{}:{}", op, gradient));
+        });
+      };
+      const std::size_t gradients = (has("data_gradient") ? 1U : 0U) + (has("weight_gradient") ? 1U : 0U);
+      orders[forward].insert(orders[forward].end(), group.measured, group.operators);
+      orders[backward].insert(orders[backward].begin(), group.measured * gradients, group.operators);
+    }
+  }
+
+  const models::Graph& graph_;
+  const models::Program& program_;
+  std::vector<Order> orders_;  // by kind
+  std::set<std::string_view> kernels_;
 };
 
 }  // namespace

@@ -53,7 +53,7 @@ GUARDED_HEADERS = [
 # The command parses and prints; what simulates, executes or starts processes is in study/ and below. A StepView is a
 # result that is printed, and so are the cells of a trace and its memory.
 CLI_FORBIDDEN = re.compile(
-    r"hccl/(runtime|execute|verify|parallel|training/(?!step_view|traced_cells|memory_points))|sim/network/|base/child_process\.hpp$"
+    r"hccl/(runtime|execute|verify|parallel|training/(?!step_view|traced_cells|memory_points|message_starts))|sim/network/|base/child_process\.hpp$"
     r"|study/platform/on_platform\.hpp$"
 )
 

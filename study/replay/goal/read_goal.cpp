@@ -207,7 +207,8 @@ class GoalReader {
       const std::string_view name = words_.take();
       const GoalOperationName* const operation = find_operation(name);
       if (operation == nullptr) {
-        words_.fail("send, recv or calc is expected, not {}; of LogGOPSim 2 put, append, tput, tappend and test", Words::shown(name));
+        words_.fail("send, recv or calc is expected, not {}; of LogGOPSim 2 put, append, tput, tappend and test",
+                    Words::shown(name));
       }
       read_operation(trace, *operation, word);
       return;
