@@ -76,7 +76,7 @@ void send_error(int result_pipe, const Error& error) {
 
 std::array<int, 2> make_pipe() {
   std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) internal_error("cannot make a pipe: {}", std::strerror(errno));
+  if (::pipe(ends.data()) != 0) refused_by_system("a pipe", errno);
   return ends;
 }
 
@@ -86,7 +86,7 @@ pid_t start_child(const std::array<int, 2>& pipe, const std::function<std::strin
   std::fflush(nullptr);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child < 0) internal_error("cannot fork: {}", std::strerror(errno));
+  if (child < 0) refused_by_system("a further process", errno);
   if (child == 0) {
     end_with_parent(parent);
     ::close(pipe[0]);
@@ -291,7 +291,7 @@ std::optional<std::string> ChildStream::next() {
 ChildService::ChildService(const Answer& answer) {
   std::array<int, 2> sockets{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
-    internal_error("cannot make a socket: {}", std::strerror(errno));
+    refused_by_system("a socket", errno);
   }
   const std::array<int, 2> diagnostics = make_pipe();
   pid_ = start_child(sockets, [&](int file) {

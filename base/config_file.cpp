@@ -11,16 +11,66 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "base/error.hpp"
+#include "base/files/nesting.hpp"
 #include "base/input_file.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim {
 namespace {
+
+/// The last byte of the string that begins at `begin`; of one that does not end, of its line or of the text.
+std::size_t end_of_string(std::string_view text, std::size_t begin) {
+  const char quote = text[begin];
+  const std::string three(3, quote);
+  const bool of_lines = text.substr(begin).starts_with(three);
+  const std::string_view end = std::string_view(three).substr(0, of_lines ? 3 : 1);
+  for (std::size_t i = begin + end.size(); i < text.size(); ++i) {
+    if (text[i] == '\\' && quote == '"') {
+      ++i;
+    } else if (text.substr(i).starts_with(end)) {
+      return i + end.size() - 1;
+    } else if (text[i] == '\n' && !of_lines) {
+      return i;
+    }
+  }
+  return text.size();
+}
+
+/// The line in which the parts of a key, lists and tables stand in each other deeper than deepest_nesting; toml++ and
+/// what destroys its tables recurse once per level.
+std::optional<std::size_t> too_deep_line(std::string_view text) {
+  std::vector<std::size_t> around;  // depth outside of each bracket that is open
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"' || c == '\'') {
+      i = end_of_string(text, i);
+    } else if (c == '#') {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+    } else if (c == '[' || c == '{') {
+      around.push_back(depth++);
+    } else if ((c == ']' || c == '}') && !around.empty()) {
+      depth = around.back();
+      around.pop_back();
+    } else if (c == '.') {
+      ++depth;
+    } else if (c == ',' || c == '\n') {
+      depth = around.empty() ? 0 : around.back() + 1;
+    }
+    if (depth > deepest_nesting) {
+      const auto end = text.begin() + static_cast<std::ptrdiff_t>(i);
+      return 1 + static_cast<std::size_t>(std::count(text.begin(), end, '\n'));
+    }
+  }
+  return std::nullopt;
+}
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
@@ -74,6 +124,9 @@ class ConfigReader {
     std::string text = file.text();
     constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
     if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
+    if (const std::optional<std::size_t> line = too_deep_line(text)) {
+      bad_input("config", "{}:{}: tables and lists are more than {} deep", file_, *line, deepest_nesting);
+    }
     // toml++ has no defined answer to some characters beyond ASCII where there may be none, such as é: it sees them
     // only after it has found the same text without them to be TOML.
     if (!std::all_of(text.begin(), text.end(), is_ascii)) static_cast<void>(parse(as_ascii(text), text));

@@ -18,6 +18,10 @@ struct ConfigEntry {
   std::string value;  ///< as the command line would have it: without quotes, lists joined by commas, lists of lists by
                       ///< semicolons
   std::string place;  ///< "FILE:LINE"
+  std::string written{};  ///< what the file has there, if it is not the key
+
+  /// "FILE:LINE: key", or what the file has in its place.
+  [[nodiscard]] std::string origin() const { return place + ": " + (written.empty() ? key : written); }
 };
 
 /// Reads a file, in the order of its keys; refuses what is no TOML, tables as values, lists beside other values in a

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,10 +22,26 @@ enum class ErrorCode : int {
   internal = 4,           ///< a defect of hcclsim
 };
 
+/// A message of at most 2 KB: the middle of a longer one, which is what a user gave, is left out.
+[[nodiscard]] inline std::string shortened(std::string message) {
+  constexpr std::size_t most = 2048;
+  constexpr std::string_view gap = " … ";
+  if (message.size() <= most) return message;
+  const auto is_inside_character = [&](std::size_t at) {
+    return (static_cast<unsigned char>(message[at]) & 0xC0U) == 0x80U;
+  };
+  std::size_t first = most * 3 / 4;
+  std::size_t last = message.size() - (most - first - gap.size());
+  while (first > 0 && is_inside_character(first)) --first;
+  while (last < message.size() && is_inside_character(last)) ++last;
+  return message.replace(first, last - first, gap);
+}
+
+/// Its message is at most 2 KB.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, std::string kind, const std::string& message)
-      : std::runtime_error(message), code_(code), kind_(std::move(kind)) {}
+  Error(ErrorCode code, std::string kind, std::string message)
+      : std::runtime_error(shortened(std::move(message))), code_(code), kind_(std::move(kind)) {}
 
   [[nodiscard]] ErrorCode code() const { return code_; }
   [[nodiscard]] const std::string& kind() const { return kind_; }

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/text.hpp"
+
 namespace hcclsim {
 
 namespace {
@@ -50,22 +52,40 @@ InputFile::InputFile(std::string path, std::string kind)
 void InputFile::read_through() {
   constexpr std::size_t most = std::size_t{256} << 20U;
   constexpr std::size_t piece = std::size_t{64} << 10U;
-  // A named pipe ends at once as long as nobody has opened it to write: first its writer is waited for.
-  pollfd opened{.fd = file_, .events = POLLIN, .revents = 0};
-  while (!succeeded(::poll(&opened, 1, -1))) {
-  }
-  ::fcntl(file_, F_SETFL, ::fcntl(file_, F_GETFL) & ~O_NONBLOCK);
-  ssize_t got = 1;
-  while (got > 0) {
+  bool waited = false;
+  while (true) {
     const std::size_t before = contents_.size();
     if (before > most) fail("more than {} MiB come out of it; give a file", most >> 20U);
     contents_.resize(before + piece);
-    got = ::read(file_, contents_.data() + before, piece);
+    const ssize_t got = ::read(file_, contents_.data() + before, piece);
     contents_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
-    if (!succeeded(got)) got = 1;
+    if (got == 0) {
+      if (!contents_.empty() || !wait_for_writer(waited)) break;
+      waited = true;
+    } else if (got < 0 && errno == EAGAIN) {  // its writer is at work
+      pollfd opened{.fd = file_, .events = POLLIN, .revents = 0};
+      static_cast<void>(succeeded(::poll(&opened, 1, -1)));
+    } else {
+      static_cast<void>(succeeded(got));
+    }
   }
   ::close(std::exchange(file_, -1));
   size_ = contents_.size();
+}
+
+/// A named pipe ends at once as long as nobody has opened it to write: waits for a writer, but not for ever. False for
+/// what has really ended.
+bool InputFile::wait_for_writer(bool waited) const {
+  constexpr int patience_ms = 5000;
+  struct stat status {};
+  if (::fstat(file_, &status) != 0 || !S_ISFIFO(status.st_mode)) return false;
+  pollfd opened{.fd = file_, .events = POLLIN, .revents = 0};
+  const int ready = ::poll(&opened, 1, waited ? 0 : patience_ms);
+  if (succeeded(ready) && ready == 0 && waited) {
+    bad_input(kind_, "cannot read {}: no program has opened this pipe to write for {} s", path_, patience_ms / 1000);
+  }
+  const bool has_gone = (opened.revents & POLLHUP) != 0;  // a writer that was there
+  return !has_gone || (opened.revents & POLLIN) != 0;
 }
 
 bool InputFile::succeeded(ssize_t got) const {
@@ -118,11 +138,30 @@ std::string InputFile::text() const {
   return text;
 }
 
-std::string read_text_file(const std::string& path, const std::string& kind) {
+std::string read_whole_file(const std::string& path, const std::string& kind) {
   constexpr std::uint64_t most = std::uint64_t{1} << 30U;
   const InputFile file(path, kind);
   if (file.size() > most) file.fail("has {} bytes; up to {} are read", file.size(), most);
   return file.text();
+}
+
+std::string read_text_file(const std::string& path, const std::string& kind) {
+  std::string text = read_whole_file(path, kind);
+  require_utf8(text, path, kind);
+  return text;
+}
+
+void require_utf8(std::string_view text, const std::string& file, std::string_view kind) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  for (const char* at = text.data(); (at = std::find_if_not(at, text.end(), is_ascii)) != text.end();) {
+    const std::string_view rest(at, static_cast<std::size_t>(text.end() - at));
+    const std::size_t bytes = character_bytes(rest);
+    if (bytes == 0) {
+      bad_input(kind, "{}:{}: {} is no character in UTF-8; save the file in this encoding", file,
+                1 + std::count(text.data(), at, '\n'), printable(rest.substr(0, 1)));
+    }
+    at += bytes;
+  }
 }
 
 }  // namespace hcclsim

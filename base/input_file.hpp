@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,8 @@ namespace hcclsim {
 class InputFile {
  public:
   /// Opens a file for reading; throws if there is none or it cannot be read. "-" is standard input. A pipe (process
-  /// substitution, `… | hcclsim … -`) is read at once, up to 256 MiB; devices, sockets and folders are refused.
+  /// substitution, `… | hcclsim … -`) is read at once, up to 256 MiB; refused are devices, sockets, folders, and a
+  /// named pipe that no program opens to write within 5 s.
   InputFile(std::string path, std::string kind);
   InputFile(InputFile&& other) noexcept;
   InputFile(const InputFile&) = delete;
@@ -46,6 +48,7 @@ class InputFile {
 
  private:
   void read_through();
+  [[nodiscard]] bool wait_for_writer(bool waited) const;
   /// The result of a call of read; throws if it failed, false: again.
   [[nodiscard]] bool succeeded(ssize_t got) const;
 
@@ -56,8 +59,12 @@ class InputFile {
   std::vector<std::byte> contents_;  // of a pipe
 };
 
-/// The whole of a file that people wrote; throws Error(bad_input) of `kind` if it cannot be read or is larger
-/// than a GiB.
+/// The whole of a file; throws Error(bad_input) of `kind` if it cannot be read or is larger than a GiB.
+[[nodiscard]] std::string read_whole_file(const std::string& path, const std::string& kind);
+/// … that people wrote: throws also for what is no text in UTF-8.
 [[nodiscard]] std::string read_text_file(const std::string& path, const std::string& kind);
+
+/// Throws Error(bad_input, kind) with file and line for bytes that are no UTF-8.
+void require_utf8(std::string_view text, const std::string& file, std::string_view kind);
 
 }  // namespace hcclsim

@@ -77,7 +77,7 @@ class Json {
   /// Parses text that hcclsim wrote; throws Error(internal) if it is not JSON. Text of users is read by
   /// parse_json_text().
   [[nodiscard]] static Json parse(std::string_view text);
-  /// The same for any text; nothing if it is not JSON.
+  /// The same for any text; nothing if it is not JSON, or nested more than deepest_nesting deep.
   [[nodiscard]] static std::optional<Json> try_parse(std::string_view text);
 
   /// The text on one line without blanks, or on lines that are indented by `indent` blanks per level. Bytes that are
@@ -217,10 +217,10 @@ class Json::Item {
 /// A string in the form of JSON, with quotes and in ASCII.
 [[nodiscard]] std::string ascii_json(std::string_view text);
 
-/// Parses JSON that a user gives, without comments. Throws Error(bad_input, kind) for text that is not JSON (with line
-/// and column), for objects and lists nested more than 100 deep (functions that visit or print values recurse once per
-/// level), and for numbers beyond the range of a double. If an object has a key twice, the last value counts;
-/// `repeated` receives the path of each such key, such as servers[2].id.
+/// Parses JSON that a user gives, without comments. Throws Error(bad_input, kind) for text that is not JSON, for
+/// objects and lists nested more than deepest_nesting deep and for a key that an object has twice (all with line and
+/// column), and for numbers beyond the range of a double. With `repeated`, which receives the path of each key that is
+/// there twice, such as servers[2].id, the last value counts.
 [[nodiscard]] Json parse_json_text(std::string_view text, const std::string& file, std::string_view kind,
                                    std::vector<std::string>* repeated = nullptr);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/files/nesting.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 
@@ -28,10 +29,44 @@ struct Fault {
   std::optional<std::size_t> end;  ///< bytes up to the end of what is no JSON; nothing if the place does not count
 };
 
+/// A key that its object has already.
+struct RepeatedKey {
+  std::string path;
+  std::size_t end = 0;  ///< bytes up to the end of the key
+};
+
+/// Gives the parser a text and tells how far it has read.
+class ReadText {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  ReadText(const char* at, const char*& read) : at_(at), read_(&read) {}
+
+  reference operator*() const { return *at_; }
+  ReadText& operator++() {
+    *read_ = ++at_;
+    return *this;
+  }
+  bool operator==(const ReadText& other) const { return at_ == other.at_; }
+
+ private:
+  const char* at_;
+  const char** read_;
+};
+
 /// Builds a value from the events of the library's parser, as which it has their names.
 class Builder : public nlohmann::json_sax<Library> {
  public:
-  explicit Builder(std::size_t deepest) : deepest_(deepest) {}
+  explicit Builder(std::string_view text) : text_(text), read_(text.data()) {}
+
+  /// Whether the text was read to its end.
+  bool read() {
+    return Library::sax_parse(ReadText(text_.data(), read_), ReadText(text_.data() + text_.size(), read_), this);
+  }
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
@@ -49,7 +84,7 @@ class Builder : public nlohmann::json_sax<Library> {
     Frame& frame = frames_.back();
     frame.key = std::move(value);
     frame.is_new = frame.keys.insert(frame.key).second;
-    if (!frame.is_new) repeated_.push_back(path());
+    if (!frame.is_new) repeated_.push_back({path(), end()});
     return true;
   }
 
@@ -64,7 +99,9 @@ class Builder : public nlohmann::json_sax<Library> {
   [[nodiscard]] Json& result() { return result_; }
   [[nodiscard]] const Fault& fault() const { return fault_; }
   [[nodiscard]] bool too_deep() const { return too_deep_; }
-  [[nodiscard]] std::vector<std::string>& repeated() { return repeated_; }
+  [[nodiscard]] const std::vector<RepeatedKey>& repeated() const { return repeated_; }
+  /// Bytes that have been read.
+  [[nodiscard]] std::size_t end() const { return static_cast<std::size_t>(read_ - text_.data()); }
 
  private:
   /// An object or list that is not closed, with the key of the member that is read.
@@ -89,7 +126,7 @@ class Builder : public nlohmann::json_sax<Library> {
   }
 
   bool open(Json container) {
-    too_deep_ = frames_.size() >= deepest_;
+    too_deep_ = frames_.size() >= deepest_nesting;
     if (!too_deep_) frames_.push_back({std::move(container)});
     return !too_deep_;
   }
@@ -113,10 +150,11 @@ class Builder : public nlohmann::json_sax<Library> {
     return path;
   }
 
-  std::size_t deepest_;
+  std::string_view text_;
+  const char* read_;
   Json result_;
   std::vector<Frame> frames_;
-  std::vector<std::string> repeated_;
+  std::vector<RepeatedKey> repeated_;
   Fault fault_;
   bool too_deep_ = false;
 };
@@ -195,8 +233,12 @@ class Writer {
   std::string text_;
 };
 
-/// Whether the text was read to its end.
-bool read(std::string_view text, Builder& builder) { return Library::sax_parse(text, &builder); }
+/// "FILE:LINE:COLUMN" of the last of the first `end` bytes.
+std::string place_in(std::string_view text, const std::string& file, std::size_t end) {
+  const std::string_view before = text.substr(0, end == 0 ? 0 : end - 1);
+  const std::size_t line = before.size() - (before.rfind('\n') + 1);
+  return fmt::format("{}:{}:{}", file, std::count(before.begin(), before.end(), '\n') + 1, line + 1);
+}
 
 }  // namespace
 
@@ -207,8 +249,8 @@ std::string Json::dump(std::optional<unsigned> indent) const {
 }
 
 std::optional<Json> Json::try_parse(std::string_view text) {
-  Builder builder(std::string::npos);
-  if (!read(text, builder)) return std::nullopt;
+  Builder builder(text);
+  if (!builder.read()) return std::nullopt;
   return std::move(builder.result());
 }
 
@@ -226,21 +268,26 @@ std::string ascii_json(std::string_view text) {
 
 Json parse_json_text(std::string_view text, const std::string& file, std::string_view kind,
                      std::vector<std::string>* repeated) {
-  constexpr std::size_t deepest = 100;
-  Builder builder(deepest);
-  if (!read(text, builder)) {
-    if (builder.too_deep()) bad_input(kind, "{}: objects and lists are more than {} deep", file, deepest);
+  Builder builder(text);
+  if (!builder.read()) {
+    if (builder.too_deep()) {
+      bad_input(kind, "{}: objects and lists are more than {} deep", place_in(text, file, builder.end()),
+                deepest_nesting);
+    }
     const Fault& fault = builder.fault();
     if (!fault.end.has_value()) bad_input(kind, "{}: {}", file, printable(fault.message));
     // The place stands before the message.
     const std::size_t colon = fault.message.find(": ");
     const std::string message = colon == std::string::npos ? fault.message : fault.message.substr(colon + 2);
-    const std::string_view before = text.substr(0, *fault.end == 0 ? 0 : *fault.end - 1);
-    const std::string_view line = before.substr(before.rfind('\n') + 1);
-    bad_input(kind, "{}:{}:{}: not JSON: {}", file, std::count(before.begin(), before.end(), '\n') + 1, line.size() + 1,
-              printable(message));
+    bad_input(kind, "{}: not JSON: {}", place_in(text, file, *fault.end), printable(message));
   }
-  if (repeated != nullptr) *repeated = std::move(builder.repeated());
+  for (const RepeatedKey& key : builder.repeated()) {
+    if (repeated == nullptr) {
+      bad_input(kind, "{}: the key {} is given twice in one object; give it once", place_in(text, file, key.end),
+                printable(key.path));
+    }
+    repeated->push_back(key.path);
+  }
   return std::move(builder.result());
 }
 

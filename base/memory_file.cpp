@@ -1,16 +1,16 @@
 #include "base/memory_file.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <utility>
 
-#include "base/error.hpp"
 #include "base/memory_file_name.hpp"
+#include "base/user_error.hpp"
 
 namespace hcclsim {
 
@@ -22,7 +22,7 @@ constexpr std::string_view open_files = "/proc/self/fd/";
 
 MemoryFile::MemoryFile(const std::string& text) : file_(::memfd_create("hcclsim", MFD_CLOEXEC)) {
   const bool held = file_ >= 0 && (std::ofstream(path()) << text).flush();
-  if (!held) internal_error("cannot hold a file in memory: {}", std::strerror(errno));
+  if (!held) refused_by_system("a file in memory", errno);
 }
 
 MemoryFile::MemoryFile(MemoryFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
@@ -49,6 +49,11 @@ std::string MemoryFile::keep() && {
   std::string kept = path();
   file_ = -1;
   return kept;
+}
+
+std::string MemoryFile::keep_for_programs() && {
+  ::fcntl(file_, F_SETFD, 0);
+  return std::move(*this).keep();
 }
 
 }  // namespace hcclsim

@@ -7,7 +7,7 @@ namespace hcclsim {
 /// A text that programs read from a path: a file in memory that lives as long as the object.
 class MemoryFile {
  public:
-  /// Throws Error(internal) if the system has no memory for it.
+  /// Throws Error(bad_input, "resources") if the system has no memory for it.
   explicit MemoryFile(const std::string& text);
   MemoryFile(MemoryFile&& other) noexcept;
   MemoryFile(const MemoryFile&) = delete;
@@ -19,6 +19,8 @@ class MemoryFile {
   [[nodiscard]] std::string path() const;
   /// The same; the file then lives as long as the process.
   [[nodiscard]] std::string keep() &&;
+  /// … and on in the programs that this process becomes or starts.
+  [[nodiscard]] std::string keep_for_programs() &&;
 
  private:
   int file_;

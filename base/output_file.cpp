@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/files/temporary_name.hpp"
 
 namespace hcclsim {
 
@@ -20,14 +21,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int readable_by_all = 0666;  // less what the user's umask forbids
-
-/// The folder of a path, or the nearest one above it that exists.
-fs::path existing_folder(const fs::path& path) {
-  std::error_code ignored;
-  fs::path folder = fs::absolute(path, ignored).parent_path();
-  while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
-  return folder;
-}
 
 /// Where a path leads to through symbolic links, the last of which may lead to nothing; empty for links in a circle.
 fs::path end_of_links(fs::path path) {
@@ -41,13 +34,7 @@ fs::path end_of_links(fs::path path) {
   return {};
 }
 
-/// Whether a name is that of a temporary file for `target`: "TARGET.NUMBER.tmp".
-bool is_temporary_of(std::string_view target, std::string_view name) {
-  constexpr std::string_view end = ".tmp";
-  if (!name.starts_with(target) || !name.ends_with(end) || name.size() < target.size() + end.size() + 2) return false;
-  const std::string_view number = name.substr(target.size(), name.size() - target.size() - end.size());
-  return number.front() == '.' && number.find_first_not_of("0123456789", 1) == std::string_view::npos;
-}
+constexpr std::string_view temporary_end = "tmp";
 
 /// A file without a name can be given one through this path.
 std::string path_of(int file) { return fmt::format("/proc/self/fd/{}", file); }
@@ -80,7 +67,7 @@ OutputFile::OutputFile(const std::string& path, Folders folders) : path_(path), 
 void OutputFile::open_temporary(const std::string& folder) {
   // The name, for the checks that a file without one escapes: its length, and a link that leads nowhere.
   const std::string name = fs::path(target_).filename().string();
-  const std::string beside = fmt::format("{}/{}.{}.tmp", folder, name, ::getpid());
+  const std::string beside = folder + '/' + temporary_name(name, temporary_end);
   struct stat unused {};
   if (::lstat(beside.c_str(), &unused) != 0 && errno != ENOENT) fail(errno);
   file_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, readable_by_all);
@@ -136,9 +123,8 @@ void OutputFile::remove_leftovers() const {
   const fs::path target(target_);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path() == temporary_ || !is_temporary_of(target.filename().string(), entry.path().filename().string())) {
-      continue;
-    }
+    const std::string name = entry.path().filename().string();
+    if (entry.path() == temporary_ || !is_temporary_name(name, target.filename().string(), temporary_end)) continue;
     const int file = ::open(entry.path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) continue;
     if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path().c_str());
@@ -155,7 +141,7 @@ void OutputFile::make_folders() const {
 
 /// Links the file beside its target, whose place it can then take in one step.
 void OutputFile::give_name() {
-  const std::string name = fmt::format("{}.{}.tmp", target_, ::getpid());
+  const std::string name = temporary_name(target_, temporary_end);
   if (::linkat(AT_FDCWD, path_of(file_).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) fail(errno);
   nameless_ = false;
   temporary_ = name;

@@ -25,6 +25,8 @@ class OutputFile {
   /// Leaves the target as it was unless commit() was called.
   ~OutputFile();
 
+  /// What messages call it, where that is not the path.
+  void show_as(const std::string& name) { path_ = name; }
   /// Appends; throws Error(bad_input) of kind "output" (disk full, …).
   void write(std::string_view text);
   /// Makes the contents appear at the path. Nothing can be written afterwards.
@@ -39,7 +41,7 @@ class OutputFile {
   void give_name();
   void close_and_remove() noexcept;
 
-  std::string path_;       ///< as given, for messages
+  std::string path_;       ///< for messages
   std::string target_;     ///< with symbolic links resolved
   std::string temporary_;  ///< name of the file until commit(); empty if it has none or is written directly
   bool nameless_ = false;

@@ -3,17 +3,16 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <cstring>
 #include <new>
 
-#include "base/error.hpp"
+#include "base/user_error.hpp"
 
 namespace hcclsim {
 
 SharedWork::SharedWork() {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "several processes write it");
   void* const memory = ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) internal_error("cannot share memory between processes: {}", std::strerror(errno));
+  if (memory == MAP_FAILED) refused_by_system("memory that processes share", errno);
   counts_ = new (memory) Counts;
 }
 

@@ -1,5 +1,7 @@
 #include "base/user_error.hpp"
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <new>
 
@@ -18,6 +20,14 @@ std::optional<Error> user_error(const std::exception& thrown) {
     return Error(ErrorCode::bad_input, "path", fmt::format("cannot use {}: {}", path, error->code().message()));
   }
   return std::nullopt;
+}
+
+void refused_by_system(std::string_view what, int error_number) {
+  const std::string_view limit = error_number == EMFILE   ? "; raise the limit of open files (ulimit -n)"
+                                 : error_number == EAGAIN ? "; raise the limit of processes (ulimit -u)"
+                                 : error_number == ENOMEM ? "; raise the limit of memory (ulimit -v)"
+                                                          : "";
+  bad_input("resources", "the system refuses {}: {}{}", what, std::strerror(error_number), limit);
 }
 
 }  // namespace hcclsim

@@ -12,8 +12,8 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "clients/server/hosts.hpp"
-#include "clients/server/programs.hpp"
+#include "clients/server/hosts/hosts.hpp"
+#include "clients/server/hosts/programs.hpp"
 #include "clients/server/simulator.hpp"
 #include "study/fault_notes.hpp"
 #include "study/platform/on_platform.hpp"
@@ -108,7 +108,8 @@ ExecResult exec(const ExecSpec& spec, const std::function<void(const ExecTrace&)
         .connect_timeout = connect_timeout_of(spec),
         .faults = sim::FaultPlan::of(platform.cluster, spec.faults, platform.cluster.size(), all),
         .traced = spec.traces_all ? all : spec.traced,
-        .wall_timeout_s = spec.wall_timeout_s};
+        .wall_timeout_s = spec.wall_timeout_s,
+        .poison = spec.poison};
     check_traced(spec, platform.cluster);
     ExecResult result{.unmodelled = platform.unmodelled, .notes = platform.notes};
     study::note_faults(spec.faults, result.notes, "the programs begin");

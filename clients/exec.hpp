@@ -26,6 +26,7 @@ struct ExecSpec {
   std::vector<Rank> traced{};                      ///< NPUs whose spans are kept …
   bool traces_all = false;                         ///< … or all
   std::optional<double> wall_timeout_s{};          ///< of real time, after which the program is given up
+  bool poison = false;                             ///< finds uses of memory that do not wait for each other
 };
 
 struct ExecResult {

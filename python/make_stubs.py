@@ -7,6 +7,7 @@ calls; the rest of the packages is typed in its sources.
 import ast
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -120,7 +121,8 @@ def stub_of(path: Path, table: Dict[str, Any]) -> str:
 
 
 def stub_of_module(tree: ast.Module, table: Dict[str, Any]) -> str:
-    lines = ["import os", "from pathlib import Path", "from typing import Any, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, Type, Union", ""]
+    typing = "Callable, Dict, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union"
+    lines = ["import os", "from pathlib import Path", f"from typing import {typing}", ""]
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.level:
             lines.append(ast.unparse(node))
@@ -139,7 +141,8 @@ def stub_of_module(tree: ast.Module, table: Dict[str, Any]) -> str:
                 node.body = [ast.Expr(ast.Constant(...))]
                 node.decorator_list = []
                 lines += ["", ast.unparse(node)]
-    return "\n".join(lines) + "\n"
+    # Who calls may give anything there, and gets what must be looked at.
+    return re.sub(r"\bAny\b", "object", "\n".join(lines)) + "\n"
 
 
 def main() -> None:
@@ -154,16 +157,16 @@ def main() -> None:
 
 
 CORE = '''import os
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Dict, List, Optional, Sequence, Union
 
 import numpy
 import numpy.typing
 
 class AutoParallelContext:
     def __init__(self, compat: bool = ...) -> None: ...
-    def set(self, key: str, value: Any) -> None: ...
-    def get(self, key: str) -> Any: ...
-    def read(self, key: str) -> Any: ...
+    def set(self, key: str, value: object) -> None: ...
+    def get(self, key: str) -> object: ...
+    def read(self, key: str) -> object: ...
     def is_set(self, key: str) -> bool: ...
     def reset(self) -> None: ...
     def set_graph_mode(self, graph_mode: bool) -> None: ...
@@ -184,7 +187,7 @@ def segments(
     allow_many_segments: bool = ...,
 ) -> numpy.typing.NDArray[numpy.uint32]: ...
 def check_compression(text: str) -> str: ...
-def read_checkpoint(path: Union[str, os.PathLike[str]]) -> Dict[str, Any]: ...
+def read_checkpoint(path: Union[str, os.PathLike[str]]) -> Dict[str, object]: ...
 '''
 
 if __name__ == "__main__":

@@ -30,7 +30,20 @@ std::uint32_t number_in(std::string_view name) {
 /// What the outermost zone says of the links of one kind.
 struct KindSpeeds {
   std::optional<BytesPerSecond> nominal, low, high, write, read;
+
+  /// Whether their range is that of a link with this bandwidth. One that is slower or faster than all that is published
+  /// of its kind has the figure that the file gives it, and no range.
+  [[nodiscard]] bool holds(BytesPerSecond bandwidth) const {
+    return low.value_or(bandwidth) <= bandwidth && bandwidth <= high.value_or(bandwidth);
+  }
 };
+
+/// Whether the bandwidth of links that SimGrid makes for a <cluster> is the user's.
+bool edits_clusters(std::span<const PlatformEdit> edits) {
+  return std::ranges::any_of(edits, [](const PlatformEdit& edit) {
+    return edit.target.starts_with("cluster[") && edit.target.ends_with("].bandwidth");
+  });
+}
 
 /// An NPU that was found in the file and does not have its rank yet.
 struct Found {
@@ -76,6 +89,7 @@ void Cluster::read_links() {
     };
     kinds.push_back({speed("nominal"), speed("low"), speed("high"), speed("write"), speed("read")});
   }
+  const bool edited_clusters = edits_clusters(edits_);
   source_->visit_links([&](const SourceLink& source) {
     Link link;
     link.name = source.name;
@@ -87,9 +101,10 @@ void Cluster::read_links() {
       return own == nullptr ? of_kind.value_or(link.bandwidth) : parse_bandwidth(own);
     };
     const KindSpeeds& usual = kinds[static_cast<std::size_t>(link.kind)];
+    const bool has_range = usual.holds(link.bandwidth) && !(edited_clusters && source.kind == nullptr);
     link.nominal = speed(source.nominal, usual.nominal);
-    link.low = speed(source.low, usual.low);
-    link.high = speed(source.high, usual.high);
+    link.low = speed(source.low, has_range ? usual.low : std::nullopt);
+    link.high = speed(source.high, has_range ? usual.high : std::nullopt);
     link.write = speed(source.write, usual.write);
     link.read = speed(source.read, usual.read);
     links_.push_back(std::move(link));

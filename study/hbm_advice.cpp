@@ -22,6 +22,28 @@ bool waits_for_little(const ParallelSpec& parallel, Bytes gradients) {
   return rule.mode == hccl::FusionMode::size && gradients > 2 * rule.threshold;
 }
 
+bool scales_by_norms(models::Optimizer optimizer) {
+  return optimizer == models::Optimizer::lars || optimizer == models::Optimizer::lamb;
+}
+
+/// What helps where weights, gradients and states of the optimizer do not fit, whatever becomes of activations; empty:
+/// they fit, or the network cannot be shared.
+std::string advice_on_states(const device::HbmAccount& fullest, const RunSpec& spec, const HbmSetting& setting) {
+  const Bytes states = fullest.peak() - fullest.activations - fullest.communication;
+  const bool measured = !spec.gradients_file.empty() || !spec.profiles.empty();
+  if (setting.capacity == 0 || states <= setting.capacity || setting.layers <= 1 || measured) return {};
+  const Bytes times = (states + setting.capacity - 1) / setting.capacity;
+  const bool trained = !spec.parallel.forward_only;
+  const bool zero3 = trained && setting.replicas >= times && !scales_by_norms(spec.optimizer) &&
+                     spec.parallel.optimizer.kind != hccl::OptimizerParallelKind::zero3;
+  return fmt::format(
+      "{:.2f} GiB are no activations: at least {} times as many NPUs must share the network, by --model-parallel "
+      "(--tp), "
+      "--stages (--pp){}{}",
+      static_cast<double>(states) / 0x1p30, times, zero3 ? " or --optimizer-parallel zero3" : "",
+      trained ? "; `hcclsim search` finds how" : "");
+}
+
 }  // namespace
 
 std::vector<HbmPart> parts_of(const device::HbmAccount& account) {
@@ -42,8 +64,7 @@ std::vector<std::string> options_against(std::string_view part, const RunSpec& s
   const bool measured = !spec.gradients_file.empty() || !spec.profiles.empty();
   const bool trained = !parallel.forward_only;
   const bool staged = parallel.shape.stages > 1;
-  const bool norms = spec.optimizer == models::Optimizer::lars || spec.optimizer == models::Optimizer::lamb;
-  const bool can_share = setting.replicas > 1 && trained && !measured && !norms;
+  const bool can_share = setting.replicas > 1 && trained && !measured && !scales_by_norms(spec.optimizer);
   // Where nothing is added up, a graph keeps no more than them (models/lowering/state.hpp).
   const bool parts_of_gradients = kind >= zero2 || (kind == on && setting.micro_batches == 1);
   std::vector<std::string> options;
@@ -81,6 +102,7 @@ std::vector<std::string> options_against(std::string_view part, const RunSpec& s
 }
 
 std::string hbm_advice(const device::HbmAccount& fullest, const RunSpec& spec, const HbmSetting& setting) {
+  if (std::string of_states = advice_on_states(fullest, spec, setting); !of_states.empty()) return of_states;
   const HbmPart largest = largest_part(fullest);
   const std::vector<std::string> options = options_against(largest.name, spec, setting);
   std::string text = fmt::format("the largest part is {}", largest.name);

@@ -28,6 +28,7 @@ struct HbmSetting {
   std::uint32_t samples = 1;  ///< of a micro-batch
   std::uint32_t micro_batches = 1;
   Bytes gradients = 0;  ///< of the fullest NPU
+  Bytes capacity = 0;   ///< HBM of an NPU; 0: it does not matter
   bool whole = false;   ///< the step is neither cut into micro-batches nor recomputed
 };
 

@@ -42,10 +42,16 @@ std::string program(const std::string& name) {
   bad_input("path", "{} is in no folder of PATH", name);
 }
 
-/// Whether Python finds the packages, and where. Throws Error(bad_input, "path") if it does not.
+/// Whether Python finds the packages, and where. Nothing of the working folder is executed (-I), unless PYTHONPATH
+/// names it: an empty entry does not. Throws Error(bad_input, "path") if it does not find them.
 std::string python_packages() {
   FILE* const pipe = ::popen(  // NOLINT(cert-env33-c): the user's Python, by the user's PATH
-      "python3 -c 'import os, hccl, hcclsim; print(os.path.dirname(hcclsim.__file__))' 2>&1", "re");
+      "python3 -I -c 'import os, site, sys\n"
+      "site.addsitedir(site.getusersitepackages())\n"
+      "sys.path[:0] = filter(None, os.environ.get(\"PYTHONPATH\", \"\").split(os.pathsep))\n"
+      "import hccl, hcclsim\n"
+      "print(os.path.dirname(hcclsim.__file__))' 2>&1",
+      "re");
   if (pipe == nullptr) bad_input("path", "python3 cannot be started");
   std::string said;
   std::array<char, 4096> buffer{};
@@ -66,7 +72,7 @@ InstalledPart tried(InstalledPart part, const std::function<std::string()>& work
     part.works = true;
   } catch (const std::exception& error) {
     part.found = "no";
-    part.remedy = fmt::format("{} ({})", part.remedy, error.what());
+    part.remedy = shortened(fmt::format("{} ({})", part.remedy, error.what()));
   }
   return part;
 }

@@ -5,7 +5,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/files/temporary_name.hpp"
 
 namespace hcclsim {
 
@@ -21,8 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// "TARGET.NUMBER.part"
-constexpr std::string_view end_of_part = ".part";
+constexpr std::string_view end_of_part = "part";
 
 int locked_folder(const std::string& path) {
   const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -31,36 +30,35 @@ int locked_folder(const std::string& path) {
   return -1;
 }
 
-bool is_part_of(std::string_view target, std::string_view name) {
-  if (!name.starts_with(target) || !name.ends_with(end_of_part)) return false;
-  name.remove_prefix(target.size());
-  name.remove_suffix(std::min(name.size(), end_of_part.size()));
-  return name.size() > 1 && name.front() == '.' && name.find_first_not_of("0123456789", 1) == std::string_view::npos;
-}
-
 }  // namespace
 
-OutputFolder::OutputFolder(const std::string& path) : path_(path), target_(path) {
+OutputFolder::OutputFolder(const std::string& path, Existing existing) : path_(path), target_(path) {
   while (target_.size() > 1 && target_.ends_with('/')) target_.pop_back();
   if (target_.empty()) bad_input("output", "the path of an output folder is empty");
   std::error_code error;
   const fs::file_status status = fs::status(target_, error);
   if (fs::exists(status)) {
     if (!fs::is_directory(status)) fail(ENOTDIR);
-    const bool is_empty = fs::is_empty(target_, error);
+    fills_ = !fs::is_empty(target_, error);
     if (error) fail(error.value());
-    if (!is_empty) bad_input("output", "cannot write {}: the folder is there and not empty; give a new one", path_);
+    if (fills_ && existing == Existing::is_refused) {
+      bad_input("output", "cannot write {}: the folder is there and not empty; give a new one", path_);
+    }
     target_ = fs::canonical(target_, error).string();  // where a link leads to
     if (error) fail(error.value());
   }
-  const fs::path above = fs::path(target_).parent_path();
-  if (::access(above.empty() ? "." : above.c_str(), W_OK | X_OK) != 0) fail(errno);
+  const fs::path parent = fs::path(target_).parent_path();
+  above_ = fills_                            ? target_
+           : existing == Existing::is_filled ? existing_folder(target_).string()
+           : parent.empty()                  ? "."
+                                             : parent.string();
+  if (::access(above_.c_str(), W_OK | X_OK) != 0) fail(errno);
 }
 
 void OutputFolder::make_temporary() {
   remove_leftovers();
   std::error_code error;
-  std::string temporary = fmt::format("{}.{}{}", target_, ::getpid(), end_of_part);
+  std::string temporary = above_ + '/' + temporary_name(fs::path(target_).filename().string(), end_of_part);
   if (!fs::create_directory(temporary, error)) fail(error ? error.value() : EEXIST);
   temporary_ = std::move(temporary);
   lock_ = locked_folder(temporary_);
@@ -79,9 +77,36 @@ void OutputFolder::make_folder(const std::string& relative) {
   if (error) fail(error.value());
 }
 
+OutputFile OutputFolder::file(const std::string& relative) const {
+  OutputFile file(place_of(relative));
+  file.show_as(path_ + '/' + relative);
+  return file;
+}
+
 void OutputFolder::commit() {
+  if (fills_) {
+    move_files();
+    return;  // the temporary folder, which is empty now, goes with this object
+  }
+  std::error_code error;
+  fs::create_directories(fs::absolute(target_).parent_path(), error);
+  if (error) fail(error.value());
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
   temporary_.clear();
+}
+
+/// Each file to its place in the folder that is there.
+void OutputFolder::move_files() const {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(temporary_)) {
+    const fs::path place = fs::path(target_) / entry.path().lexically_relative(temporary_);
+    std::error_code error;
+    if (entry.is_directory()) {
+      fs::create_directories(place, error);
+    } else {
+      fs::rename(entry.path(), place, error);
+    }
+    if (error) fail(error.value());
+  }
 }
 
 void OutputFolder::fail(int error_number) const {
@@ -90,10 +115,9 @@ void OutputFolder::fail(int error_number) const {
 
 void OutputFolder::remove_leftovers() const {
   std::error_code ignored;
-  const fs::path target(target_);
-  const fs::path above = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  for (const fs::directory_entry& entry : fs::directory_iterator(above, ignored)) {
-    if (!is_part_of(target.filename().string(), entry.path().filename().string())) continue;
+  for (const fs::directory_entry& entry : fs::directory_iterator(above_, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!is_temporary_name(name, fs::path(target_).filename().string(), end_of_part)) continue;
     const int folder = locked_folder(entry.path().string());
     if (folder < 0) continue;  // somebody writes it
     fs::remove_all(entry.path(), ignored);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,13 +76,16 @@ int report(const Error& error) {
 
 std::string_view version() { return HCCLSIM_VERSION; }
 
-int run_command(int argc, char** argv) {
+int run_command(int argc, char** argv, WrittenFiles files) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is found by the write, behind files that are finished
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
   fill_closed_streams();
+  // A program that reads messages waits for the result: nobody wants it when that program has ended, killed or not.
+  if (messages_are_json()) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {
     Command app("hcclsim", description);
     app.require_command();
+    if (files == WrittenFiles::refused) app.refuse_written_files();
     app.version(std::string(version()));
     app.footer(exit_statuses);  // sub-commands inherit it
     add_run_command(app);

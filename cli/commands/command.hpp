@@ -6,7 +6,8 @@ namespace hcclsim::cli {
 
 /// The command `hcclsim`: parses the arguments, runs a sub-command, prints an error as "hcclsim: error: …" on stderr.
 /// Returns the exit status: 0 or the ErrorCode of the failure.
-int run_command(int argc, char** argv);
+enum class WrittenFiles : bool { refused, accepted };
+int run_command(int argc, char** argv, WrittenFiles files = WrittenFiles::accepted);
 
 /// Version of the program, from the file VERSION.
 [[nodiscard]] std::string_view version();

@@ -23,6 +23,7 @@ constexpr const char* exec_examples =
     "  hcclsim exec --platform atlas800t-a2 -- ./program         one process, with a thread for each NPU\n"
     "  hcclsim exec -n 8 -- echo 'a process for each NPU'        eight processes of the same program\n"
     "  hcclsim exec -n 8 --wall-timeout 60 -- ./program          not longer than a minute, in a test\n"
+    "  hcclsim exec -n 8 --poison -- ./program                   find what does not wait for data\n"
     "  hcclsim exec -n 8 --trace timeline.json -- ./program      what NPU 0 does, for Perfetto";
 
 struct ExecOptions {
@@ -90,6 +91,10 @@ void add_exec_command(Command& app) {
         .add("--wall-timeout", number(options->spec.wall_timeout_s, 0.1, 1e9),
              "Real time that the program may take; one that has not ended then is told who waits for whom [no limit]")
         .value_name("SECONDS");
+    command.add(
+        "--poison", flag(options->spec.poison),
+        "Fresh memory of devices holds 0x7f in every byte, and a program that uses memory before a task under way "
+        "is done with it ends with an error");
     command.add("--flags", flag(options->flags),
                 "Print the compiler's and linker's flags for a program, and do nothing else");
     command.keep_rest_behind_dashes();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,19 +43,19 @@ std::string report_in(JobFormat format, const study::JobResult& result) {
   internal_error("unknown output format {}", static_cast<int>(format));
 }
 
-/// Losses over simulated time: of all workers together, or of each that trains by itself.
+/// Losses over simulated time, a line for each run of steps without a break: of all workers together, or of each that
+/// trains by itself.
 std::string loss_chart(const study::JobResult& result) {
   constexpr std::size_t most_series = 8;
   std::vector<ChartSeries> series;
-  for (std::size_t run = 0; run < result.outcome.runs.size(); ++run) {
+  std::map<std::string, std::uint32_t> runs_of;
+  for (std::size_t run = 0; run < result.outcome.runs.size() && series.size() < most_series; ++run) {
+    if (result.numerics->runs[run].empty()) continue;
     const std::string& worker = result.outcome.runs[run].worker;
-    const std::string name = worker.empty() ? "all workers" : worker;
-    auto found = std::ranges::find(series, name, &ChartSeries::name);
-    if (found == series.end()) {
-      if (series.size() == most_series) continue;
-      found = series.insert(found, {name, {}});
-    }
-    for (const study::JobStep& step : result.numerics->runs[run]) found->points.emplace_back(step.end, step.loss);
+    std::string name = worker.empty() ? "all workers" : worker;
+    if (const std::uint32_t number = ++runs_of[name]; number > 1) name += fmt::format(", run {}", number);
+    ChartSeries& line = series.emplace_back(ChartSeries{std::move(name), {}});
+    for (const study::JobStep& step : result.numerics->runs[run]) line.points.emplace_back(step.end, step.loss);
   }
   const std::string title = fmt::format("Loss of MSJob {}", result.job.name);
   return svg_line_chart(

@@ -374,6 +374,7 @@ void add_models_command(Command& app) {
     shown.add("--fused-attention", on_off(options->fused_attention), "Attention as one kernel [off; A2, A3 on]");
     shown.add("--platform", read_file(options->platform),
               "Also how long the kernels take on its NPUs: a platform file, or the name of a shipped one");
+    shown.get("--layers").without_value("the table of layers is that of --operators");
     Command& tables = shown.add_alternatives("Table");
     for (std::size_t i = 0; i < views.size(); ++i) tables.add(views[i].option, flag(options->shown[i]), views[i].help);
     add_format_option(shown, options->format, {"text", "json", "csv"});

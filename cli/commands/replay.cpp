@@ -17,6 +17,7 @@ namespace hcclsim::cli {
 namespace {
 
 using study::ChakraDependencies;
+using study::ChakraSends;
 using study::CommunicationStreams;
 using study::NodeTimes;
 using study::TraceFormat;
@@ -83,7 +84,8 @@ void add_trace_options(Command& command, ReplayCommand& options) {
            "Of one file for all [all NPUs]; else as many as the trace must have")
       .value_name("COUNT");
   command.add("--comm-groups", read_file(spec.trace.groups_file),
-              "JSON file of process groups, such as {\"1\": [0, 1]} [comm_groups.json beside the trace]");
+              "JSON file of process groups, such as {\"1\": [0, 1]} [comm_groups.json or comm_group.json beside the "
+              "trace]");
   command
       .add("--dependencies",
            one_of({"both", "data", "control"},
@@ -100,6 +102,17 @@ void add_trace_options(Command& command, ReplayCommand& options) {
           one_of({"refuse", "host"}, [&spec](const std::string& word) { spec.trace.unknown_is_host = word == "host"; }),
           "Nodes of other types than Chakra 0.0.4 has; host: tasks of the CPU, with their durations")
       .with_default("refuse");
+  command
+      .add("--sends",
+           one_of({"auto", "buffer", "meet"},
+                  [&spec](const std::string& word) {
+                    spec.trace.sends = word == "buffer" ? ChakraSends::buffered
+                                       : word == "meet" ? ChakraSends::meeting
+                                                        : ChakraSends::automatic;
+                  }),
+           "When Chakra's sends end: when their bytes are in a buffer; when their receive has them; auto: meet for "
+           "files of hcclsim and PyTorch, else buffer")
+      .with_default("auto");
   command.begin_group("How it is carried out");
   command
       .add("--times",

@@ -10,6 +10,7 @@
 #include "cli/html/pages.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/sweep_grid.hpp"
+#include "study/plan_search/plan_search.hpp"
 #include "study/sweep/generations.hpp"
 #include "study/sweep/store.hpp"
 
@@ -44,7 +45,7 @@ void add_sweep_report(Command& report, const std::shared_ptr<HtmlReport>& html) 
     OutputFile file(html->path);
     std::vector<study::StoredPoint> points = study::SweepStore(*database, study::SweepStore::Access::read).points();
     study::mark_stale(points, [](const std::string& swept) { return sweep_of(swept); });
-    file.write(sweep_page(study::newest(std::move(points)), *database, *html));
+    file.write(sweep_page(study::as_runs(study::newest(std::move(points))), *database, *html));
     file.commit();
   });
 }

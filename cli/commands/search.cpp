@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -51,18 +52,24 @@ class TemporaryDatabase {
   std::string folder_;
 };
 
-std::vector<study::Point> runs_of(const Command& command, const study::PlanSpace& space,
-                                  const study::PlannedNetwork& network) {
-  study::PointNamer namer(sweep_of("run"));
+/// The runs of a space, and those of them whose gradients may be split in another way.
+struct PlannedRuns {
+  std::vector<study::Point> runs;
+  std::set<std::string> splittable;
+};
+
+PlannedRuns runs_of(const Command& command, const RunOptions& run, const study::PlanSpace& space,
+                    const study::PlannedNetwork& network, study::PointNamer& namer) {
   Json common = common_inputs(command);
   if (!common.contains("iterations")) common["iterations"] = "1";
-  std::vector<study::Point> runs;
+  PlannedRuns planned;
   for (const study::PlanOptions& plan : study::plans_of(space, network)) {
     Json inputs = common;
     for (const auto& [option, value] : plan) inputs[option] = value;
-    runs.push_back(namer.named(std::move(inputs)));
+    planned.runs.push_back(namer.named(std::move(inputs)));
+    if (is_splittable(command, run, plan)) planned.splittable.insert(planned.runs.back().id);
   }
-  return runs;
+  return planned;
 }
 
 void search_plans(Command& command, SearchOptions& options) {
@@ -77,7 +84,8 @@ void search_plans(Command& command, SearchOptions& options) {
                           .platform = std::filesystem::path(study::find_platform(options.run.platform)).filename(),
                           .space = plan_space(command, options.run, where),
                           .by_bound = options.by_bound};
-  const std::vector<study::Point> runs = runs_of(command, report.space, study::planned_network(graph));
+  study::PointNamer namer(sweep_of("run"));
+  const PlannedRuns planned = runs_of(command, options.run, report.space, study::planned_network(graph), namer);
   std::optional<TemporaryDatabase> temporary;
   if (options.database.empty()) options.database = temporary.emplace().path();
   Progress progress;
@@ -85,15 +93,23 @@ void search_plans(Command& command, SearchOptions& options) {
   progress.start();
   study::SweepStore store(options.database, study::access_to(options.database, false));
   report.result =
-      study::search_plans(store, runs, group_loader(interruption),
+      study::search_plans(store, planned.runs, group_loader(interruption),
                           {.runner = {.jobs = options.jobs == 0 ? study::processors() : options.jobs,
                                       .stop = [&] { return interruption.signal() != 0; },
                                       .progress = {}},
                            .by_bound = options.by_bound,
                            .least = options.least,
-                           .progress = [&](std::string_view stage, std::uint64_t done, std::uint64_t all) {
-                             progress.update([&](double) { return fmt::format("{} {}/{}", stage, done, all); });
-                           }});
+                           .splittable = planned.splittable,
+                           .with_split =
+                               [&](const study::Point& run, const std::string& last) {
+                                 Json inputs = run.inputs;
+                                 inputs["split-by-idx"] = last;
+                                 return namer.named(std::move(inputs));
+                               },
+                           .progress =
+                               [&](std::string_view stage, std::uint64_t done, std::uint64_t all) {
+                                 progress.update([&](double) { return fmt::format("{} {}/{}", stage, done, all); });
+                               }});
   progress.erase();
   print(options.run.format == OutputFormat::json  ? plan_search_json(report)
         : options.run.format == OutputFormat::csv ? plan_search_csv(report)
@@ -118,7 +134,9 @@ void search_strategies(Command& command, SearchOptions& options) {
   const study::StrategySearchResult result =
       study::search_strategies(spec, [&](const std::string& what) { progress.update([&](double) { return what; }); });
   progress.erase();
-  print(options.run.format == OutputFormat::json ? strategy_search_json(result) : strategy_search_text(result));
+  const std::string run = spec.save.empty() ? std::string() : run_with(command, spec.save);
+  print(options.run.format == OutputFormat::json ? strategy_search_json(result, run)
+                                                 : strategy_search_text(result, run));
 }
 
 }  // namespace

@@ -53,13 +53,13 @@ void forget_hccl_settings() {
   std::vector<std::string> names;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text(*variable);
-    if (text.starts_with("HCCL_") || text.starts_with("RANK_TABLE_"))
+    if (text.starts_with("HCCL_") || text.starts_with("RANK_TABLE_") || text.starts_with("GROUP_INFO_FILE="))
       names.emplace_back(text.substr(0, text.find('=')));
   }
   for (const std::string& name : names) ::unsetenv(name.c_str());
 }
 
-/// What the command prints to standard output. Runs in a child.
+/// What the command prints to standard output. Runs in a child; files that the command would write are refused.
 std::string printed_by(const study::PublishedFigure& figure) {
   forget_hccl_settings();
   const TakenStream printed(STDOUT_FILENO);
@@ -69,7 +69,7 @@ std::string printed_by(const study::PublishedFigure& figure) {
   words.insert(words.end(), {"--format", "json"});
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
-  const int status = run_command(static_cast<int>(pointers.size()), pointers.data());
+  const int status = run_command(static_cast<int>(pointers.size()), pointers.data(), WrittenFiles::refused);
   std::fflush(nullptr);
   if (status != 0) {
     bad_input("validation", "{}: [{}] hcclsim {} ended with status {}: {}", figure.place, figure.id,
@@ -109,6 +109,7 @@ void add_validate_command(Command& app) {
     add_format_option(command, options->format, {"text", "json", "csv", "markdown"});
     command.footer(
         "A figure that a constant was taken from is marked as calibration and counts in no mean.\n"
+        "Commands of files write nothing: options that name a file to write are refused.\n"
         "Examples:\n"
         "  hcclsim validate\n"
         "  hcclsim validate --only 'single operation' --format csv\n"

@@ -75,11 +75,29 @@ std::string_view link_type(const sim::Span& span) {
 
 std::int64_t nanoseconds(Seconds date) { return std::llround(date * giga); }
 
+std::uint64_t hash_of_key(std::string_view key) {
+  constexpr unsigned half = 32;
+  std::uint32_t upper = 0;
+  std::uint32_t lower = 0;
+  for (const char letter : key) {
+    const auto code = static_cast<unsigned char>(letter);
+    upper = upper * 29U + code;
+    lower = lower * 131U + code;
+  }
+  return (std::uint64_t{upper} << half) | lower;
+}
+
 ProfiledGroups::ProfiledGroups(const hccl::Plan& plan) : plan_(plan) {
   std::map<std::vector<Rank>, std::uint32_t> known;
   const auto number = [&](const std::string& name, const std::vector<Rank>& ranks) {
     const auto [place, is_new] = known.try_emplace(ranks, static_cast<std::uint32_t>(groups_.size()));
-    if (is_new) groups_.push_back({name, fmt::format("{:020}", place->second), ranks});
+    if (!is_new) return place->second;
+    ProfiledGroup& group = groups_.emplace_back();
+    group.name = name;
+    group.ranks = ranks;
+    group.key = fmt::format("{}_{}", name, place->second);
+    group.id = fmt::format("{:03}", hash_of_key(group.key));
+    for (Rank local = 0; local < ranks.size(); ++local) group.places.emplace(ranks[local], local);
     return place->second;
   };
   std::vector<Rank> all(plan.ranks());

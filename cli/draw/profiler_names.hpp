@@ -29,10 +29,16 @@ namespace hcclsim::cli {
 
 /// Ranks that communicate with each other.
 struct ProfiledGroup {
-  std::string name;         ///< "hccl_world_group", or that of the Plan
-  std::string id;           ///< twenty digits, as of a communicator's hash; operators are named by the last three
-  std::vector<Rank> ranks;  ///< of the cluster
+  std::string name;             ///< "hccl_world_group", or that of the Plan
+  std::string key;              ///< of its communicator, in parallel_group_info
+  std::string id;               ///< hash_of_key(key) in decimal digits; operators are named by the last three
+  std::vector<Rank> ranks;      ///< of the cluster
+  std::map<Rank, Rank> places;  ///< of these in the group, by which links are named
 };
+
+/// HCCL's hash of a communicator's name, by which profilers name its operators: two of 32 bits each, of factors 29 and
+/// 131, the first one in the upper half (as msprof-analyze 26.1 computes it from the keys of parallel_group_info).
+[[nodiscard]] std::uint64_t hash_of_key(std::string_view key);
 
 /// The groups of a Plan that have two ranks or more, each set of ranks once; number 0 is the group of all.
 class ProfiledGroups {
@@ -51,8 +57,8 @@ class ProfiledGroups {
   std::vector<std::vector<std::uint32_t>> number_;  // by family, by rank
 };
 
-/// Names of operators: hcom_allReduce__<last digits of the group's id>_<call of the iteration>_<iteration>. Calls are
-/// counted by rank and iteration, in the order in which they are asked for.
+/// Names of operators: hcom_allReduce__<last three digits of the group's id>_<call of the iteration>_<iteration>. Calls
+/// are counted by rank and iteration, in the order in which they are asked for.
 class OperatorNames {
  public:
   /// Both must outlive it.

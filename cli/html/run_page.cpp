@@ -11,25 +11,24 @@
 #include "cli/html/memory_data.hpp"
 #include "cli/html/page.hpp"
 #include "cli/html/timeline_data.hpp"
+#include "hccl/comm/folded_class.hpp"
 
 namespace hcclsim::cli {
 namespace {
 
 /// How the run was set up, as pairs of words for a list.
 Json set_up(const RunReport& report) {
-  const models::Program& program = *report.program;
-  Json rows = Json::array(
-      {{"Model", program.title},
-       {"NPUs", fmt::format("{} × {}", report.npus, report.npu)},
-       {"Platform", report.platform},
-       {"Batch", fmt::format("{} per NPU, {} in all", program.batch, std::uint64_t{program.batch} * report.npus)},
-       {"Mixed precision", report.amp},
-       {"Gradients sent as", program.gradient_type_text()},
-       {"Framework", report.framework},
-       {"hcom_parallel", report.hcom_parallel ? "on" : "off"},
-       {"Launch", report.launch},
-       {"Split", report.split},
-       {"Printed rank", report.rank}});
+  Json rows = Json::array({{"Model", study::network_title(*report.program)},
+                           {"NPUs", fmt::format("{} × {}", report.npus, report.npu)},
+                           {"Platform", report.platform},
+                           {"Batch", report.batch_text()},
+                           {"Mixed precision", report.amp},
+                           {"Gradients sent as", report.program->gradient_type_text()},
+                           {"Framework", report.framework},
+                           {"hcom_parallel", report.hcom_parallel ? "on" : "off"},
+                           {"Launch", report.launch},
+                           {"Segments", report.split_text()},
+                           {"Printed rank", report.rank}});
   if (!report.rank_table.empty()) rows.push_back({"Rank table", report.rank_table});
   return rows;
 }
@@ -37,8 +36,10 @@ Json set_up(const RunReport& report) {
 /// What the figures rest on: where the links' speeds come from, how the network was simulated.
 Json assumptions(const RunReport& report) {
   Json rows = speed_rows(report.link_sources);
-  rows.push_back({fmt::format("Network: {}, all {} transfers completed", report.network, report.step.transfers),
-                  "every NPU was simulated", "simulated"});
+  rows.push_back(
+      {fmt::format("Network: {}, all {} transfers completed", report.network, report.step.transfers),
+       report.step.folded.empty() ? "every NPU was simulated" : hccl::folded_text(report.step.folded, report.npus),
+       "simulated"});
   const bool shared = report.shared_hbm > 0;
   rows.push_back({fmt::format("HBM contention: {}", shared ? "on" : "off"),
                   shared ? fmt::format("kernels, copies and transfers of an NPU share {:g} GB/s, AI-core reductions "
@@ -68,9 +69,11 @@ std::vector<Rank> ranks_of_page(const RunOptions& options, Rank npus) {
 }
 
 std::string run_page(const RunReport& report, const std::vector<Rank>& ranks, const HtmlReport& html) {
-  Json data = page_head("run", fmt::format("{} on {} × {}", report.program->title, report.npus, report.npu), html);
+  Json data = page_head(
+      "run", fmt::format("{} on {} × {}", study::network_title(*report.program), report.npus, report.npu), html);
   data["result"] = Json::parse(json_report(report));
   data["set_up"] = set_up(report);
+  data["batch"] = report.batch_text();
   data["rank"] = report.rank;
   data["parallel"] = report.hcom_parallel;
   data["timeline"] = timeline_data(report, ranks);

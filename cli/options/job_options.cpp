@@ -21,6 +21,7 @@ constexpr const char* job_group = "The job";
 /// Why an option of `run` is not of jobs; empty: it is.
 std::string_view why_not_of_jobs(const Option& option) {
   if (option.key() == "fault") return "whose failures --fail gives";
+  if (option.key() == "iterations") return "whose training --steps makes longer";
   constexpr std::array<std::string_view, 8> of_one_step{
       "advice", "explain",       "explain-memory", "explain-uncertainty",
       "links",  "routing-seeds", "trace-ranks",    "uncertainty"};

@@ -75,6 +75,8 @@ class RunPoint : public PointOf<RunOptions> {
     if (values().numerics.enabled)
       clock.emplace(experiment, values().spec.iterations, past_of(*values().spec.numerics));
     RunReport report(simulate_run(experiment, {.compared = values().advice,
+                                               .compared_at_any_size = true,
+                                               .hook_compared = values().advice,
                                                .explained = values().explain,
                                                .links = {.most = values().links},
                                                .by_rank = true}),
@@ -84,7 +86,7 @@ class RunPoint : public PointOf<RunOptions> {
             {{"step_time_s", report.step_time()},
              {"images_per_s", report.images_per_second()},
              {"exposed_communication_s", report.view.exposed},
-             {"hbm_peak_bytes", static_cast<double>(report.hbm.peak())}}};
+             {"hbm_peak_bytes", static_cast<double>(report.fullest().hbm.peak())}}};
   }
   [[nodiscard]] bool leaves_nothing() const override { return leaves_nothing_of(values()); }
 
@@ -110,8 +112,8 @@ class RunPoint : public PointOf<RunOptions> {
   }
 };
 
-/// Two figures of a run: its memory, and the bound of its step (study::estimate_command) or the step itself, simulated
-/// (study::step_command).
+/// Of a run: its memory, and the bound of its step (study::estimate_command) or the step itself, simulated
+/// (study::step_command); or the split of its gradients that is found for it (study::split_command).
 class StepPoint : public PointOf<RunOptions> {
  public:
   explicit StepPoint(const std::string& name) : PointOf(name, add_run_options) {}
@@ -124,11 +126,16 @@ class StepPoint : public PointOf<RunOptions> {
     finish_run_options(options(), values());
     use_routing(values().spec.platform, cluster);
     study::Experiment experiment(values().spec, cluster, &networks_);
-    const auto peak = static_cast<double>(study::hbm_peak(experiment));
-    if (name() == study::step_command) {
-      return {"{}", {{"step_time_s", study::simulated_step(experiment)}, {"hbm_peak_bytes", peak}}};
+    if (name() == study::split_command) {
+      const auto last = study::fastest_split(experiment);
+      return {Json{{"split", last.has_value() ? fmt::format("{}", fmt::join(*last, ",")) : ""}}.dump(), {}};
     }
-    return {"{}", {{"time_s", study::step_bound(experiment)}, {"hbm_peak_bytes", peak}}};
+    const auto peak = static_cast<double>(study::hbm_peak(experiment));
+    const std::string result = Json{{"npus", experiment.npus}}.dump();
+    if (name() == study::step_command) {
+      return {result, {{"step_time_s", study::simulated_step(experiment)}, {"hbm_peak_bytes", peak}}};
+    }
+    return {result, {{"time_s", study::step_bound(experiment)}, {"hbm_peak_bytes", peak}}};
   }
   [[nodiscard]] bool leaves_nothing() const override { return leaves_nothing_of(values()); }
 
@@ -190,7 +197,7 @@ std::unique_ptr<PointCommand> PointCommand::make(const std::string& name) {
   if (name == "run") return std::make_unique<RunPoint>();
   if (name == "collective") return std::make_unique<CollectivePoint>();
   if (name == "job") return std::make_unique<JobPoint>();
-  if (name == study::estimate_command || name == study::step_command) {
+  if (name == study::estimate_command || name == study::step_command || name == study::split_command) {
     return std::make_unique<StepPoint>(name);
   }
   bad_input("option", "'{}' cannot be swept; commands that can: {}", name, fmt::join(swept_commands, ", "));

@@ -43,6 +43,42 @@ std::vector<std::string> text_of(const Command& command, const char* option) {
   return found.given() ? std::vector<std::string>{found.texts().back()} : std::vector<std::string>{};
 }
 
+/// Whether segments of gradients that are reduced whole are left to the search.
+bool chooses_split(const Command& command) {
+  constexpr std::array splitting{"--split",  "--split-by-size",   "--split-by-idx", "--fusion-index",
+                                 "--fusion", "--set-comm-fusion", "--compress"};
+  return std::ranges::none_of(splitting, [&](const char* option) { return command.get(option).given(); });
+}
+
+/// How replicas that have everything whole may reduce their gradients: as `run` does it by itself, beside the passes if
+/// nobody says otherwise, and then in other segments.
+std::vector<study::PlanOptions> reductions(const Command& command, const study::RunSpec& spec) {
+  const study::OperatorParallel& operators = spec.parallel.operators;
+  std::vector<study::PlanOptions> ways{{}};
+  const bool fixed = !spec.hcom_parallel && command.get("--hcom-parallel").given();
+  if (fixed || operators.sharing() > 1 || operators.experts > 1) return ways;
+  if (!spec.hcom_parallel) ways.push_back({{"hcom-parallel", "on"}});
+  if (!chooses_split(command)) return ways;
+  const study::PlanOptions beside = ways.back();
+  for (const char* const split : {"none", "each"}) {
+    ways.push_back(beside);
+    ways.back().emplace_back("split", split);
+  }
+  return ways;
+}
+
+/// The options of `run` that were given, as inputs of points.
+Json given_inputs(const Command& command) {
+  Json inputs = Json::object();
+  for (const std::unique_ptr<Option>& option : command.options()) {
+    const std::string key = option->key();
+    const bool of_search = option->group() == searching || option->group() == searching_strategies;
+    if (!option->given() || key.empty() || key == "format" || of_search) continue;
+    inputs[key] = option->is_flag() ? "true" : fmt::format("{}", fmt::join(option->texts(), ","));
+  }
+  return inputs;
+}
+
 std::optional<bool> switch_of(const Command& command, const char* option, bool value) {
   return command.get(option).given() ? std::optional(value) : std::nullopt;
 }
@@ -101,6 +137,7 @@ void add_search_options(Command& command, SearchOptions& options) {
 void finish_search_options(Command& command, SearchOptions& options) {
   const std::optional<study::StrategySearchMode> mode = study::strategy_search_mode(options.mode);
   options.run.parallel.searched = !mode.has_value();
+  options.run.spec.parallel.operators.search = mode;  // so that what is not given is as with strategies
   finish_run_options(command, options.run);
   check_strategy_search_options(command, mode.has_value(), mode.value_or(options.strategies.mode));
   options.strategies.mode = mode.value_or(options.strategies.mode);
@@ -119,17 +156,33 @@ study::PlanSpace plan_space(const Command& command, const RunOptions& run, const
           .optimizer = text_of(command, "--optimizer-parallel"),
           .sequence = switch_of(command, "--sequence-parallel", parallel.operators.sequence),
           .vocabulary = switch_of(command, "--vocabulary-parallel", parallel.operators.vocabulary),
-          .repeat = switch_of(command, "--mp-comm-recompute", parallel.mp_comm_recompute)};
+          .repeat = switch_of(command, "--mp-comm-recompute", parallel.mp_comm_recompute),
+          .reductions = reductions(command, run.spec)};
+}
+
+bool is_splittable(const Command& command, const RunOptions& run, const study::PlanOptions& plan) {
+  const auto has = [&](std::string_view key) {
+    return std::ranges::find(plan, key, &study::PlanOptions::value_type::first) != plan.end();
+  };
+  const bool whole = !has("model-parallel") && !has("stages") && !has("optimizer-parallel");
+  const bool beside = run.spec.hcom_parallel || has("hcom-parallel");
+  return whole && beside && !has("split") && chooses_split(command);
 }
 
 Json common_inputs(const Command& command) {
-  Json inputs = Json::object();
-  for (const std::unique_ptr<Option>& option : command.options()) {
-    const std::string key = option->key();
-    if (!option->given() || is_chosen(key) || key.empty() || key == "format" || option->group() == searching) continue;
-    inputs[key] = option->is_flag() ? "true" : fmt::format("{}", fmt::join(option->texts(), ","));
+  Json inputs = given_inputs(command);
+  Json common = Json::object();
+  for (const auto& [key, value] : inputs.items()) {
+    if (!is_chosen(key)) common[key] = value;
   }
-  return inputs;
+  return common;
+}
+
+std::string run_with(const Command& command, const std::string& strategies) {
+  Json inputs = given_inputs(command);
+  if (!inputs.contains("global-batch")) inputs["batch"] = fmt::to_string(samples_per_npu);
+  inputs["strategy"] = strategies;
+  return study::command_line("run", inputs);
 }
 
 }  // namespace hcclsim::cli

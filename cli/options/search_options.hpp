@@ -36,7 +36,13 @@ void finish_search_options(Command& command, SearchOptions& options);
                                           const study::PlannedNpus& where);
 inline constexpr std::uint32_t samples_per_npu = 8;
 
+/// Whether a plan reduces whole gradients beside the backward pass, and neither an option nor a choice of the plan
+/// splits them.
+[[nodiscard]] bool is_splittable(const Command& command, const RunOptions& run, const study::PlanOptions& plan);
+
 /// The options of `run` that were given and are the same in all plans, as inputs of points.
 [[nodiscard]] Json common_inputs(const Command& command);
+/// The command that runs the network of a search with strategies of this file.
+[[nodiscard]] std::string run_with(const Command& command, const std::string& strategies);
 
 }  // namespace hcclsim::cli

@@ -72,7 +72,7 @@ void add_cost_model_options(Command& command, study::StrategySearchSpec& spec) {
                   }),
            "Memory of a device by the cost model, in which strategies must fit")
       .value_name("SIZE")
-      .with_default("16GiB; exact: HBM of the NPU");
+      .with_default("16GiB; exact: any, as far as the step fits");
   command.add("--costmodel-alpha", number(options.alpha, 0, largest), "Weight of computation").with_default();
   command.add("--costmodel-beta", number(options.beta, 0, largest), "Weight of communication").with_default();
   command
@@ -92,12 +92,12 @@ void add_cost_model_options(Command& command, study::StrategySearchSpec& spec) {
 }  // namespace
 
 void add_strategy_search_options(Command& command, study::StrategySearchSpec& spec) {
-  command.begin_group("Strategies of operators");
+  command.begin_group(searching_strategies);
   command.add("--given", read_file(spec.given),
               "Strategies of some operators, as run --strategy takes them: sharding_propagation spreads them to all, "
               "dynamic_programming and exact leave them as they are");
   command.replace("--save", written_file(spec.save), "File of the strategies found, for run --strategy")
-      .group("Strategies of operators");
+      .group(searching_strategies);
   command
       .add("--simulate", on_off(spec.simulates),
            "Simulates the strategies found beside data parallelism and model parallelism")
@@ -107,13 +107,13 @@ void add_strategy_search_options(Command& command, study::StrategySearchSpec& sp
 
 void check_strategy_search_options(const Command& command, bool strategies, study::StrategySearchMode mode) {
   for (const char* const name : of_strategies) {
-    if (!strategies && command.get(name).given()) {
+    if (!strategies && command.get(name).asks()) {
       bad_input("option", "{} is of searches of strategies: give --mode recursive_programming or another of them",
                 name);
     }
   }
   for (const char* const name : of_plans) {
-    if (strategies && command.get(name).given()) {
+    if (strategies && command.get(name).asks()) {
       bad_input("option", "{} is of the search of plans: it goes with --mode plan only", name);
     }
   }

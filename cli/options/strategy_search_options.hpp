@@ -12,6 +12,8 @@ void add_strategy_search_options(Command& command, study::StrategySearchSpec& sp
 
 /// Throws Error(bad_input, "option") for options of the other modes: `strategies` tells whether the mode is that of a
 /// strategy search.
+inline constexpr const char* searching_strategies = "Strategies of operators";  ///< group of these options
+
 void check_strategy_search_options(const Command& command, bool strategies, study::StrategySearchMode mode);
 
 }  // namespace hcclsim::cli

@@ -85,7 +85,7 @@ void add_trace_options(Command& command, TimelineOptions& options, const std::st
 void add_timeline_options(Command& command, TimelineOptions& options) {
   add_trace_options(command, options, "that of --rank");
   command
-      .add("--profile-output", text(options.profile.folder),
+      .add("--profile-output", written_file(options.profile.folder),
            "Files of MindStudio's profilers, a folder per rank; --profile reads them")
       .value_name("DIR");
   command
@@ -115,7 +115,7 @@ void add_timeline_options(Command& command, TimelineOptions& options) {
 
 void check_trace_options(const OptionOrigins& origins, const TimelineOptions& options, bool page) {
   for (const char* const option : {"trace-ranks", "trace-format"}) {
-    if (!origins.given(option) || !options.trace.empty()) continue;
+    if (!origins.asks(option) || !options.trace.empty()) continue;
     if (page && option == std::string_view("trace-ranks")) continue;
     bad_input("option", "{} needs --trace FILE, which says where the timeline goes", origins.name(option));
   }
@@ -124,7 +124,7 @@ void check_trace_options(const OptionOrigins& origins, const TimelineOptions& op
 void check_timeline_options(const OptionOrigins& origins, const TimelineOptions& options, bool page) {
   check_trace_options(origins, options, page);
   for (const char* const option : {"profile-ranks", "profile-level", "profile-time"}) {
-    if (!origins.given(option) || !options.profile.folder.empty()) continue;
+    if (!origins.asks(option) || !options.profile.folder.empty()) continue;
     bad_input("option", "{} needs --profile-output DIR, which says where the profile goes", origins.name(option));
   }
 }

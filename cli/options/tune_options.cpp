@@ -91,11 +91,11 @@ void finish_tune_options(Command& command, TuneOptions& options) {
   finish_run_options(command, options.run);
   refuse_parameter_servers(options.run.ps, "tune looks for a split of gradients that ranks reduce");
   for (const char* const name : of_splits) {
-    if (!options.run.spec.parallel.has_stages() || !command.get(name).given()) continue;
+    if (!options.run.spec.parallel.has_stages() || !command.get(name).asks()) continue;
     bad_input("option", "{} is of splits: with stages or shared parameters tune looks for the best --fusion", name);
   }
   for (const char* const name : of_splits) {
-    if (!options.run.spec.compression.has_value() || !command.get(name).given()) continue;
+    if (!options.run.spec.compression.has_value() || !command.get(name).asks()) continue;
     bad_input("option", "{} is of splits: with --compress tune looks for the speed of links at which it pays", name);
   }
   if (options.run.spec.pad_segments) {

@@ -128,7 +128,7 @@ void add_baseline_options(Command& command, BaselineOptions& options) {
 }
 
 void check_baseline_options(const Command& command, const BaselineOptions& options) {
-  if (command.get("--tolerance").given() && options.file.empty()) {
+  if (command.get("--tolerance").asks() && options.file.empty()) {
     bad_input("option", "--tolerance is that of a comparison; give --baseline FILE too");
   }
   if (options.junit == "-") bad_input("option", "--junit -: standard output is taken by the report; give a file");

@@ -40,8 +40,7 @@ std::string explanation_text(const std::vector<study::ExplainedCollective>& coll
   if (!text.empty()) {
     text +=
         "(formula: HCCL's, on links that nothing else uses, without launch and copies over HBM; simulated: alone on "
-        "this "
-        "platform)\n";
+        "this platform, from its first task on the device)\n";
   }
   return text;
 }

@@ -70,7 +70,11 @@ std::string replay_text(const ReplayResult& result) {
   std::string text = fmt::format("Trace {}: {}, {} on {} ({} {})\n", result.trace, result.format,
                                  counted(result.ranks, "rank"), result.on.platform, result.on.npus, result.on.npu);
   text += nodes_line(result) + '\n';
-  text += fmt::format("\nMakespan {} ms\n", milliseconds(result.makespan));
+  if (result.makespan > 0) {
+    text += fmt::format("\nMakespan {} ms\n", milliseconds(result.makespan));
+  } else {
+    text += "\nMakespan not known: no node tells how long it takes\n";
+  }
   if (const std::optional<Seconds> step = result.step_time(); step.has_value()) {
     text += fmt::format("Step time {} ms, of {} step{}\n", milliseconds(*step), result.step_ends.size(),
                         result.step_ends.size() == 1 ? "" : "s");

@@ -84,15 +84,26 @@ struct PlaneTimes {
 /// An operator with the tasks inside it.
 struct OperatorTasks {
   const ProfiledOp* op = nullptr;
+  const ProfiledGroup* group = nullptr;
+  Rank rank = 0;  ///< of the group
   std::map<std::uint32_t, PlaneTimes> planes{};
   std::map<std::string_view, Transfers> transfers{};  ///< by transport
   struct Link {
     std::string_view type;  ///< of its first transfer
     Transfers transfers{};
   };
-  std::map<std::pair<Rank, Rank>, Link> links{};  ///< by source and destination
+  std::map<std::pair<Rank, Rank>, Link> links{};  ///< by source and destination, as ranks of the group
 
-  void add(const sim::Span& span, Rank rank) {
+  /// Ranks are written as those of the group, and what joins a file's rank to its place there is the rank's link to
+  /// itself, so there is one also where nothing is copied.
+  OperatorTasks(const ProfiledOp& of, const ProfiledGroup& of_group, Rank of_rank) : op(&of), group(&of_group) {
+    rank = place_of(of_rank);
+    links.try_emplace({rank, rank}, Link{"LOCAL"});
+  }
+
+  [[nodiscard]] Rank place_of(Rank one) const { return group->places.at(one); }
+
+  void add(const sim::Span& span) {
     PlaneTimes& plane = planes[span.plane];
     const Seconds duration = span.end - span.start;
     if (span.kind == sim::SpanKind::notify_wait) {
@@ -103,7 +114,7 @@ struct OperatorTasks {
       plane.transit += duration;
       const std::string_view transport = transport_of(span);
       transfers[transport].add(span, transport);
-      const auto peer = static_cast<Rank>(span.peer);
+      const Rank peer = place_of(static_cast<Rank>(span.peer));
       add_to_link(span.reads ? std::pair{peer, rank} : std::pair{rank, peer}, link_type(span), span, transport);
     } else if (span.kind == sim::SpanKind::copy || span.kind == sim::SpanKind::local_reduce) {
       plane.transit += duration;
@@ -136,12 +147,12 @@ std::map<std::uint32_t, std::vector<OperatorTasks>> operators_of(const ProfiledR
     const auto number = static_cast<std::uint32_t>(op.span->id.iteration + 1);
     std::vector<OperatorTasks>& step = steps[number];
     places[{op.span->id.iteration, op.span->id.task}] = {number, step.size()};
-    step.push_back({.op = &op});
+    step.emplace_back(op, rank.groups().of(*op.span), rank.rank());
   }
   for (const sim::Span* span : rank.spans()) {
     if (!is_task(*span)) continue;
     const auto place = places.find({span->id.iteration, span->id.task});
-    if (place != places.end()) steps[place->second.first][place->second.second].add(*span, rank.rank());
+    if (place != places.end()) steps[place->second.first][place->second.second].add(*span);
   }
   return steps;
 }
@@ -186,9 +197,7 @@ Json bandwidth_json(const std::map<std::string_view, Transfers>& by_transport) {
   return json;
 }
 
-std::string key_of(const ProfiledRank& rank, const ProfiledOp& op) {
-  return op.name + '@' + rank.groups().of(*op.span).id;
-}
+std::string key_of(const OperatorTasks& one) { return one.op->name + '@' + one.group->id; }
 
 /// The sum over operators, as msprof adds it.
 Json total_json(const std::vector<const OperatorTasks*>& operators) {
@@ -242,7 +251,7 @@ void write_communication(const ProfiledRank& rank, const Sink& sink) {
     Json json = Json::object();
     for (const OperatorTasks* one : operators) {
       const sim::Span& span = *one->op->span;
-      json.append(key_of(rank, *one->op),
+      json.append(key_of(*one),
                   {{"Communication Time Info", times_json(span.start, span.end - span.start, one->times())},
                    {"Communication Bandwidth Info", bandwidth_json(one->transfers)}});
     }
@@ -272,7 +281,7 @@ void write_communication_matrix(const ProfiledRank& rank, device::Generation gen
              {"Large Packet Ratio", transfers.large_ratio()},
              {"Op Name", one->op->name}});
       }
-      json.append(key_of(rank, *one->op), std::move(links));
+      json.append(key_of(*one), std::move(links));
     }
     return json;
   });

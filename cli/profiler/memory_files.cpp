@@ -10,11 +10,6 @@ namespace {
 
 constexpr double mebibyte = 0x1p20;
 
-/// What is there for the whole step.
-Bytes lasting_bytes(const models::Program& program) {
-  return program.weights + program.weight_casts + program.gathered + program.gradient_bytes + program.optimizer_state;
-}
-
 /// Of an iteration; the last one, behind all work, is none.
 std::vector<hccl::MemoryPoint> points_of(const ProfiledRank& rank, std::uint32_t step) {
   hccl::TensorMemory memory(rank.role());
@@ -32,10 +27,10 @@ std::vector<hccl::MemoryPoint> points_of(const ProfiledRank& rank, std::uint32_t
 
 }  // namespace
 
-void write_memory_record(const ProfiledRank& rank, const Sink& sink) {
+void write_memory_record(const ProfiledRank& rank, const device::HbmAccount& hbm, const Sink& sink) {
   Rows rows(sink);
   rows.add("Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Device Type");
-  const Bytes lasting = lasting_bytes(*rank.role().program);
+  const Bytes lasting = hbm.peak() - hbm.activations;
   const auto add = [&](Seconds date, Bytes live, Bytes most) {
     const double allocated = static_cast<double>(lasting + live) / mebibyte;
     rows.add("MindSpore,{},{:.6f},{:.6f},{:.6f},NPU:{}", profiled_date(date), allocated,

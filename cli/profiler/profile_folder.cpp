@@ -28,30 +28,31 @@ std::string profiler_info(const ProfiledRank& rank, const ProfileOptions& option
   return json.dump(2) + "\n";
 }
 
-/// profiler_metadata.json: the groups that the rank is in, by their ids.
+/// profiler_metadata.json: the groups that the rank is in, by their communicators.
 std::string profiler_metadata(const ProfiledRank& rank) {
   Json groups = Json::object();
   for (const ProfiledGroup& group : rank.groups().groups()) {
-    const auto place = std::ranges::find(group.ranks, rank.rank());
-    if (place == group.ranks.end()) continue;
-    groups.append(
-        group.id,
-        {{"group_name", group.name}, {"group_rank", place - group.ranks.begin()}, {"global_ranks", group.ranks}});
+    const auto place = group.places.find(rank.rank());
+    if (place == group.places.end()) continue;
+    groups.append(group.key,
+                  {{"group_name", group.name}, {"group_rank", place->second}, {"global_ranks", group.ranks}});
   }
   return Json{{"parallel_group_info", std::move(groups)}}.dump(2) + "\n";
 }
 
 }  // namespace
 
-void ProfileFolder::write(const hccl::TimedStep& step, const std::vector<Rank>& ranks, device::Generation generation) {
+void ProfileFolder::write(const hccl::TimedStep& step, const std::vector<Rank>& ranks, device::Generation generation,
+                          const HbmOfRank& hbm) {
   const ProfiledGroups groups(step.plan);
+  const hccl::MessageStarts messages(step.plan, step.trace);
   for (const auto& [number, spans] : spans_by_rank(step.trace, ranks)) {
-    const ProfiledRank rank(step, groups, number, spans);
+    const ProfiledRank rank(step, groups, messages, number, spans);
     const std::string of_rank = fmt::format("rank{}_{}_ascend_ms", number, options_.time);
     const std::string output = of_rank + "/ASCEND_PROFILER_OUTPUT";
     folder_.make_folder(output);
     const auto write_file = [&](const std::string& name, const std::function<void(const Sink&)>& contents) {
-      OutputFile file(folder_.place_of(name));
+      OutputFile file = folder_.file(name);
       contents([&file](std::string_view text) { file.write(text); });
       file.commit();
     };
@@ -64,7 +65,8 @@ void ProfileFolder::write(const hccl::TimedStep& step, const std::vector<Rank>& 
     write_file(output + "/step_trace_time.csv", [&](const Sink& sink) { write_step_trace_time(rank, sink); });
     write_file(output + "/kernel_details.csv", [&](const Sink& sink) { write_kernel_details(rank, sink); });
     write_file(output + "/op_statistic.csv", [&](const Sink& sink) { write_op_statistic(rank, sink); });
-    write_file(output + "/memory_record.csv", [&](const Sink& sink) { write_memory_record(rank, sink); });
+    write_file(output + "/memory_record.csv",
+               [&, number = number](const Sink& sink) { write_memory_record(rank, hbm(number), sink); });
     if (options_.level == ProfileLevel::level0) continue;
     write_file(output + "/communication.json", [&](const Sink& sink) { write_communication(rank, sink); });
     write_file(output + "/communication_matrix.json",

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <utility>
 #include <variant>
 
 #include "cli/print/output.hpp"
@@ -56,8 +58,27 @@ const models::Kernel* kernel_of(const hccl::Role& role, const sim::Span& span) {
 
 }  // namespace
 
-ProfiledRank::ProfiledRank(const hccl::TimedStep& step, const ProfiledGroups& groups, Rank rank,
-                           std::span<const sim::Span* const> spans)
+std::vector<const sim::Span*> ProfiledRank::with_late_receives(std::span<const sim::Span* const> spans,
+                                                               const hccl::MessageStarts& messages) {
+  using TaskOfIteration = std::pair<std::int32_t, std::uint32_t>;
+  std::map<TaskOfIteration, Seconds> begins;
+  for (const sim::Span* span : spans) {
+    if (span->kind != sim::SpanKind::collective || operation_name(step_.plan, *span) != "receive") continue;
+    begins[{span->id.iteration, span->id.task}] = messages.under_way(*span);
+  }
+  std::vector<const sim::Span*> shown(spans.begin(), spans.end());
+  for (const sim::Span*& span : shown) {
+    const auto begin = begins.find({span->id.iteration, span->id.task});
+    if (begin == begins.end() || begin->second <= span->start || begin->second > span->end) continue;
+    late_.push_back(*span);
+    late_.back().start = begin->second;
+    span = &late_.back();
+  }
+  return shown;
+}
+
+ProfiledRank::ProfiledRank(const hccl::TimedStep& step, const ProfiledGroups& groups,
+                           const hccl::MessageStarts& messages, Rank rank, std::span<const sim::Span* const> spans)
     : step_(step), groups_(groups), rank_(rank) {
   const std::vector<std::vector<Seconds>>& ends = step.pipeline_ends;
   const std::size_t first = ends.size() > 1 ? 1 : 0;
@@ -72,16 +93,18 @@ ProfiledRank::ProfiledRank(const hccl::TimedStep& step, const ProfiledGroups& gr
     begin = ends[i][rank];
   }
   OperatorNames names(step.plan, groups);
-  for (const sim::Span* span : spans) {
+  const std::vector<const sim::Span*> late = with_late_receives(spans, messages);
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const sim::Span* const span = late[i];
     const bool shown = span->id.iteration >= static_cast<std::int32_t>(first);
     if (shown) spans_.push_back(span);
     if (span->kind == sim::SpanKind::collective) {
       if (!shown) continue;
       std::string type = fmt::format("hcom_{}_", operation_name(step.plan, *span));
-      ops_.push_back({span, names.next(*span), std::move(type), "HCCL"});
+      ops_.push_back({span, spans[i]->start, names.next(*span), std::move(type), "HCCL"});
     } else if (span->kind == sim::SpanKind::kernel && shown) {
       const models::Kernel* kernel = kernel_of(role(), *span);
-      if (kernel != nullptr) ops_.push_back({span, kernel->name, type_of(*kernel), core_of(*kernel)});
+      if (kernel != nullptr) ops_.push_back({span, span->start, kernel->name, type_of(*kernel), core_of(*kernel)});
     }
   }
   std::ranges::stable_sort(ops_, {}, [](const ProfiledOp& op) { return op.span->start; });

@@ -46,7 +46,7 @@ Busy busy_of(const ProfiledRank& rank) {
 struct OwnWork {
   Seconds begin = 0;
   Seconds end = 0;
-  Seconds receives = 0;
+  std::vector<sim::Interval> receives;  ///< from when their streams come to them
 };
 
 OwnWork own_work(const ProfiledRank& rank, std::uint32_t step) {
@@ -54,11 +54,12 @@ OwnWork own_work(const ProfiledRank& rank, std::uint32_t step) {
   bool any = false;
   for (const ProfiledOp& op : rank.ops()) {
     if (op.span->id.iteration + 1 != static_cast<std::int32_t>(step)) continue;
-    work.begin = any ? std::min(work.begin, op.span->start) : op.span->start;
+    work.begin = any ? std::min(work.begin, op.reached) : op.reached;
     work.end = std::max(work.end, op.span->end);
-    if (op.receives()) work.receives += op.span->end - op.span->start;
+    if (op.receives()) work.receives.push_back({op.reached, op.span->end});
     any = true;
   }
+  work.receives = sim::unite(std::move(work.receives));
   return work;
 }
 
@@ -76,11 +77,12 @@ void write_step_trace_time(const ProfiledRank& rank, const Sink& sink) {
     const std::vector<sim::Interval> without_receives = within(busy.without_receives, window.time);
     const Seconds exposed = length(subtract(communicating, computing));
     const OwnWork own = own_work(rank, window.number);
+    const Seconds bubble = length(subtract(own.receives, busy.computing));
     rows.add("{},{},{},{},{},{},{},{},{},{}", window.number, profiled_duration(length(computing)),
              profiled_duration(exposed), profiled_duration(length(communicating) - exposed),
              profiled_duration(length(communicating)),
              profiled_duration(window.time.length() - length(computing) - exposed),
-             profiled_duration(std::max(0.0, own.end - own.begin - own.receives)), profiled_duration(own.receives),
+             profiled_duration(std::max(0.0, own.end - own.begin - bubble)), profiled_duration(bubble),
              profiled_duration(length(subtract(without_receives, computing))),
              profiled_duration(std::max(0.0, own.begin - window.time.start)));
   }

@@ -4,10 +4,10 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <new>
 
 #include "base/error.hpp"
+#include "base/user_error.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -39,7 +39,7 @@ extern "C" void note_signal(int signal) {
 Interruption::Interruption(Begin begin) {
   if (shared != nullptr) internal_error("signals are already being watched");
   void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) internal_error("cannot share memory between processes: {}", std::strerror(errno));
+  if (memory == MAP_FAILED) refused_by_system("memory that processes share", errno);
   shared = new (memory) Shared;
   shared->begun = begin == Begin::at_once;
   signalled = 0;

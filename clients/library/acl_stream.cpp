@@ -19,9 +19,9 @@ std::map<void*, std::uint32_t>& overflow_switches() {
   return *all;
 }
 
-int create_event(const char* function, aclrtEvent* event, std::uint32_t flag) {
+int create_event(const char* function, aclrtEvent* event, std::uint32_t flag, EventMaker maker) {
   if (event == nullptr) return fail(function, ACL_ERROR_INVALID_PARAM, "null");
-  const Answer answer = ask(Call::create_event, {flag});
+  const Answer answer = ask(Call::create_event, {flag, static_cast<std::uint64_t>(maker)});
   if (answer.status == 0) *event = handle_of(answer.values[0]);
   return status_of(function, answer);
 }
@@ -127,9 +127,13 @@ aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag) {
 aclError aclrtSetOpWaitTimeout(uint32_t /*timeout*/) { return ACL_SUCCESS; }
 aclError aclrtSetOpExecuteTimeOut(uint32_t /*timeout*/) { return ACL_SUCCESS; }
 
-aclError aclrtCreateEvent(aclrtEvent* event) { return create_event(__func__, event, 0); }
-aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) { return create_event(__func__, event, flag); }
-aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) { return create_event(__func__, event, flag); }
+aclError aclrtCreateEvent(aclrtEvent* event) { return create_event(__func__, event, 0, EventMaker::create); }
+aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
+  return create_event(__func__, event, flag, EventMaker::create_with_flag);
+}
+aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
+  return create_event(__func__, event, flag, EventMaker::create_ex_with_flag);
+}
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
   return status_of(__func__, ask(Call::destroy_event, {number_of(event)}));

@@ -16,6 +16,8 @@
 #include <set>
 #include <utility>
 
+#include "clients/wire/peer.hpp"
+
 namespace hcclsim::clients {
 namespace {
 
@@ -28,7 +30,9 @@ struct Process {
   std::uint64_t started = 1;
   std::string socket_name;
   std::set<int> sockets;  // of its threads
-  int next_socket = -1;   // of a child that is about to be forked
+  // Of a child that is about to be forked: its socket until it has made one itself, and its number.
+  int next_socket = -1;
+  std::uint64_t next_number = 0;
 };
 
 Process& process() {
@@ -79,7 +83,7 @@ Answer receive_answer(int socket) {
   return answer;
 }
 
-/// A new connection to the simulator; −1 if there is none.
+/// A new connection to the simulator; −1 if there is none, or if another user has taken its place.
 int connect_to(const std::string& name) {
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return -1;
@@ -88,13 +92,15 @@ int connect_to(const std::string& name) {
   const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
   std::copy_n(name.data(), length, address.sun_path + 1);  // the first byte is 0: an abstract name
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), bytes) == 0) return socket;
+  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), bytes) == 0) {
+    const uid_t user = peer_of(socket).uid;
+    if (user == ::geteuid() || user == 0) return socket;
+  }
   ::close(socket);
   return -1;
 }
 
 std::uint64_t thread_id() { return static_cast<std::uint64_t>(::syscall(SYS_gettid)); }
-std::uint64_t process_id() { return static_cast<std::uint64_t>(::getpid()); }
 
 void adopt(int socket) {
   own_socket = socket;
@@ -112,6 +118,21 @@ int socket_of_thread() {
   return socket;
 }
 
+/// The calling thread, the only one of its process, joins the simulator as the process of this number, and waits for
+/// the token. False if there is no simulator.
+bool join_as(std::uint64_t number) {
+  Process& own = process();
+  const int socket = connect_to(own.socket_name);
+  if (socket < 0) return false;
+#ifdef PR_SET_PTRACER
+  ::prctl(PR_SET_PTRACER, peer_of(socket).pid, 0, 0, 0);  // it reads and writes the memory of the program
+#endif
+  adopt(socket);
+  send_request(socket, Call::begin_process, {number, thread_id()}, {});
+  own.number = receive_answer(socket).values[0];
+  return true;
+}
+
 /// Its destructor tells the simulator that a thread ends.
 pthread_key_t end_key() {
   static const pthread_key_t key = [] {
@@ -127,8 +148,8 @@ void before_fork() {
   if (!connected()) return;
   const int socket = connect_to(process().socket_name);
   if (socket < 0) lose();
-  send_request(socket, Call::begin_process, {none, 0, 0}, {});
-  static_cast<void>(receive_answer(socket));
+  send_request(socket, Call::begin_fork, {}, {});
+  process().next_number = receive_answer(socket).values[0];
   process().next_socket = socket;
 }
 
@@ -142,9 +163,8 @@ void after_fork_in_child() {
   Process& own = process();
   for (const int socket : std::exchange(own.sockets, {})) ::close(socket);
   own_questions = 0;
-  adopt(std::exchange(own.next_socket, -1));
-  send_request(own_socket, Call::begin_process, {none, process_id(), thread_id()}, {});
-  own.number = receive_answer(own_socket).values[0];
+  if (!join_as(own.next_number)) lose();
+  ::close(std::exchange(own.next_socket, -1));
 }
 
 /// Joins the simulator before main(), and waits there for the token.
@@ -156,17 +176,10 @@ __attribute__((constructor)) void join_simulator() {
   Process& own = process();
   own.socket_name = name;
   own.started = std::strtoull(count, nullptr, 10);
-  const int socket = connect_to(own.socket_name);
-  if (socket < 0) {
+  if (!join_as(std::strtoull(number, nullptr, 10))) {
     std::fputs("hcclsim: the simulator that started this program is gone\n", stderr);
     lose();
   }
-#ifdef PR_SET_PTRACER
-  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // it reads and writes the memory of the program
-#endif
-  adopt(socket);
-  send_request(socket, Call::begin_process, {std::strtoull(number, nullptr, 10), process_id(), thread_id()}, {});
-  own.number = receive_answer(socket).values[0];
   own.connected = true;
   ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -202,7 +215,7 @@ void keep_message(std::string message) {
 int socket_of_new_thread(std::uint64_t& thread) {
   const int socket = connect_to(process().socket_name);
   if (socket < 0) return -1;
-  send_request(socket, Call::begin_thread, {process().number, process_id()}, {});
+  send_request(socket, Call::begin_thread, {}, {});
   thread = receive_answer(socket).values[1];
   return socket;
 }
@@ -217,7 +230,7 @@ void drop_socket(int socket) {
 void begin_thread_on(int socket) {
   own_socket = socket;
   ::pthread_setspecific(end_key(), &process());  // any value
-  send_request(socket, Call::begin_thread, {process().number, process_id(), thread_id()}, {});
+  send_request(socket, Call::begin_thread, {thread_id()}, {});
   static_cast<void>(receive_answer(socket));
 }
 

@@ -31,9 +31,13 @@ HcclResult begun(const char* function, const Answer& answer, HcclComm* comm) {
   return result_of(function, answer);
 }
 
-/// The settings of a communicator; empty: none are given.
+/// The settings of a communicator, as much of the structure as the program was compiled with; empty: none are given.
 std::string settings_of(const HcclCommConfig* config) {
-  return config == nullptr ? std::string() : std::string(bytes_of(config));
+  if (config == nullptr) return {};
+  std::size_t bytes = 0;
+  std::memcpy(&bytes, config->reserved, sizeof bytes);
+  bytes = std::clamp(bytes, sizeof config->reserved, sizeof *config);
+  return std::string(bytes_of(config).substr(0, bytes));
 }
 
 HcclResult begin_from_root(const char* function, std::uint32_t ranks, const HcclRootInfo* root, std::uint32_t rank,
@@ -75,8 +79,8 @@ HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank,
 HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) {
   if (rootInfo == nullptr) return failed(__func__, HCCL_E_PTR, "null");
   const Answer answer = ask(Call::root_info, {});
-  std::memset(rootInfo, 0, sizeof *rootInfo);
-  std::memcpy(rootInfo->internal, answer.values.data(), sizeof answer.values[0]);
+  // No more than what is needed, as in HCCL: programs may have less room than the type has.
+  if (answer.status == 0) std::memcpy(rootInfo->internal, answer.values.data(), sizeof answer.values[0]);
   return result_of(__func__, answer);
 }
 

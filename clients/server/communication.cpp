@@ -403,7 +403,9 @@ void Communication::enqueue(const RankCall& call, ClientStream& stream, const Ma
   }
   const std::shared_ptr<Payload> payload = record.payload;
   const std::uint32_t name = core_.trace.intern(call.function);
-  devices_.begin_task(stream, record.name);
+  const bool only_reads = call.operation.in_place && call.rank == call.operation.root;
+  devices_.begin_task(stream, record.name,
+                      only_reads ? Uses{.reads = call.buffers.output} : Uses{call.buffers.input, call.buffers.output});
   const auto overflow = devices_.saturates(stream.npu) ? device::Overflow::saturate : device::Overflow::infinity;
   const auto buffers = std::make_shared<const RankBuffers>(call.buffers);
   core_.runtime.host_function(stream.id, [this, key, payload, place, rank = call.rank, buffers, overflow] {
@@ -472,7 +474,7 @@ std::string Communication::missing_calls() const {
           text += fmt::format(" (it has called {}, which does nothing)", empty->second);
         }
       } else if (!stream->second->tasks.empty()) {
-        text += fmt::format(", whose stream {} is at {}", stream->second->number, stream->second->tasks.front());
+        text += fmt::format(", whose stream {} is at {}", stream->second->number, stream->second->tasks.front().name);
       }
     }
     if (count > most) text += fmt::format(" and {} more", count - most);

@@ -47,6 +47,13 @@ std::optional<DataType> type_of(std::uint32_t type) {
   return type < types.size() ? std::optional(types.at(type)) : std::nullopt;
 }
 
+/// What a type is that this chip lacks; empty: nothing is known of it.
+std::string of_later_chips(std::uint32_t type, const std::string& chip) {
+  constexpr std::array<const char*, 4> names{"HIF8", "FP8E4M3", "FP8E5M2", "FP8E8M0"};
+  if (type < HCCL_DATA_TYPE_HIF8 || type > HCCL_DATA_TYPE_FP8E8M0) return {};
+  return fmt::format(", {}: the Ascend 950 has it, {} does not", names.at(type - HCCL_DATA_TYPE_HIF8), chip);
+}
+
 /// Places of blocks that follow each other.
 std::vector<std::uint64_t> places_behind_each_other(const std::vector<std::uint64_t>& counts) {
   std::vector<std::uint64_t> places(counts.size(), 0);
@@ -91,7 +98,9 @@ Result Communication::find_type(RankCall& call, std::uint32_t type, std::uint64_
                                 const std::vector<std::uint64_t>& counts) const {
   const std::optional<DataType> known = type_of(type);
   if (!known.has_value()) {
-    return refused(HCCL_E_NOT_SUPPORT, fmt::format("dataType {}; accepted: 0 to {}", type, HCCL_DATA_TYPE_BFP16));
+    return refused(HCCL_E_NOT_SUPPORT,
+                   fmt::format("dataType {}{}; accepted: 0 to {}", type, of_later_chips(type, core_.platform.soc.name),
+                               HCCL_DATA_TYPE_BFP16));
   }
   call.operation.type = *known;
   const std::uint64_t most = core_.memory.total() / size_of(*known);
@@ -266,8 +275,8 @@ void Communication::collective(ThreadId id, const Question& question, const std:
     const Bytes bytes = std::accumulate(pieces.begin(), pieces.end(), Bytes{0}, add);
     return bytes == 0 || is_active(*own, address, bytes);
   };
-  call.zero_copy = !own->active.empty() && !is_message && direct(call.buffers.input, arguments.send) &&
-                   direct(call.buffers.output, arguments.receive);
+  call.zero_copy = (!own->active.empty() || !own->window_bytes.empty()) && !is_message &&
+                   direct(call.buffers.input, arguments.send) && direct(call.buffers.output, arguments.receive);
   announce(call);
   connect(std::move(call), answers, done);
 }

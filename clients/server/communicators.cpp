@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include <hccl/hccl_types.h>
+#include <hccl/hccl.h>
 
 #include "clients/server/rank_graph.hpp"
 #include "hccl/comm/placement.hpp"
@@ -17,15 +17,29 @@
 namespace hcclsim::clients {
 namespace {
 
+constexpr std::uint64_t most_window_gb = 1U << 20U;  // more than any NPU has memory for
 constexpr std::uint64_t communicator_tag = std::uint64_t{0x53} << 56U;
 
-/// What the program asks for in HcclCommConfig; nothing is set without one.
+/// What the program asks for in HcclCommConfig, of which it may have given a beginning; nothing is set in the rest.
 HcclCommConfig settings_of(const std::string& bytes) {
-  HcclCommConfig settings{};
-  settings.hcclBufferSize = HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET;
-  settings.hcclDeterministic = HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET;
-  if (bytes.size() == sizeof settings) std::memcpy(&settings, bytes.data(), sizeof settings);
+  HcclCommConfig settings;
+  HcclCommConfigInit(&settings);
+  std::memcpy(&settings, bytes.data(), std::min(bytes.size(), sizeof settings));
   return settings;
+}
+
+/// What of the settings has no effect here.
+std::string ignored(const HcclCommConfig& settings) {
+  std::string names;
+  const auto add = [&](bool is_set, const char* name) {
+    if (is_set) names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+  };
+  add(settings.aclGraphZeroCopyEnable != 0, "aclGraphZeroCopyEnable");
+  add(settings.hcclExecTimeOut != HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET, "hcclExecTimeOut");
+  add(settings.hcclRetryEnable[0] != '\0', "hcclRetryEnable");
+  add(settings.hcclBufferName[0] != '\0', "hcclBufferName");
+  add(settings.hcclQos != HCCL_COMM_QOS_CONFIG_NOT_SET, "hcclQos");
+  return names;
 }
 
 /// What is wrong with settings that are given; empty: nothing.
@@ -35,15 +49,28 @@ std::string problem_of(const std::string& bytes) {
   std::uint32_t magic = 0;
   std::memcpy(&magic, settings.reserved + sizeof(std::size_t), sizeof magic);
   if (magic != HCCL_COMM_CONFIG_MAGIC_WORD) return "call HcclCommConfigInit first";
-  if (std::memchr(settings.hcclCommName, '\0', COMM_NAME_MAX_LENGTH) == nullptr) {
-    return fmt::format("hcclCommName: at most {} bytes, and a 0 behind them", COMM_NAME_MAX_LENGTH - 1);
+  const auto ends = [](const auto& text) { return std::ranges::find(text, '\0') != std::end(text); };
+  if (!ends(settings.hcclCommName)) {
+    return fmt::format("hcclCommName: at most {} bytes, and a 0 after them", COMM_NAME_MAX_LENGTH - 1);
+  }
+  if (!ends(settings.hcclAlgo)) {
+    return fmt::format("hcclAlgo: at most {} bytes, and a 0 after them", HCCL_COMM_ALGO_MAX_LENGTH - 1);
+  }
+  try {
+    static_cast<void>(hccl::parse_algo_setting(settings.hcclAlgo));
+  } catch (const Error& error) {
+    return fmt::format("hcclAlgo: {}", error.what());
   }
   if (settings.hcclBufferSize == 0) return "hcclBufferSize: at least 1 (MB)";
   const bool known =
       settings.hcclDeterministic <= 2 || settings.hcclDeterministic == HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET;
   if (!known) return fmt::format("hcclDeterministic: {}; accepted: 0, 1, 2", settings.hcclDeterministic);
-  if (settings.hcclOpExpansionMode > 3) {
-    return fmt::format("hcclOpExpansionMode: {}; accepted: 0 to 3", settings.hcclOpExpansionMode);
+  if (settings.hcclOpExpansionMode > 4) {
+    return fmt::format("hcclOpExpansionMode: {}; accepted: 0 to 4", settings.hcclOpExpansionMode);
+  }
+  if (settings.hcclSymWinMaxMemSizePerRank == 0 || settings.hcclSymWinMaxMemSizePerRank > most_window_gb) {
+    return fmt::format("hcclSymWinMaxMemSizePerRank: {}; accepted: 1 to {} (GB)", settings.hcclSymWinMaxMemSizePerRank,
+                       most_window_gb);
   }
   return {};
 }
@@ -349,6 +376,11 @@ std::shared_ptr<CommunicatorGroup> Communicators::add_group(std::string name, st
   }
   if (settings.hcclDeterministic != HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET) {
     group->config.determinism = static_cast<hccl::Determinism>(settings.hcclDeterministic);
+  }
+  if (settings.hcclAlgo[0] != '\0') group->config.algo = hccl::parse_algo_setting(settings.hcclAlgo);
+  group->window_bytes = Bytes{settings.hcclSymWinMaxMemSizePerRank} << 30U;
+  if (const std::string names = ignored(settings); !names.empty()) {
+    core_.hosts.note(fmt::format("HcclCommConfig of {}: {} without effect", group->name, names));
   }
   const hccl::Communicator communicator{group->name, group->npus};
   group->topology = topology_of(communicator, core_.cluster);

@@ -41,6 +41,7 @@ struct CommunicatorGroup {
   std::vector<MadeSchedule> schedules{};
   std::map<std::string, bool> connected{};    ///< transports that all have used
   std::vector<Bytes> window_sizes{};          ///< of symmetric memory, in order
+  Bytes window_bytes = 0;                     ///< of all windows of a rank, at most
   std::vector<std::uint64_t> calls{};         ///< collectives, of each rank
   std::map<Rank, std::string> empty_calls{};  ///< what ranks have called last that moves nothing
 
@@ -55,12 +56,14 @@ struct ClientCommunicator {
   bool destroyed = false;
   bool released = false;  ///< with its device, before the program has destroyed it
   bool suspended = false;
-  std::map<std::uint64_t, Bytes> ranges{};  ///< addresses that were set …
-  std::map<std::uint64_t, Bytes> active{};  ///< … and those that peers access directly, windows too
-  std::size_t windows = 0;                  ///< that it has registered so far
+  std::map<std::uint64_t, Bytes> ranges{};        ///< addresses that were set …
+  std::map<std::uint64_t, Bytes> active{};        ///< … those in them that peers access directly …
+  std::map<std::uint64_t, Bytes> window_bytes{};  ///< … and those of symmetric windows, which peers access, too
+  std::size_t windows = 0;                        ///< that it has registered so far
 };
 
-/// Whether peers access all of these bytes directly.
+/// Whether peers access all of these bytes directly: in a window, or in activated memory, which may have been activated
+/// piece by piece.
 [[nodiscard]] bool is_active(const ClientCommunicator& own, std::uint64_t address, Bytes bytes);
 
 class Communicators {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include <hccl/hccl_types.h>
 
@@ -15,18 +16,23 @@ constexpr std::uint64_t window_tag = std::uint64_t{0x54} << 56U;
 
 using Ranges = std::map<std::uint64_t, Bytes>;
 
-/// The range that has these bytes; the end: none.
-Ranges::const_iterator around(const Ranges& ranges, std::uint64_t address, Bytes bytes) {
-  const auto behind = ranges.upper_bound(address);
-  if (behind == ranges.begin()) return ranges.end();
-  const auto found = std::prev(behind);
-  const std::uint64_t offset = address - found->first;
-  return offset < found->second && bytes <= found->second - offset ? found : ranges.end();
+/// Whether one range has these bytes, or, if ranges may be joined, several that follow each other without a gap.
+bool covers(const Ranges& ranges, std::uint64_t address, Bytes bytes, bool joined) {
+  auto next = ranges.upper_bound(address);
+  if (next == ranges.begin()) return false;
+  std::uint64_t end = std::prev(next)->first + std::prev(next)->second;
+  if (address >= end) return false;
+  for (; joined && next != ranges.end() && next->first == end; ++next) end += next->second;
+  return bytes <= end - address;
 }
 
 bool overlap(const Ranges& ranges, std::uint64_t address, Bytes bytes) {
   return std::ranges::any_of(
       ranges, [&](const auto& one) { return one.first < address + bytes && address < one.first + one.second; });
+}
+
+bool is_used(const ClientCommunicator& own, std::uint64_t address, Bytes bytes) {
+  return overlap(own.active, address, bytes) || overlap(own.window_bytes, address, bytes);
 }
 
 }  // namespace
@@ -46,17 +52,17 @@ Result Communicators::range(ClientCommunicator& own, const Question& question) c
     case Call::unset_range: {
       const auto found = own.ranges.find(address);
       if (found == own.ranges.end()) return refused(HCCL_E_NOT_FOUND, "this range was not set");
-      if (overlap(own.active, address, found->second)) return refused(HCCL_E_PARA, "memory in the range is active");
+      if (is_used(own, address, found->second)) return refused(HCCL_E_PARA, "memory in the range is active");
       own.ranges.erase(found);
       return {};
     }
     case Call::activate_range: {
-      if (bytes == 0 || around(own.ranges, address, bytes) == own.ranges.end()) {
+      if (bytes == 0 || !covers(own.ranges, address, bytes, false)) {
         return refused(HCCL_E_PARA, "the memory is in no range that was set");
       }
       const FoundSpan found = core_.memory.find(own.process, address, bytes);
       if (!found.problem.empty()) return refused(HCCL_E_PARA, found.problem);
-      if (overlap(own.active, address, bytes)) return refused(HCCL_E_PARA, "the memory overlaps what is active");
+      if (is_used(own, address, bytes)) return refused(HCCL_E_PARA, "the memory overlaps what is active");
       own.active[address] = bytes;
       return {};
     }
@@ -84,7 +90,15 @@ Result Communicators::window(ClientCommunicator& own, const Question& question) 
   }
   const FoundSpan found = core_.memory.find(own.process, address, bytes);
   if (!found.problem.empty()) return refused(HCCL_E_PARA, found.problem);
-  if (overlap(own.active, address, bytes)) return refused(HCCL_E_PARA, "the memory overlaps what is registered");
+  if (is_used(own, address, bytes)) return refused(HCCL_E_PARA, "the memory overlaps what is registered");
+  const auto add = [](Bytes sum, const auto& one) { return sum + one.second; };
+  const Bytes taken = std::accumulate(own.window_bytes.begin(), own.window_bytes.end(), Bytes{0}, add);
+  if (bytes > own.group->window_bytes - taken) {
+    return refused(HCCL_E_MEMORY,
+                   fmt::format("size is {}: of the {} GB for the windows of a rank (hcclSymWinMaxMemSizePerRank) {} "
+                               "bytes are left",
+                               bytes, own.group->window_bytes >> 30U, own.group->window_bytes - taken));
+  }
   std::vector<Bytes>& sizes = own.group->window_sizes;
   if (own.windows < sizes.size() && sizes[own.windows] != bytes) {
     return refused(HCCL_E_PARA, fmt::format("size is {}, another rank has registered {} as its window {}", bytes,
@@ -92,7 +106,7 @@ Result Communicators::window(ClientCommunicator& own, const Question& question) 
   }
   if (own.windows == sizes.size()) sizes.push_back(bytes);
   ++own.windows;
-  own.active[address] = bytes;
+  own.window_bytes[address] = bytes;
   const std::uint64_t number = window_tag | next_handle_++;
   windows_[number] = {.communicator = handle, .address = address, .bytes = bytes};
   return {.values = {number}};
@@ -103,13 +117,13 @@ Result Communicators::end_window(ThreadId id, std::uint64_t number) {
   const auto found = windows_.find(number);
   ClientCommunicator* const own = found == windows_.end() ? nullptr : find(id, found->second.communicator);
   if (own == nullptr) return refused(HCCL_E_PARA, "winHandle is no window, or it or its communicator is gone");
-  own->active.erase(found->second.address);
+  own->window_bytes.erase(found->second.address);
   windows_.erase(found);
   return {};
 }
 
 bool is_active(const ClientCommunicator& own, std::uint64_t address, Bytes bytes) {
-  return around(own.active, address, bytes) != own.active.end();
+  return covers(own.active, address, bytes, true) || covers(own.window_bytes, address, bytes, false);
 }
 
 }  // namespace hcclsim::clients

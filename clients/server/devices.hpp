@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -12,11 +14,18 @@
 #include <utility>
 #include <vector>
 
+#include "clients/server/accesses.hpp"
 #include "clients/server/core.hpp"
 
 /// Devices, memory, streams, events and functions of the host, as the functions of ACL ask for them. A task is given to
 /// its stream at the date of the thread that asks; its bytes move when the stream has come to its end.
 namespace hcclsim::clients {
+
+/// A task in a stream, as far as others have to know of it.
+struct StreamTask {
+  std::string name{};         ///< for people
+  Accesses::Number uses = 0;  ///< its number there; 0: nobody watches what it uses
+};
 
 /// A stream of a program.
 struct ClientStream {
@@ -26,9 +35,10 @@ struct ClientStream {
   std::uint32_t number = 0;  ///< of the NPU, for people
   bool destroyed = false;
   bool is_default = false;
-  bool is_hidden = false;           ///< the simulator's own: no program can name it
-  std::uint64_t pending = 0;        ///< tasks that move data and are not done
-  std::deque<std::string> tasks{};  ///< their names, for people
+  bool is_hidden = false;          ///< the simulator's own: no program can name it
+  std::uint32_t holds = 0;         ///< tasks that wait until something that was issued later has happened
+  std::uint64_t pending = 0;       ///< tasks that move data and are not done
+  std::deque<StreamTask> tasks{};  ///< those
 };
 
 class Devices {
@@ -47,7 +57,7 @@ class Devices {
   /// The next tasks of the stream do not begin before the date.
   void reach(ClientStream& stream, Seconds date) { core_.runtime.wait_until(stream.id, date); }
   /// A task that ends when all before it in the stream have; then calls the function.
-  void begin_task(ClientStream& stream, std::string name);
+  void begin_task(ClientStream& stream, std::string name, Uses uses = {});
   void end_task(ClientStream& stream, std::function<void()> done);
 
   /// The device has failed: all who wait for one are told.
@@ -74,10 +84,19 @@ class Devices {
     std::uint64_t records = 0;
     std::uint64_t done = 0;
     std::uint64_t reset = 0;  // so many of the records
-    Seconds date = 0;         // of the last record that is done
+    EventMaker maker = EventMaker::create;
+    bool is_flag = false;  // … that a record sets and a reset clears, on which streams can wait before any record
+    std::uint64_t awaited = 0;  // of a flag: the latest record for which a stream waits …
+    std::uint64_t spent = 0;    // … and the latest that a reset clears, which may still be to come, too
+    Seconds date = 0;           // of the last record that is done
     std::uint64_t waits = 0;
     std::uint64_t passed = 0;
-    std::vector<std::pair<ThreadId, std::uint64_t>> waiting{};  // until so many records are done
+    std::vector<std::pair<ThreadId, std::uint64_t>> waiting{};       // until so many records are done
+    std::vector<std::pair<ClientStream*, std::uint64_t>> streams{};  // … held by the flag
+
+    /// Of a flag: the record for which a wait that is issued now waits, the latest that is not reset or the next one.
+    [[nodiscard]] std::uint64_t record_to_wait_for() const { return std::max(records, spent + 1); }
+    [[nodiscard]] bool is_recorded() const;
   };
   struct HostFunction {
     std::uint64_t function = 0;
@@ -97,6 +116,16 @@ class Devices {
     std::uint64_t address = 0;
     Bytes bytes = 0;
     std::string what{};
+  };
+  /// A copy between the memory of a program's process and of a device.
+  struct HostCopy {
+    std::uint32_t process = 0;
+    std::uint64_t address = 0;  // in the process
+    DeviceSpan device{};
+    Bytes bytes = 0;
+    bool to_host = false;
+    bool later = false;   // the program does not wait for it
+    bool pinned = false;  // what the process gives
   };
   /// What programs have of an NPU.
   struct OnNpu {
@@ -121,6 +150,12 @@ class Devices {
   void end_stream(ClientStream& stream);
   void end_event(Event& event);
   std::optional<Result> copy(ThreadId id, const Question& question);
+  /// A refusal, or status 0: the copy is in the stream.
+  Result copy_host(ClientStream& stream, Seconds date, const HostCopy& copy);
+  [[nodiscard]] bool is_left_alone(const HostCopy& copy) const;
+  static bool meets(const HostUse& use, std::uint32_t process, std::uint64_t address, Bytes bytes);
+  static void require_same(const std::vector<std::byte>& given, const std::vector<std::byte>& read,
+                           const HostCopy& copy, const std::string& where);
   std::optional<Result> fill(ThreadId id, const Question& question);
   /// Throws Error(simulated_failure, "client") if a copy under way uses the program's memory, which is freed.
   Result free_host(std::uint32_t process, std::uint64_t address, Bytes bytes) const;
@@ -131,6 +166,8 @@ class Devices {
   [[nodiscard]] static Result no_such_timeout(std::int64_t milliseconds);
   std::optional<Result> synchronize_event(ThreadId id, Event& event, std::int64_t milliseconds);
   void record(ThreadId id, Event& event, ClientStream& stream);
+  Result wait(ThreadId id, Event& event, ClientStream& stream);
+  void reset(Event& event, ClientStream& stream);
   void deliver(Desk& desk);
   Result function_for(const HostFunction& function);
   [[nodiscard]] Event* event_of(ThreadId id, std::uint64_t handle);

@@ -47,7 +47,63 @@ void Devices::record(ThreadId id, Event& event, ClientStream& stream) {
         event.waiting.emplace_back(waiter, until);
       }
     }
+    std::vector<std::pair<ClientStream*, std::uint64_t>> held;
+    held.swap(event.streams);
+    for (const auto& [waiter, until] : held) {
+      if (until <= event.done) {
+        core_.runtime.release(waiter->id);
+      } else {
+        event.streams.emplace_back(waiter, until);
+      }
+    }
   });
+}
+
+/// A wait that comes before any record. As the runtime of CANN has it: an event of aclrtCreateEventExWithFlag holds no
+/// tasks until then, and nothing waits for it; a flag holds the stream until somebody records it; others are refused.
+Result Devices::wait(ThreadId id, Event& event, ClientStream& stream) {
+  if (event.maker != EventMaker::create_ex_with_flag && !event.is_flag && event.records == 0) {
+    return refused(ACL_ERROR_RT_PARAM_INVALID,
+                   "the event was never recorded: call aclrtRecordEvent before, or make it with "
+                   "aclrtCreateEventWithFlag and ACL_EVENT_SYNC, on which a stream can wait before");
+  }
+  reach(stream, core_.hosts.thread(id).date);
+  ++event.waits;
+  const std::uint64_t record = event.is_flag ? event.record_to_wait_for() : event.records;
+  event.awaited = record;
+  begin_task(stream,
+             record > event.records ? "the wait for an event that is still to be recorded" : "the wait for an event");
+  if (event.is_flag) {
+    ++stream.holds;
+    core_.runtime.hold(stream.id, [this, &event, &stream, record] {
+      if (record <= event.done) {
+        core_.runtime.release(stream.id);
+      } else {
+        event.streams.emplace_back(&stream, record);
+      }
+    });
+  } else {
+    core_.runtime.wait(stream.id, event.id);
+  }
+  end_task(stream, [&event, &stream] {
+    ++event.passed;
+    if (event.is_flag) --stream.holds;
+  });
+  return {};
+}
+
+/// Of a flag it clears the record for which streams wait, too.
+void Devices::reset(Event& event, ClientStream& stream) {
+  event.spent = std::max(event.records, event.awaited);
+  begin_task(stream, "the reset of an event");
+  end_task(stream, [&event, until = event.is_flag ? event.spent : event.records] {
+    event.reset = std::max(event.reset, until);
+  });
+}
+
+bool Devices::Event::is_recorded() const {
+  if (records == 0) return maker == EventMaker::create_ex_with_flag;  // there are no tasks that it holds
+  return done == records && records > reset;
 }
 
 std::optional<Result> Devices::synchronize_event(ThreadId id, Event& event, std::int64_t milliseconds) {
@@ -78,6 +134,8 @@ std::optional<Result> Devices::handle_event(ThreadId id, const Question& questio
     event->id = core_.runtime.create_event();
     event->process = thread.process;
     event->npu = *thread.npu;
+    event->maker = static_cast<EventMaker>(values[1]);
+    event->is_flag = event->maker == EventMaker::create_with_flag && (values[0] & ACL_EVENT_SYNC) != 0;
     events_[handle] = std::move(event);
     return Result{.values = {handle}};
   }
@@ -99,21 +157,15 @@ std::optional<Result> Devices::handle_event(ThreadId id, const Question& questio
       record(id, *event, *stream);
       return Result{};
     case Call::wait_event:
-      reach(*stream, thread.date);
-      ++event->waits;
-      begin_task(*stream, "the wait for an event");
-      core_.runtime.wait(stream->id, event->id);
-      end_task(*stream, [event] { ++event->passed; });
-      return Result{};
+      return wait(id, *event, *stream);
     case Call::reset_event:
-      begin_task(*stream, "the reset of an event");
-      end_task(*stream, [event, records = event->records] { event->reset = std::max(event->reset, records); });
+      reset(*event, *stream);
       return Result{};
     case Call::synchronize_event:
       return synchronize_event(id, *event, static_cast<std::int64_t>(values[1]));
     case Call::query_event:
       return Result{.values = {event->done == event->records ? 1U : 0U, event->passed == event->waits ? 1U : 0U,
-                               event->done == event->records && event->records > event->reset ? 1U : 0U}};
+                               event->is_recorded() ? 1U : 0U}};
     case Call::event_time:
       if (event->records == 0 || event->done != event->records) {
         return refused(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "the event is not recorded yet");
@@ -172,6 +224,7 @@ std::optional<Result> Devices::handle_function(ThreadId id, const Question& ques
       }
       const bool blocks = values[3] != 0;
       reach(*stream, thread.date);
+      ++stream->holds;
       begin_task(*stream, "a function of the host");
       core_.runtime.hold(stream->id, [this, stream, subscriber, blocks, process = thread.process, function = values[1],
                                       argument = values[2]] {
@@ -180,7 +233,7 @@ std::optional<Result> Devices::handle_function(ThreadId id, const Question& ques
         if (!blocks) core_.runtime.release(stream->id);
         deliver(desk);
       });
-      end_task(*stream, [] {});
+      end_task(*stream, [stream] { --stream->holds; });
       return Result{};
     }
     case Call::next_function: {

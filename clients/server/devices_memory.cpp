@@ -14,13 +14,16 @@
 namespace hcclsim::clients {
 namespace {
 
-/// Moves bytes between this process and another one; what is wrong, empty: nothing.
+/// Moves bytes between this process and one of the program; what is wrong, empty: nothing. One that has ended is left
+/// alone: its number may be that of another process now.
 template <typename Transfer>
-std::string move_bytes(pid_t process, std::byte* own, std::uint64_t other, Bytes bytes, const Transfer& transfer) {
+std::string move_bytes(const HostProcess& process, std::byte* own, std::uint64_t other, Bytes bytes,
+                       const Transfer& transfer) {
+  if (process.ended) return "the process has ended";
   while (bytes > 0) {
     const iovec local{own, bytes};
     const iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(other)), bytes};
-    const ssize_t moved = transfer(process, &local, 1, &remote, 1, 0);
+    const ssize_t moved = transfer(process.pid, &local, 1, &remote, 1, 0);
     if (moved <= 0) {
       return errno == EPERM ? "the system does not let the simulator reach the memory of the program"
                             : fmt::format("0x{:x} is not memory of the program: {}", other, std::strerror(errno));
@@ -32,12 +35,31 @@ std::string move_bytes(pid_t process, std::byte* own, std::uint64_t other, Bytes
   return {};
 }
 
-std::string read_host(pid_t process, std::byte* to, std::uint64_t from, Bytes bytes) {
+std::string read_host(const HostProcess& process, std::byte* to, std::uint64_t from, Bytes bytes) {
   return move_bytes(process, to, from, bytes, [](auto... arguments) { return ::process_vm_readv(arguments...); });
 }
 
-std::string write_host(pid_t process, std::byte* from, std::uint64_t to, Bytes bytes) {
+std::string write_host(const HostProcess& process, std::byte* from, std::uint64_t to, Bytes bytes) {
   return move_bytes(process, from, to, bytes, [](auto... arguments) { return ::process_vm_writev(arguments...); });
+}
+
+std::string fill_host(const HostProcess& process, int byte, std::uint64_t to, Bytes bytes) {
+  std::vector<std::byte> filled(bytes, static_cast<std::byte>(byte));
+  return write_host(process, filled.data(), to, bytes);
+}
+
+/// What is wrong with a copy of this kind between memory of these places; empty: nothing.
+std::string problem_of_kind(std::uint64_t number, bool to_device, bool from_device) {
+  if (number > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE) return "there is no such kind";
+  const auto kind = static_cast<aclrtMemcpyKind>(number);
+  const bool wants_from = kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEVICE_TO_DEVICE ||
+                          kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
+  const bool wants_to = kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE ||
+                        (wants_from && kind != ACL_MEMCPY_DEVICE_TO_HOST);
+  if (kind == ACL_MEMCPY_DEFAULT || (wants_to == to_device && wants_from == from_device)) return {};
+  const bool destination_is_wrong = wants_to != to_device;
+  return fmt::format("{} is memory of {}, which is not what the kind says", destination_is_wrong ? "dst" : "src",
+                     (destination_is_wrong ? to_device : from_device) ? "a device" : "the host");
 }
 
 /// Throws if the program has freed memory of a device that a task needs, which ends now.
@@ -115,21 +137,8 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
   static_cast<void>(room);
   const bool to_device = DeviceMemory::is_device(destination);
   const bool from_device = DeviceMemory::is_device(source);
-  const auto kind = static_cast<aclrtMemcpyKind>(kind_number);
-  const bool wants_to = kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE ||
-                        kind == ACL_MEMCPY_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE ||
-                        kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
-  const bool wants_from = kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEVICE_TO_DEVICE ||
-                          kind == ACL_MEMCPY_INNER_DEVICE_TO_DEVICE || kind == ACL_MEMCPY_INTER_DEVICE_TO_DEVICE;
-  if (kind_number > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE)
-    return refused(ACL_ERROR_RT_PARAM_INVALID, "there is no such kind");
-  if (kind != ACL_MEMCPY_DEFAULT && (wants_to != to_device || wants_from != from_device)) {
-    const bool destination_is_wrong = wants_to != to_device;
-    return refused(
-        ACL_ERROR_RT_PARAM_INVALID,
-        fmt::format("{} is memory of {}, which is not what the kind says", destination_is_wrong ? "dst" : "src",
-                    (destination_is_wrong ? to_device : from_device) ? "a device" : "the host"));
-  }
+  const std::string wrong_kind = problem_of_kind(kind_number, to_device, from_device);
+  if (!wrong_kind.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, wrong_kind);
   FoundSpan to;
   FoundSpan from;
   if (to_device) to = core_.memory.find(thread.process, destination, bytes);
@@ -150,53 +159,88 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
     if (wrong.status != 0) return wrong;
   }
   if (bytes == 0) return Result{};
-  const pid_t process = core_.hosts.process(thread.process).pid;
-  const std::uint32_t name = core_.trace.intern("copy");
-  // What the program gives is taken now, as it may be gone when the stream comes to it; pinned memory is read then.
-  const bool reads_later = !from_device && pinned != 0 && at_once == 0;
-  auto taken = std::make_shared<std::vector<std::byte>>();
-  if (!from_device) {
-    taken->resize(bytes);
-    const std::string problem = read_host(process, taken->data(), source, bytes);
-    if (!problem.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, "src: " + problem);
-  }
-  if (!to_device) {
-    std::byte probe{};
-    for (const std::uint64_t at : {destination, destination + bytes - 1}) {
-      const std::string problem = read_host(process, &probe, at, 1);
-      if (!problem.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, "dst: " + problem);
-    }
-  }
-  reach(*stream, thread.date);
   if (to_device && from_device) {
+    reach(*stream, thread.date);
     copy_within(*stream, to.span, from.span);
-    return at_once != 0 ? after_task(id, *stream, "aclrtMemcpy") : Result{};
+  } else {
+    const HostCopy wanted{.process = thread.process,
+                          .address = from_device ? destination : source,
+                          .device = from_device ? from.span : to.span,
+                          .bytes = bytes,
+                          .to_host = from_device,
+                          .later = at_once == 0,
+                          .pinned = pinned != 0};
+    Result wrong = copy_host(*stream, thread.date, wanted);
+    if (wrong.status != 0) return wrong;
   }
-  const std::string text = fmt::format("a copy of {} bytes", bytes);
-  begin_task(*stream, text);
-  if (to_device) core_.runtime.copy_from_host(stream->id, bytes, name);
-  if (from_device) core_.runtime.copy_to_host(stream->id, bytes, name);
-  const std::uint64_t use = next_handle_++;
-  const std::uint64_t of_host = from_device ? destination : source;
-  const std::string where = fmt::format("{} in stream {} of NPU {}", text, stream->number, stream->npu);
-  if (at_once == 0) host_uses_[use] = {thread.process, of_host, bytes, where};
-  end_task(*stream, [=, this, to = to.span, from = from.span, source = source, destination = destination, bytes = bytes,
-                     number = thread.process] {
-    host_uses_.erase(use);
-    require_there(to, where);
-    require_there(from, where);
-    std::string problem;
-    if (reads_later) problem = read_host(process, taken->data(), source, bytes);
-    const std::byte* const data = from_device ? from.data : taken->data();
-    if (to_device) {
-      std::memmove(to.data, data, bytes);
-    } else {
-      problem = write_host(process, const_cast<std::byte*>(data), destination, bytes);
-    }
-    if (problem.empty() || core_.hosts.process(number).ended) return;  // who has ended gets nothing
-    simulated_failure("client", "{}: memory of process {} was freed before it had ended: {}", where, number, problem);
-  });
   return at_once != 0 ? after_task(id, *stream, "aclrtMemcpy") : Result{};
+}
+
+Result Devices::copy_host(ClientStream& stream, Seconds date, const HostCopy& copy) {
+  const HostProcess& process = core_.hosts.process(copy.process);
+  // What the program gives is taken now, as it may be gone when the stream comes to it; pinned memory is read then.
+  const auto taken = std::make_shared<std::vector<std::byte>>(copy.to_host ? 1 : copy.bytes);
+  const std::uint64_t last = copy.address + copy.bytes - 1;
+  std::string problem = read_host(process, taken->data(), copy.address, taken->size());
+  if (problem.empty() && copy.to_host) problem = read_host(process, taken->data(), last, 1);
+  if (!problem.empty()) {
+    return refused(ACL_ERROR_RT_PARAM_INVALID, fmt::format("{}: {}", copy.to_host ? "dst" : "src", problem));
+  }
+  const bool is_watched = core_.accesses != nullptr && copy.later && is_left_alone(copy);
+  if (is_watched && copy.to_host) static_cast<void>(fill_host(process, poison_byte, copy.address, copy.bytes));
+  reach(stream, date);
+  const std::string text = fmt::format("a copy of {} bytes", copy.bytes);
+  Uses uses;
+  (copy.to_host ? uses.reads : uses.writes).push_back(copy.device);
+  begin_task(stream, text, std::move(uses));
+  const std::uint32_t name = core_.trace.intern("copy");
+  if (copy.to_host) {
+    core_.runtime.copy_to_host(stream.id, copy.bytes, name);
+  } else {
+    core_.runtime.copy_from_host(stream.id, copy.bytes, name);
+  }
+  const std::string where = fmt::format("{} in stream {} of NPU {}", text, stream.number, stream.npu);
+  const std::uint64_t use = next_handle_++;
+  if (copy.later) host_uses_[use] = {copy.process, copy.address, copy.bytes, where};
+  end_task(stream, [this, copy, use, where, taken, is_watched] {
+    host_uses_.erase(use);
+    require_there(copy.device, where);
+    const HostProcess& owner = core_.hosts.process(copy.process);
+    std::string gone;
+    if (copy.to_host) {
+      gone = write_host(owner, copy.device.data, copy.address, copy.bytes);
+    } else if (copy.pinned && copy.later) {
+      const std::vector<std::byte> given = is_watched ? *taken : std::vector<std::byte>();
+      gone = read_host(owner, taken->data(), copy.address, copy.bytes);
+      if (gone.empty() && is_watched) require_same(given, *taken, copy, where);
+    }
+    if (!copy.to_host) std::memmove(copy.device.data, taken->data(), copy.bytes);
+    if (gone.empty() || owner.ended) return;  // who has ended gets nothing
+    simulated_failure("client", "{}: memory of process {} was freed before it had ended: {}", where, copy.process,
+                      gone);
+  });
+  return {};
+}
+
+/// Whether nothing that is under way may use the memory of the process before the copy does.
+bool Devices::is_left_alone(const HostCopy& copy) const {
+  const bool is_used = std::ranges::any_of(
+      host_uses_, [&](const auto& one) { return meets(one.second, copy.process, copy.address, copy.bytes); });
+  return !is_used && std::ranges::none_of(streams_, [&](const auto& one) {
+    return one.second->process == copy.process && one.second->holds > 0;
+  });
+}
+
+/// Throws if the program has written to pinned memory that a copy under way was still to read.
+void Devices::require_same(const std::vector<std::byte>& given, const std::vector<std::byte>& read,
+                           const HostCopy& copy, const std::string& where) {
+  const auto at = static_cast<Bytes>(std::ranges::mismatch(given, read).in1 - given.begin());
+  if (at == given.size()) return;
+  simulated_failure(
+      "client",
+      "process {} has written to the memory that {} reads, at 0x{:x}, before that had ended: it has to wait "
+      "for it before, as by aclrtSynchronizeStream (--poison)",
+      copy.process, where, copy.address + at);
 }
 
 void Devices::copy_within(ClientStream& stream, const DeviceSpan& to, const DeviceSpan& from) {
@@ -209,7 +253,7 @@ void Devices::copy_within(ClientStream& stream, const DeviceSpan& to, const Devi
         setup + route.latency + static_cast<double>(bytes) * route.write_factor / core_.cluster.capacity(route.slowest);
   }
   const std::string text = fmt::format("a copy of {} bytes", bytes);
-  begin_task(stream, text);
+  begin_task(stream, text, {{from}, {to}});
   core_.runtime.launch(stream.id, duration, core_.trace.intern("copy"));
   end_task(stream, [to, from, where = fmt::format("{} in stream {} of NPU {}", text, stream.number, stream.npu)] {
     require_there(to, where);
@@ -218,10 +262,13 @@ void Devices::copy_within(ClientStream& stream, const DeviceSpan& to, const Devi
   });
 }
 
+bool Devices::meets(const HostUse& use, std::uint32_t process, std::uint64_t address, Bytes bytes) {
+  return use.process == process && use.address < address + bytes && address < use.address + use.bytes;
+}
+
 Result Devices::free_host(std::uint32_t process, std::uint64_t address, Bytes bytes) const {
   for (const auto& [number, use] : host_uses_) {
-    const bool meets = use.address < address + bytes && address < use.address + use.bytes;
-    if (use.process != process || !meets) continue;
+    if (!meets(use, process, address, bytes)) continue;
     simulated_failure("client", "process {} frees pinned memory (aclrtFreeHost) that {} uses, which is under way",
                       process, use.what);
   }
@@ -249,18 +296,18 @@ std::optional<Result> Devices::fill(ThreadId id, const Question& question) {
                            static_cast<double>(bytes) / core_.platform.soc.hbm_bandwidth;
   reach(*stream, thread.date);
   const std::string text = fmt::format("filling {} bytes", bytes);
-  begin_task(*stream, text);
+  Uses uses;
+  if (!of_host) uses.writes.push_back(found.span);
+  begin_task(*stream, text, std::move(uses));
   core_.runtime.launch(stream->id, duration, core_.trace.intern("fill"));
   const std::string where = fmt::format("{} in stream {} of NPU {}", text, stream->number, stream->npu);
   const auto byte = static_cast<int>(value & 0xff);
   if (of_host) {
-    const pid_t process = core_.hosts.process(thread.process).pid;
     const std::uint64_t use = next_handle_++;
     host_uses_[use] = {thread.process, address, bytes, where};
-    end_task(*stream, [this, use, process, byte, address = address, bytes = bytes] {
+    end_task(*stream, [this, use, number = thread.process, byte, address = address, bytes = bytes] {
       host_uses_.erase(use);
-      std::vector<std::byte> filled(bytes, static_cast<std::byte>(byte));
-      static_cast<void>(write_host(process, filled.data(), address, bytes));
+      static_cast<void>(fill_host(core_.hosts.process(number), byte, address, bytes));
     });
     return Result{};
   }

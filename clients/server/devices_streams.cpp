@@ -86,14 +86,20 @@ void Devices::end_stream(ClientStream& stream) {
   if (!std::exchange(stream.destroyed, true)) --npus_[stream.npu].streams;
 }
 
-void Devices::begin_task(ClientStream& stream, std::string name) {
+void Devices::begin_task(ClientStream& stream, std::string name, Uses uses) {
   ++stream.pending;
-  stream.tasks.push_back(std::move(name));
+  StreamTask& task = stream.tasks.emplace_back(StreamTask{.name = std::move(name)});
+  if (core_.accesses == nullptr || (uses.reads.empty() && uses.writes.empty())) return;
+  task.uses = core_.accesses->issue(
+      stream, fmt::format("{} in stream {} of NPU {}", task.name, stream.number, stream.npu), std::move(uses));
+  core_.runtime.host_function(stream.id, [this, number = task.uses] { core_.accesses->begin(number); });
 }
 
 void Devices::end_task(ClientStream& stream, std::function<void()> done) {
-  core_.runtime.host_function(stream.id, [&stream, done = std::move(done)] {
+  core_.runtime.host_function(stream.id, [this, &stream, done = std::move(done)] {
     --stream.pending;
+    const Accesses::Number uses = stream.tasks.front().uses;
+    if (uses != 0) core_.accesses->end(uses);
     stream.tasks.pop_front();
     done();
   });
@@ -209,7 +215,7 @@ void Devices::end_process(std::uint32_t process) {
                       "the first is {}",
                       process, stream->number, stream->npu,
                       stream->pending == 1 ? "1 task is" : fmt::format("{} tasks are", stream->pending),
-                      stream->tasks.front());
+                      stream->tasks.front().name);
   }
 }
 
@@ -218,7 +224,7 @@ std::string Devices::unfinished() const {
   for (const auto& [handle, stream] : streams_) {
     if (stream->pending == 0) continue;
     text += fmt::format("\n  NPU {}, stream {} (process {}): {}", stream->npu, stream->number, stream->process,
-                        stream->tasks.front());
+                        stream->tasks.front().name);
     if (stream->pending > 1) text += fmt::format(", {} more behind", stream->pending - 1);
   }
   return text;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -19,20 +21,49 @@ constexpr Bytes alignment = 512;
 constexpr Bytes granularity = Bytes{2} << 20U;
 constexpr std::uint64_t physical_tag = std::uint64_t{0x5054} << 48U;
 
+constexpr Bytes poisoned_file_bytes = Bytes{64} << 20U;
+
 Bytes round_up(Bytes bytes, Bytes unit) { return (bytes + unit - 1) / unit * unit; }
+
+[[noreturn]] void no_pages(Bytes bytes) {
+  simulated_failure("memory", "{} bytes for a device: {}", bytes, std::strerror(errno));
+}
+
+/// A file of poison: memory that shows it takes none until it is written.
+int poisoned_file() {
+  static const int file = [] {
+    const int made = ::memfd_create("poison", MFD_CLOEXEC);
+    const bool has_room = made >= 0 && ::ftruncate(made, static_cast<off_t>(poisoned_file_bytes)) == 0;
+    void* const bytes = has_room ? ::mmap(nullptr, poisoned_file_bytes, PROT_WRITE, MAP_SHARED, made, 0) : MAP_FAILED;
+    if (bytes == MAP_FAILED) no_pages(poisoned_file_bytes);
+    std::memset(bytes, poison_byte, poisoned_file_bytes);
+    ::munmap(bytes, poisoned_file_bytes);
+    return made;
+  }();
+  return file;
+}
 
 }  // namespace
 
-Pages::Pages(Bytes bytes) : bytes_(bytes) {
+Pages::Pages(Bytes bytes, bool poisoned) : bytes_(bytes) {
   void* const got = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (got == MAP_FAILED) simulated_failure("memory", "{} bytes for a device: {}", bytes, std::strerror(errno));
+  if (got == MAP_FAILED) no_pages(bytes);
   data_ = static_cast<std::byte*>(got);
+  for (Bytes at = 0; poisoned && at < bytes; at += poisoned_file_bytes) {
+    const Bytes part = std::min(poisoned_file_bytes, bytes - at);
+    void* const placed =
+        ::mmap(data_ + at, part, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, poisoned_file(), 0);
+    if (placed == MAP_FAILED) no_pages(bytes);
+  }
 }
 
 Pages::~Pages() { ::munmap(data_, bytes_); }
 
-DeviceMemory::DeviceMemory(Rank npus, Bytes bytes_of_npu_memory)
-    : total_(bytes_of_npu_memory), used_(npus, 0), room_(first_address / std::bit_ceil(std::uint64_t{npus})) {
+DeviceMemory::DeviceMemory(Rank npus, Bytes bytes_of_npu_memory, bool poisoned)
+    : total_(bytes_of_npu_memory),
+      poisoned_(poisoned),
+      used_(npus, 0),
+      room_(first_address / std::bit_ceil(std::uint64_t{npus})) {
   for (Rank npu = 0; npu < npus; ++npu) next_.push_back(first_address + npu * room_);
 }
 
@@ -43,8 +74,11 @@ std::optional<std::uint64_t> DeviceMemory::add(std::uint32_t process, Rank npu, 
   const Bytes gap = unit + alignment;  // so that what runs over the end is found
   if (address + gap >= end || bytes > end - address - gap) return std::nullopt;
   next_[npu] = address + round_up(bytes, unit) + alignment;
-  blocks_[address] = {
-      .pages = std::make_shared<Pages>(bytes), .bytes = bytes, .npu = npu, .process = process, .reserved = reserved};
+  blocks_[address] = {.pages = std::make_shared<Pages>(bytes, poisoned_),
+                      .bytes = bytes,
+                      .npu = npu,
+                      .process = process,
+                      .reserved = reserved};
   return address;
 }
 
@@ -197,7 +231,11 @@ FoundSpan DeviceMemory::find(std::uint32_t process, std::uint64_t address, Bytes
     }
     at = std::prev(next)->second;
   }
-  return {.span = {.pages = block.pages, .data = block.pages->data() + offset, .bytes = bytes, .npu = block.npu}};
+  return {.span = {.pages = block.pages,
+                   .data = block.pages->data() + offset,
+                   .bytes = bytes,
+                   .npu = block.npu,
+                   .address = address}};
 }
 
 }  // namespace hcclsim::clients

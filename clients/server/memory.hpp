@@ -14,11 +14,14 @@
 /// programs' hosts, all different, and given out once, so that the use of memory that was freed is found.
 namespace hcclsim::clients {
 
-/// Zeroed bytes that the system gives out page by page, as they are used.
+/// In every byte of memory that was not written yet, with --poison: a number that is large or none in most types.
+inline constexpr int poison_byte = 0x7f;
+
+/// Bytes that the system gives out page by page, as they are used: zeroed, or poisoned.
 class Pages {
  public:
   /// Throws Error(simulated_failure, "memory") if the system does not give so much.
-  explicit Pages(Bytes bytes);
+  Pages(Bytes bytes, bool poisoned);
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   ~Pages();
@@ -40,6 +43,7 @@ struct DeviceSpan {
   std::byte* data = nullptr;
   Bytes bytes = 0;
   Rank npu = 0;
+  std::uint64_t address = 0;  ///< as programs have it
 };
 
 /// A span, or why there is none.
@@ -51,7 +55,7 @@ struct FoundSpan {
 class DeviceMemory {
  public:
   /// NPUs of so many bytes each.
-  DeviceMemory(Rank npus, Bytes bytes_of_npu);
+  DeviceMemory(Rank npus, Bytes bytes_of_npu, bool poisoned);
 
   /// An address, or nothing if the NPU has not so much left.
   [[nodiscard]] std::optional<std::uint64_t> allocate(std::uint32_t process, Rank npu, Bytes bytes);
@@ -106,6 +110,7 @@ class DeviceMemory {
   [[nodiscard]] std::map<std::uint64_t, Block>::const_iterator block_at(std::uint64_t address) const;
 
   Bytes total_;
+  bool poisoned_;
   std::vector<Bytes> used_;
   std::uint64_t room_;               // addresses of each NPU
   std::vector<std::uint64_t> next_;  // address of each NPU

@@ -38,11 +38,22 @@ Simulator::Simulator(study::LoadedPlatform& platform, Hosts& hosts, const Simula
                 .exec_timeout = platform.config.exec_timeout,
                 .cpus = cpus_.size() > 0 ? &cpus_ : nullptr,
                 .faults = faults_.get()}),
-      memory_(platform.cluster.size(), platform.soc.hbm_bytes),
+      memory_(platform.cluster.size(), platform.soc.hbm_bytes, options.poison),
       deadlines_(loop_),
       workers_(0),
-      core_{hosts,          runtime_,       loop_,   trace_,     platform.cluster, platform,
-            platform.costs, options.launch, memory_, deadlines_, workers_,         failure_},
+      core_{.hosts = hosts,
+            .runtime = runtime_,
+            .loop = loop_,
+            .trace = trace_,
+            .cluster = platform.cluster,
+            .platform = platform,
+            .costs = platform.costs,
+            .launch = options.launch,
+            .memory = memory_,
+            .deadlines = deadlines_,
+            .workers = workers_,
+            .accesses = options.poison ? &accesses_ : nullptr,
+            .failure = failure_},
       meetings_(core_),
       devices_(core_),
       communicators_(core_, meetings_, options.connect_timeout),
@@ -53,6 +64,9 @@ Simulator::Simulator(study::LoadedPlatform& platform, Hosts& hosts, const Simula
     if (hosts_.process(process).status != 0) return;
     communication_.end_process(process);
     devices_.end_process(process);
+  };
+  hosts_.has_events = [this] {
+    return !failure_.has_value() && loop_.first_date().has_value() && !deadlines_.hosts_are_due();
   };
   devices_.on_release = [this](std::uint32_t process, Rank npu) { communicators_.release(process, npu); };
 }
@@ -116,6 +130,7 @@ void Simulator::run() {
     }
     if (ran) continue;
     if (!hosts_.any_left()) break;
+    if (hosts_.wait_for_spinning(loop_.now())) continue;
     const bool waits_first = deadlines_.hosts_are_due() && hosts_.some_may_come();
     if (waits_first && hosts_.wait_outside(loop_.now())) continue;
     if (advance() || hosts_.wait_outside(loop_.now())) continue;
@@ -177,7 +192,7 @@ void Simulator::report_process(std::uint32_t number) const {
   const HostProcess& process = hosts_.process(number);
   std::string end = fmt::format("ended with status {}", WEXITSTATUS(process.status));
   if (WIFEXITED(process.status) && WEXITSTATUS(process.status) == lost_status) {
-    end += ", as it had lost its connection to the simulator: has it closed descriptors that it had not opened?";
+    end += ", as it had lost its connection to the simulator: has it closed descriptors that it had not opened, or changed its user?";
   }
   if (WIFSIGNALED(process.status)) {
     end = fmt::format("was killed by signal {} ({})", WTERMSIG(process.status), ::strsignal(WTERMSIG(process.status)));

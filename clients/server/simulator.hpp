@@ -10,7 +10,7 @@
 #include "clients/server/communicators.hpp"
 #include "clients/server/core.hpp"
 #include "clients/server/devices.hpp"
-#include "clients/server/hosts.hpp"
+#include "clients/server/hosts/hosts.hpp"
 #include "clients/server/meetings.hpp"
 #include "clients/server/processes.hpp"
 #include "hccl/runtime/runtime.hpp"
@@ -28,6 +28,7 @@ struct SimulatorOptions {
   std::shared_ptr<const sim::FaultPlan> faults{};
   std::vector<Rank> traced{};              ///< NPUs whose spans are kept
   std::optional<double> wall_timeout_s{};  ///< of real time, after which the program is given up
+  bool poison = false;                     ///< memory holds a pattern at first, and its uses are watched
 };
 
 class Simulator {
@@ -62,6 +63,7 @@ class Simulator {
   DeviceMemory memory_;
   Deadlines deadlines_;
   device::WorkerPool workers_;
+  Accesses accesses_;
   std::optional<Error> failure_;
   Core core_;
   Meetings meetings_;

@@ -22,8 +22,9 @@ inline constexpr int lost_status = 70;
 /// The names of functions that ask are in the first bytes, where the simulator's messages need them.
 enum class Call : std::uint32_t {
   // Processes and threads
-  begin_process,  ///< process or none, pid, thread id of the system → process
-  begin_thread,   ///< process, pid: from the socket of the new thread, before it starts → process, thread
+  begin_process,  ///< process, thread id of the system → process
+  begin_fork,     ///< from a new socket, for a child that is about to be forked → process
+  begin_thread,   ///< from the socket of the new thread, before it starts, then by it: thread id → process, thread
   end_thread,
   join_thread,  ///< thread
   yield,        ///< kind, whether nothing has changed since the last time
@@ -56,7 +57,7 @@ enum class Call : std::uint32_t {
   synchronize_stream,  ///< stream, milliseconds
   query_stream,        ///< stream → done
   synchronize_device,  ///< milliseconds
-  create_event,        ///< flags → event
+  create_event,        ///< flags, EventMaker → event
   destroy_event,       ///< event
   record_event,        ///< event, stream
   wait_event,          ///< stream, event
@@ -112,6 +113,9 @@ constexpr bool only_looks(Call call) {
   return call == Call::yield || call == Call::date || call == Call::query_stream || call == Call::query_event ||
          call == Call::async_error || call == Call::status_by_name;
 }
+
+/// The function that has made an event, on which it depends what a wait does that comes before any record.
+enum class EventMaker : std::uint64_t { create, create_with_flag, create_ex_with_flag };
 
 /// Why a thread yields.
 enum class Yield : std::uint64_t { lock, poll };

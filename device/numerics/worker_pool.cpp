@@ -1,6 +1,7 @@
 #include "device/numerics/worker_pool.hpp"
 
 #include <sched.h>
+#include <sys/mman.h>
 
 #include <system_error>
 
@@ -19,12 +20,29 @@ unsigned usable_processors() {
   return static_cast<unsigned>(CPU_COUNT(&set));
 }
 
+/// Throws unless the system gives the memory that every worker begins with: its stack, and a part of the heap with
+/// room to align it. libgomp ends the process where it does not get it.
+void require_memory_for(unsigned workers) {
+  constexpr std::size_t bytes_of_worker = std::size_t{64} << 20U;
+  const std::size_t bytes = workers * bytes_of_worker;
+  void* const memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory != MAP_FAILED) {
+    munmap(memory, bytes);
+    return;
+  }
+  bad_input("workers",
+            "the system refuses the {} MiB that {} workers begin with; take fewer (--workers), or raise the "
+            "limit of memory (ulimit -v)",
+            bytes >> 20U, workers);
+}
+
 }  // namespace
 
 void use_one_thread() { omp_set_num_threads(1); }
 
 WorkerPool::WorkerPool(unsigned workers) {
   if (workers == 0) workers = usable_processors();
+  require_memory_for(workers);
   use_one_thread();  // a setting of the calling thread, hence once more in live()
   try {
     for (unsigned worker = 1; worker < workers; ++worker) {

@@ -11,8 +11,8 @@
 /// HCCL's rank tables: JSON files that say which NPU of which server each rank is. Three forms are known:
 ///  - version 1.0 (910A and A2): servers with their devices;
 ///  - version 1.2 (A3): the same, and which servers form a super-pod;
-///  - the older form without version, `group_list`, for the 910A. Its rank ids are read; without them HCCL numbers
-///    the devices by rules of its own that are not published, so such a table is refused.
+///  - the older form without version, `group_list`, for the 910A. Its rank ids are read; without them devices are
+///    numbered as HCCL's own reader does (topoinfo_ranktableStandard.cc): by the text of server_id, then by device_id.
 /// The rules are those of HCCL's user guide, "rank table"; docs/formats.md lists them. Servers are identified by their
 /// position in the table; hccl/comm/placement.hpp finds their NPUs in a cluster.
 namespace hcclsim::hccl {

@@ -82,8 +82,10 @@ class TableReader {
       table_.version = version.text == "1.0" ? RankTableVersion::v1_0 : RankTableVersion::v1_2;
       return true;
     }
-    json_.problem(version.path, "{} is not accepted: \"1.0\" (910A, A2), \"1.2\" (A3), or no version and a group_list",
-                  in_quotes(version.text));
+    json_.problem(version.path,
+                  "{} is not accepted{}: \"1.0\" (910A, A2), \"1.2\" (A3), or no version and a group_list",
+                  in_quotes(version.text),
+                  version.text == "2.0" ? " yet, the form of the Ascend 950 with a rank_list and levels" : "");
     return false;
   }
 
@@ -127,7 +129,9 @@ class TableReader {
     entry.server = server;
     entry.path = object.path;
     entry.rank_path = path_of(ranked.path, "rank_id");
-    entry.rank = number(ranked, "rank_id", Need::required, 0, UINT32_MAX);
+    const bool may_lack_rank = table_.version == RankTableVersion::group_list;
+    entry.rank = number(ranked, "rank_id", may_lack_rank ? Need::optional : Need::required, 0, UINT32_MAX);
+    if (may_lack_rank && !ranked.value.contains("rank_id")) unranked_.push_back(entries_.size());
     const std::uint64_t last_device = table_.version == RankTableVersion::v1_2 ? 15 : 7;
     entry.device = number(object, "device_id", Need::required, 0, last_device);
     entry.device_ip = read_address(object, "device_ip", entry.address);
@@ -222,7 +226,7 @@ class TableReader {
     table_.super_pods.clear();
   }
 
-  /// The older form: instances (containers) with a device each, in one group. Those of one server_id are one server.
+  /// The older form: instances (containers) with their devices, in one group. Those of one server_id are one server.
   void read_group(const JsonObject& root) {
     const auto group_count = json_.number(root, "group_count", Need::required, 1, most_ranks);
     const auto groups = json_.objects(root, "group_list");
@@ -247,6 +251,7 @@ class TableReader {
       }
       read_instance(instance);
     }
+    if (json_.complete()) number_ranks();
     const char* const key = group.value.contains("device_num") ? "device_num" : "device_count";
     const auto devices = json_.number(group, key, Need::required, 1, most_ranks);
     require_equal(group, key, devices, entries_.size(), "the instances have");
@@ -261,14 +266,38 @@ class TableReader {
     const auto [server, added] = server_of_.try_emplace(id.text, table_.servers.size());
     if (added) table_.servers.push_back({id.text, {}, instance.path});
     const auto devices = json_.objects(instance, "devices");
-    if (devices.size() > 1) {
-      json_.problem(path_of(instance.path, "devices"),
-                    "has {} devices, whose ranks one rank_id leaves open; accepted: one device per instance",
-                    devices.size());
+    const JsonText rank = json_.text(instance, "rank_id", Need::optional);
+    if (rank.given && devices.size() > 1) {
+      json_.problem(
+          rank.path,
+          "{} is the rank of one device, and the instance has {}; accepted: a rank_id in every device, or none in "
+          "the table",
+          in_quotes(rank.text), devices.size());
       json_.leave_out();
       return;
     }
-    for (const JsonObject& device : devices) read_device(device, instance, server->second);
+    for (const JsonObject& device : devices) {
+      read_device(device, instance.value.contains("rank_id") ? instance : device, server->second);
+    }
+  }
+
+  /// Without ranks HCCL numbers the devices (topoinfo_ranktableStandard.cc): server by server in the order of the texts
+  /// of their server_id, and by device_id within a server.
+  void number_ranks() {
+    if (unranked_.empty()) return;
+    if (unranked_.size() < entries_.size()) {
+      for (const std::size_t entry : unranked_) {
+        json_.problem(entries_[entry].rank_path,
+                      "the key is missing, but other devices have it: all of a table or none");
+      }
+      return;
+    }
+    const auto place = [&](std::size_t entry) {
+      return std::pair(table_.servers[entries_[entry].server].id, entries_[entry].device);
+    };
+    std::ranges::sort(unranked_, {}, place);
+    for (Rank rank = 0; rank < unranked_.size(); ++rank) entries_[unranked_[rank]].rank = rank;
+    table_.notes.emplace_back("no rank_id: ranks are numbered as HCCL does, by the text of server_id and by device_id");
   }
 
   /// A count that was given must be the length of the lists, if they could be read.
@@ -283,6 +312,7 @@ class TableReader {
   JsonReader json_;
   std::map<std::string, std::size_t> server_of_;  // server_id -> place
   std::vector<RankTableEntry> entries_;           // in the order of the file
+  std::vector<std::size_t> unranked_;             // entries of the older form without a rank_id
   bool reserved_noted_ = false;
 };
 

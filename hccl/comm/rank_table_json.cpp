@@ -22,8 +22,8 @@ std::string_view kind_of(const Json& value) {
 Json parse_json(std::string_view text, const std::string& file, std::vector<RankTableProblem>& problems) {
   std::vector<std::string> repeated;
   Json json = parse_json_text(text, file, "rank-table", &repeated);
-  for (std::string& path : repeated) {
-    problems.push_back({std::move(path), "the key is given twice in one object; give it once"});
+  for (const std::string& path : repeated) {
+    problems.push_back({printable(path), "the key is given twice in one object; give it once"});
   }
   return json;
 }

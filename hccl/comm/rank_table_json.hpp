@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/json.hpp"
 #include "hccl/comm/rank_table.hpp"
 
@@ -52,7 +53,7 @@ class JsonReader {
 
   template <typename... Args>
   void problem(std::string path, fmt::format_string<Args...> format, Args&&... args) {
-    problems_.push_back({std::move(path), fmt::format(format, std::forward<Args>(args)...)});
+    problems_.push_back({std::move(path), shortened(fmt::format(format, std::forward<Args>(args)...))});
   }
 
   [[nodiscard]] JsonText text(const JsonObject& object, const char* key, Need need);

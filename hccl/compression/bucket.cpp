@@ -39,7 +39,7 @@ void cut_into_matrices(Bucket& bucket, const CompressionSettings& settings, std:
                                .rows = tensor.rows,
                                .columns = tensor.columns(),
                                .rank = std::min({tensor.rows, tensor.columns(), std::uint64_t{settings.rank}})};
-    if (tensor.rows < tensor.elements && saves(matrix, settings.min_compression_rate)) {
+    if (saves(matrix, settings.min_compression_rate)) {
       bucket.matrices.push_back(matrix);
     } else {
       bucket.direct.push_back({offset, tensor.elements});

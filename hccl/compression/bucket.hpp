@@ -12,7 +12,7 @@
 namespace hcclsim::hccl {
 
 /// The gradient of a parameter, in the order of the bucket. As a matrix it has its first dimension as rows and all
-/// others as columns; a vector has no columns of its own.
+/// others as columns; a vector has one column.
 struct BucketTensor {
   std::uint64_t elements = 0;
   std::uint64_t rows = 0;  ///< elements: a vector, or a shape that is not known
@@ -58,7 +58,8 @@ struct Bucket {
 };
 
 /// Spec P11.7, P11.10 and table 11.3 for batched_powersgd, 11.4 for powersgd: a matrix is compressed if
-/// (rows + columns)·rank·min_compression_rate < rows·columns; its rank is at most its shorter side.
+/// (rows + columns)·rank·min_compression_rate < rows·columns; its rank is at most its shorter side. A vector of n
+/// is n × 1, which is compressed with rates below n / (n + 1) alone.
 [[nodiscard]] Bucket make_bucket(const CompressionSettings& settings, std::span<const BucketTensor> tensors);
 
 /// The least s with s² ≥ n.

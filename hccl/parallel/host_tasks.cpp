@@ -101,6 +101,15 @@ std::vector<CheckpointWrite> checkpoints_of(const Role& role) {
   return writes;
 }
 
+Plan without_host_times(Plan plan) {
+  for (Role& role : plan.roles) {
+    for (PlanTask& task : role.tasks) {
+      if (auto* work = std::get_if<HostWork>(&task.work)) work->duration = 0;
+    }
+  }
+  return plan;
+}
+
 Plan with_batch_times(Plan plan, const std::vector<double>& samples_per_second) {
   std::map<std::pair<std::uint32_t, double>, std::uint32_t> timed;  // role and rate -> role
   std::vector<bool> is_timed(plan.roles.size(), false);

@@ -58,6 +58,8 @@ struct CheckpointWrite {
 [[nodiscard]] bool writes_checkpoint(const PlanTask& task);
 [[nodiscard]] std::vector<CheckpointWrite> checkpoints_of(const Role& role);
 
+/// The same Plan whose hosts work in no time.
+[[nodiscard]] Plan without_host_times(Plan plan);
 /// The same Plan where preparing a batch takes what the data workers of each rank need: ranks of a role have one rate.
 [[nodiscard]] Plan with_batch_times(Plan plan, const std::vector<double>& samples_per_second);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
@@ -245,8 +246,13 @@ std::pair<std::string, bool> Runtime::trail(const Obstacle& from, Seconds date) 
     for (std::size_t i = 0; i < places; ++i) text += line(way[i].obstacles[way[i].at], date);
     return text;
   };
-  constexpr std::uint32_t no_queue = ~0U;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  const auto place_of = [](const Obstacle& obstacle) {
+    constexpr std::uint32_t no_queue = ~0U;
+    const bool waits = obstacle.waiting.has_value();
+    return std::tuple(obstacle.stream, waits ? obstacle.waiting->queue : no_queue,
+                      waits ? obstacle.waiting->peer : Waiting::nobody);
+  };
+  std::set<std::tuple<std::uint32_t, std::uint32_t, Rank>> seen;
   std::string first;  // the way that was tried first
   while (!way.empty()) {
     Place& place = way.back();
@@ -256,7 +262,7 @@ std::pair<std::string, bool> Runtime::trail(const Obstacle& from, Seconds date) 
       continue;
     }
     const Obstacle& here = place.obstacles[place.at];
-    if (!seen.emplace(here.stream, here.waiting.has_value() ? here.waiting->queue : no_queue).second) {
+    if (!seen.insert(place_of(here)).second) {
       if (first.empty()) first = lines(way.size() - 1);
       ++place.at;
       continue;

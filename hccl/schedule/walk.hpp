@@ -78,6 +78,8 @@ class QueueWalk {
   [[nodiscard]] std::uint64_t count() const;
 
   [[nodiscard]] const Place& place() const { return place_; }
+  /// Number of the strand's loop that the current task is in; 0 in a list of tasks.
+  [[nodiscard]] std::uint32_t loop() const { return loop_; }
   /// Peer of the current task as a rank of the communicator; of a local post the rank itself.
   [[nodiscard]] Rank peer(const Schedule& schedule, Rank rank) const;
   /// Notify slot of the current task.

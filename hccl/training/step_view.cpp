@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -124,11 +126,13 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
   const Role& role = plan.role(rank);
   const auto last = static_cast<std::int32_t>(iterations.size()) - 1;
   std::vector<sim::Interval> kernels;
-  std::vector<sim::Interval> behind;  // checks and updates
+  std::vector<sim::Interval> behind;   // checks and updates
+  std::vector<sim::Interval> forward;  // and backward: all others
   std::vector<sim::Interval> communication;
   std::vector<sim::Interval> check_kernels;
   std::vector<Seconds> kernel_ends(role.program->kernels.size(), fp_start);
   std::optional<std::uint32_t> flag;
+  std::map<std::tuple<StepPhase, std::uint32_t, std::uint32_t>, sim::Interval> extents;  // by phase, chunk, micro-batch
   TensorMemory memory(role);
   visit_spans(plan, trace, rank, [&](const sim::Span& span, const SpanPurpose& purpose) {
     if (span.id.iteration != last) return;
@@ -141,16 +145,26 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
     }
     kernels.push_back(interval);
     kernel_ends[std::get<KernelBlock>(purpose.task->work).first + span.id.part] = span.end;
+    if (is_step_kernel(purpose.phase)) {
+      const Purpose& of = purpose.task->purpose;
+      sim::Interval& pass = extents.try_emplace({of.phase, of.chunk, of.micro_batch}, interval).first->second;
+      pass = {std::min(pass.start, span.start), std::max(pass.end, span.end)};
+    }
     const bool compresses = purpose.phase == StepPhase::reduction;
-    if (!is_step_kernel(purpose.phase) && !compresses) behind.push_back(interval);
+    (is_step_kernel(purpose.phase) || compresses ? forward : behind).push_back(interval);
     if (purpose.phase == StepPhase::check) check_kernels.push_back(interval);
   });
   const std::vector<sim::Interval> busy = unite(std::move(kernels));
   communication = unite(std::move(communication));
   computing = length(busy);
   communicating = length(communication);
-  exposed = communicating - overlap(communication, busy);
-  update = length(unite(std::move(behind)));
+  not_overlapped = communicating - overlap(communication, busy);
+  const std::vector<sim::Interval> step = unite(std::move(forward));
+  exposed = communicating - overlap(communication, step);
+  phases.update = length(unite(std::move(behind)));
+  for (const auto& [key, pass] : extents) {
+    (std::get<StepPhase>(key) == StepPhase::forward ? phases.forward : phases.backward) += pass.length();
+  }
   for (const models::Gradient& gradient : role.program->gradients) {
     gradient_ready.push_back(kernel_ends.at(gradient.kernel) - fp_start);
   }
@@ -171,10 +185,10 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
     checks->flag = {span.start - fp_start, span.end - fp_start};
     checks->end = std::max(checks->end, checks->flag.end);
   }
-  add_segments(plan, rank, busy);
+  add_segments(plan, rank, step);
 }
 
-void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& busy) {
+void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& step) {
   const IterationPoints& points = iterations.back();
   const auto last = static_cast<std::uint32_t>(iterations.size()) - 1;
   std::vector<std::pair<std::uint32_t, Bytes>> reductions;  // the first collective of each segment, bytes of all
@@ -211,7 +225,7 @@ void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::
     for (std::uint32_t g = figures.segment.first; g <= figures.segment.last; ++g) {
       figures.ready = std::max(figures.ready, gradient_ready[g]);
     }
-    figures.hidden = time > 0 ? overlap({span}, busy) / time : 0;
+    figures.hidden = time > 0 ? overlap({span}, step) / time : 0;
     figures.algbw = time > 0 ? static_cast<double>(figures.bytes) / time : 0;
     const double passes = collective.operation.collective == Collective::allreduce ? 2 : 1;
     figures.busbw = figures.algbw * passes * (ranks - 1) / ranks;

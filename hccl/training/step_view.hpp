@@ -54,7 +54,7 @@ struct SegmentFigures {
   Seconds ready = 0;  ///< last gradient is there
   Seconds start = 0;
   Seconds end = 0;
-  double hidden = 0;  ///< fraction of the time during which the NPU computes
+  double hidden = 0;  ///< fraction of the time during which forward or backward is computed
   double algbw = 0;   ///< bytes / time, bytes per second
   double busbw = 0;   ///< algbw · 2(n−1)/n
 };
@@ -66,6 +66,13 @@ struct GradientCheckTimes {
   Seconds kernels_end = 0;  ///< of the last check, or of the kernel that makes the clip's factor
   std::string algorithm;    ///< of the allreduce of the overflow flag; empty: there is no flag
   sim::Interval flag{};
+};
+
+struct PhaseTimes {
+  /// From the first kernel of a pass to its last one, summed over micro-batches and chunks, whose passes take turns.
+  Seconds forward = 0;
+  Seconds backward = 0;  ///< the same
+  Seconds update = 0;    ///< of checks and of the optimizer's kernels after bp_end or beside it
 };
 
 class MessageStarts;
@@ -83,10 +90,14 @@ struct StepView {
   Seconds bp_start = 0;
   Seconds bp_end = 0;
   Seconds iteration_end = 0;
+  PhaseTimes phases;
   Seconds computing = 0;      ///< time during which a compute or update stream is busy
   Seconds communicating = 0;  ///< time during which a collective or a message is under way (message_starts.hpp)
-  Seconds exposed = 0;        ///< the part of it during which nothing is computed
-  Seconds update = 0;         ///< time of checks and of the optimizer's kernels after bp_end or beside it
+  /// The part of it during which nothing is computed, updates included: as profilers count it.
+  Seconds not_overlapped = 0;
+  /// The part of it beside which neither forward nor backward is computed. Updates hide nothing: those of a segment
+  /// come earlier where its reduction ends earlier, so that a faster link would seem to expose the segment behind it.
+  Seconds exposed = 0;
   std::vector<SegmentFigures> segments;
   std::optional<GradientCheckTimes> checks;
   std::vector<Seconds> gradient_ready;  ///< production order
@@ -100,7 +111,7 @@ struct StepView {
     return written ? iterations.back().device_end() - fp_start : iteration_end;
   }
   /// Time of the iteration during which neither anything is computed nor communication is under way.
-  [[nodiscard]] Seconds free() const { return std::max(0.0, iteration_end - (computing + exposed)); }
+  [[nodiscard]] Seconds free() const { return std::max(0.0, iteration_end - (computing + not_overlapped)); }
 
  private:
   void add_points(const Plan& plan, const sim::Trace& trace, Rank rank);
@@ -108,7 +119,8 @@ struct StepView {
   void add_host_work(const Plan& plan, const sim::Trace& trace, Rank rank);
   void add_data_waits();
   void add_last_iteration(const Plan& plan, const sim::Trace& trace, Rank rank, const MessageStarts& messages);
-  void add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& busy);
+  /// `step`: when forward and backward are computed.
+  void add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& step);
 };
 
 }  // namespace hcclsim::hccl

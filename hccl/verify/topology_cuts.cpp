@@ -42,6 +42,8 @@ class Placement {
     return group;
   }
   [[nodiscard]] Groups die_pairs() const {
+    const auto is_sio = [](const sim::Link& link) { return link.kind == sim::LinkKind::sio; };
+    if (std::ranges::none_of(cluster_.links(), is_sio)) return single_npus();
     Groups group(npus_.size());
     std::uint32_t pairs = 0;
     for (Rank rank = 0; rank < npus_.size(); ++rank) {
@@ -59,19 +61,16 @@ class Placement {
     return group;
   }
 
-  /// Calls visit(from, to, route) for the routes that are looked at.
-  template <typename Visit>
-  void visit_routes(const Visit& visit) const {
-    for (const Look& look : looks_) visit(look.from, look.to, *look.route);
-  }
-
- private:
+  /// A route that is looked at.
   struct Look {
     Rank from = 0;
     Rank to = 0;
     const sim::Route* route = nullptr;
+    bool of_few = false;  ///< there are others within the server, which may have other links on their way
   };
+  [[nodiscard]] const std::vector<Look>& looks() const { return looks_; }
 
+ private:
   /// Servers whose first ranks reach each other without RoCE. A server is looked at beside the one before it and the
   /// first one of the super-pod that the file gives it: a look at all others would be quadratic in servers.
   void find_pods() {
@@ -98,7 +97,7 @@ class Placement {
         for (Rank to = 0; to < npus_.size(); ++to) look_at(from, to);
         continue;
       }
-      for (const Rank to : ranks_of_[server_[from]]) look_at(from, to);
+      look_within(ranks_of_[server_[from]], from);
       for (const std::uint32_t server : others_of(server_[from])) {
         const std::vector<Rank>& there = ranks_of_[server];
         const Rank to = there[from % there.size()];
@@ -108,8 +107,35 @@ class Placement {
     }
   }
 
-  void look_at(Rank from, Rank to) {
-    if (from != to) looks_.push_back({from, to, &route(from, to)});
+  /// All ranks of its server; of a large one, which no product is, a few of them where these show that the rank has one
+  /// link for all that it sends and one for all that it gets.
+  void look_within(const std::vector<Rank>& server, Rank from) {
+    constexpr std::size_t large = 256;
+    const std::vector<Rank> some = server.size() > large ? some_of(server, from) : std::vector<Rank>{};
+    const bool has_port = !some.empty() && std::ranges::all_of(some, [&](Rank to) {
+      return route(from, to).links.front() == route(from, some.front()).links.front() &&
+             route(to, from).links.back() == route(some.front(), from).links.back();
+    });
+    for (const Rank to : has_port ? some : server) {
+      look_at(from, to, has_port);
+      if (has_port) look_at(to, from, true);
+    }
+  }
+
+  /// Those beside a rank, and some far away, in both directions.
+  static std::vector<Rank> some_of(const std::vector<Rank>& server, Rank rank) {
+    const std::size_t size = server.size();
+    const auto place = static_cast<std::size_t>(std::ranges::lower_bound(server, rank) - server.begin());
+    std::vector<Rank> some;
+    for (const std::size_t away : {std::size_t{1}, std::size_t{2}, std::size_t{3}, size / 4, size / 2}) {
+      some.push_back(server[(place + away) % size]);
+      some.push_back(server[(place + size - away) % size]);
+    }
+    return some;
+  }
+
+  void look_at(Rank from, Rank to, bool of_few = false) {
+    if (from != to) looks_.push_back({from, to, &route(from, to), of_few});
   }
 
   /// The next server, one far away, and the first one of the next super-pod.
@@ -140,7 +166,8 @@ class Placement {
 /// Links that carry all bytes of one direction over the border of a group, in three ways.
 class Border {
  public:
-  void add(const sim::Route& route) {
+  void add(const Placement::Look& look) {
+    const sim::Route& route = *look.route;
     if (route.links.empty()) {
       least_factor_ = 0;
       return;
@@ -149,8 +176,8 @@ class Border {
       links_[0].insert(way.links.front());
       links_[1].insert(way.links.back());
     });
-    // Ways through a fabric that are not looked at may have other links inside it.
-    slowest_known_ = slowest_known_ && !route.by_fabric;
+    // Ways that are not looked at may have other links inside a fabric.
+    slowest_known_ = slowest_known_ && !route.by_fabric && !look.of_few;
     links_[2].insert(route.slowest);
     least_factor_ = std::min({least_factor_, route.write_factor, route.read_factor});
   }
@@ -179,11 +206,11 @@ CutLevel level_of(const sim::Cluster& cluster, const Placement& placement, std::
   const std::size_t groups = std::size_t{*std::max_element(group.begin(), group.end())} + 1;
   std::vector<Border> out(groups);
   std::vector<Border> in(groups);
-  placement.visit_routes([&](Rank from, Rank to, const sim::Route& route) {
-    if (group[from] == group[to]) return;
-    out[group[from]].add(route);
-    in[group[to]].add(route);
-  });
+  for (const Placement::Look& look : placement.looks()) {
+    if (group[look.from] == group[look.to]) continue;
+    out[group[look.from]].add(look);
+    in[group[look.to]].add(look);
+  }
   CutLevel level{std::move(name), std::move(group), {}, {}};
   for (std::size_t i = 0; i < groups; ++i) {
     level.out.push_back(out[i].speed(cluster));
@@ -194,8 +221,7 @@ CutLevel level_of(const sim::Cluster& cluster, const Placement& placement, std::
 
 Seconds least_latency(const Placement& placement) {
   Seconds least = std::numeric_limits<double>::infinity();
-  placement.visit_routes(
-      [&](Rank /*from*/, Rank /*to*/, const sim::Route& route) { least = std::min(least, route.latency); });
+  for (const Placement::Look& look : placement.looks()) least = std::min(least, look.route->latency);
   return least;
 }
 

@@ -19,8 +19,9 @@
 ///
 /// Up to a number of ranks, all routes between all ranks are looked at. With more ranks that would take seconds. Then
 /// each rank's routes to and from the others of its server are looked at, and those to one rank of a few other servers,
-/// in its own super-pod and in another one. The bounds then assume that its routes to all other servers begin and end
-/// at the same links, which is true on every platform that `hcclsim platform generate` writes.
+/// in its own super-pod and in another one; in a server of more than 256 ranks those to and from a few of its ranks.
+/// The bounds then assume that its routes to all others begin and end at the same links, which is true on every
+/// platform that `hcclsim platform generate` writes.
 namespace hcclsim::hccl {
 
 struct TopologyBounds {

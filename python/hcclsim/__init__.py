@@ -9,7 +9,7 @@ run, tune, search, measure and the modules sweep, schedule, platform, networks s
 set_ps_context, register_comm_hook and the package hccl set what run() then uses; nn, ops and Layout describe networks. Units: seconds, bytes, bytes per second.
 """
 
-from . import errors, networks, nn, ops, platform, schedule, sweep
+from . import default_hooks, errors, networks, nn, ops, platform, powerSGD_hook, schedule, sweep
 from ._core import read_checkpoint, segments
 from .context import (
     GRAPH_MODE,
@@ -24,22 +24,71 @@ from .context import (
     set_param_ps,
     set_ps_context,
 )
+from .default_hooks import bf16_compress_hook, fp16_compress_hook
 from .errors import BadInput, CheckFailed, Error, InternalError, SimulatedFailure
 from .experiments import Training, check_plan, measure, run, search, show_plan, tune
-from .hooks import (
-    PowerSGDState,
-    batched_powerSGD_hook,
-    bf16_compress_hook,
-    fp16_compress_hook,
-    powerSGD_hook,
-    register_comm_hook,
-    registered_comm_hook,
-)
+from .hooks import register_comm_hook, registered_comm_hook
 from .layout import Layout
-from .records import Measurement, Record, Records, RunResult, SearchResult, TuneResult
+from .powerSGD_hook import PowerSGDState, batched_powerSGD_hook
+from .records import Record, Records
 from .regions import shard
+from .results import Measurement, RunResult, SearchResult, TuneResult
 from .settings import reset
 from .tracing import Parameter, Tensor
 from .world import World, init
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = [
+    "BadInput",
+    "CheckFailed",
+    "Error",
+    "GRAPH_MODE",
+    "InternalError",
+    "Layout",
+    "Measurement",
+    "PYNATIVE_MODE",
+    "ParallelMode",
+    "Parameter",
+    "PowerSGDState",
+    "Record",
+    "Records",
+    "RunResult",
+    "SearchResult",
+    "SimulatedFailure",
+    "Tensor",
+    "Training",
+    "TuneResult",
+    "World",
+    "batched_powerSGD_hook",
+    "bf16_compress_hook",
+    "check_plan",
+    "default_hooks",
+    "errors",
+    "fp16_compress_hook",
+    "get_auto_parallel_context",
+    "get_ps_context",
+    "init",
+    "measure",
+    "networks",
+    "nn",
+    "ops",
+    "platform",
+    "powerSGD_hook",
+    "read_checkpoint",
+    "register_comm_hook",
+    "registered_comm_hook",
+    "reset",
+    "reset_auto_parallel_context",
+    "reset_ps_context",
+    "run",
+    "schedule",
+    "search",
+    "segments",
+    "set_auto_parallel_context",
+    "set_context",
+    "set_param_ps",
+    "set_ps_context",
+    "shard",
+    "show_plan",
+    "sweep",
+    "tune",
+]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Dict, Type
+from typing import Dict, Type
 
 
 class Error(Exception):
@@ -31,7 +31,7 @@ class Error(Exception):
         if status:
             self.status = status
         #: What was found all the same, such as a run that differs from its baseline; None: nothing.
-        self.result: Any = None
+        self.result: object = None
 
     def __str__(self) -> str:
         return self.message

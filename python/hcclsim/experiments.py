@@ -11,22 +11,25 @@ import csv
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Type, TypeVar, Union, cast
 
-from . import _core, description, errors, helper, hooks, nn, options, records, settings
+from . import _core, description, errors, helper, hooks, nn, options, records, results, settings
+from .powerSGD_hook import PowerSGDState
+
+Result = TypeVar("Result", bound=records.Record)
 
 #: What gradients may be given as: a CSV file, or rows of (name, bytes, ready_s), as tuples or mappings.
-Gradients = Union[str, "os.PathLike[str]", Iterable[Union[Tuple[str, int, float], Mapping[str, Any]]]]
+Gradients = Union[str, "os.PathLike[str]", Iterable[Union[Tuple[str, int, float], Mapping[str, object]]]]
 
 
 def call_with(
     words: Tuple[str, ...],
     arguments: Iterable[Union[str, "os.PathLike[str]"]],
-    keywords: Mapping[str, Any],
-    kind: type = records.Remarked,
+    keywords: Mapping[str, object],
+    kind: Type[records.Record] = records.Remarked,
     progress: Optional[helper.Progress] = None,
     folder: Optional[Path] = None,
-) -> Any:
+) -> object:
     """Calls the command of these words with arguments and keywords. Returns its JSON as a `kind`, of a command without
     JSON its text; files in `folder`, a temporary one, are named without it. Raises CheckFailed, which has the same as its
     result, if it found a difference."""
@@ -37,7 +40,8 @@ def call_with(
     try:
         finished = helper.call([*words, *command.arguments(keywords), *form, *behind], progress=progress)
     except errors.Error as failed:
-        failed.result = _read(failed.result, [], kind, bool(form))
+        failed.message = command.in_keywords(failed.message)
+        failed.result = _read(str(failed.result), [], kind, bool(form))
         raise
     output = finished.output if folder is None else finished.output.replace(f"{folder}/", "")
     found = _read(output, finished.remarks, kind, bool(form))
@@ -48,7 +52,7 @@ def call_with(
     return found
 
 
-def _read(output: str, remarks: List[str], kind: type, is_json: bool) -> Any:
+def _read(output: str, remarks: List[str], kind: Type[records.Record], is_json: bool) -> object:
     """What a command printed; None for nothing, or JSON that an error cut short."""
     if not is_json:
         return output
@@ -81,9 +85,12 @@ def _with_settings(words: Tuple[str, ...], folder: Path, keywords: Mapping[str, 
 
 
 def _gradients_file(folder: Path, gradients: Any) -> Path:
-    """Rows of (name, bytes, ready_s) in production order, as the CSV file that --gradients reads."""
+    """Rows of (name, bytes, ready_s) in production order, or a DataFrame with these columns, as the CSV file that
+    --gradients reads."""
+    if hasattr(gradients, "to_dict") and hasattr(gradients, "columns"):
+        gradients = gradients.to_dict("records")
     if not isinstance(gradients, Iterable):
-        raise TypeError(f"gradients are a file or rows of (name, bytes, ready_s), not {gradients!r}")
+        raise TypeError(f"gradients are a file, a DataFrame or rows of (name, bytes, ready_s), not {gradients!r}")
     path = folder / "gradients.csv"
     with open(path, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
@@ -97,13 +104,15 @@ def _gradients_file(folder: Path, gradients: Any) -> Path:
     return path
 
 
-def _simulate(words: Tuple[str, ...], kind: type, keywords: Mapping[str, Any], progress, use_settings: bool) -> Any:
+def _simulate(
+    words: Tuple[str, ...], kind: Type[Result], keywords: Mapping[str, Any], progress: Optional[helper.Progress], use_settings: bool
+) -> Result:
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be a function of a text, not {progress!r}")
     with settings.Folder() as folder:
         merged = _with_settings(words, folder, keywords, use_settings)
         try:
-            return call_with(words, [], merged, kind, progress, folder)
+            return cast(Result, call_with(words, [], merged, kind, progress, folder))
         except errors.Error as failed:
             failed.message += settings.origins(failed.message, merged, keywords)
             raise
@@ -112,7 +121,7 @@ def _simulate(words: Tuple[str, ...], kind: type, keywords: Mapping[str, Any], p
 @options.of_command("run")
 def run(
     *, progress: Optional[helper.Progress] = None, use_settings: bool = True, keep_gradients: bool = False, **keywords: Any
-) -> records.RunResult:
+) -> results.RunResult:
     """Simulates training steps of a network on a platform; with numerics=True with real gradients.
 
     What the script has set before (splits, groups, contexts, hooks, init) counts where no keyword says otherwise, unless
@@ -131,33 +140,33 @@ def run(
         chosen = dict(keywords)
         if keep_gradients and not chosen.get("save_gradients"):
             chosen["save_gradients"] = folder / "gradients"
-        result = _simulate(("run",), records.RunResult, chosen, progress, use_settings)
+        result = _simulate(("run",), results.RunResult, chosen, progress, use_settings)
         if keep_gradients:
             gradients = _core.read_checkpoint(chosen["save_gradients"])["tensors"]["gradients"]
             object.__setattr__(result, "reduced_gradients", gradients)
-    if isinstance(state, hooks.PowerSGDState) and use_settings and keywords.get("compress") is None:
+    if isinstance(state, PowerSGDState) and use_settings and keywords.get("compress") is None:
         state.take(result)
     return result
 
 
 @options.of_command("tune")
-def tune(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> records.TuneResult:
+def tune(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> results.TuneResult:
     """Finds the best split of the gradients of a step, with its proof; in stages the best fusion; with `compress` the
     link speed below which compression pays. Keywords, settings and exceptions as of run()."""
-    return _simulate(("tune",), records.TuneResult, keywords, progress, use_settings)
+    return _simulate(("tune",), results.TuneResult, keywords, progress, use_settings)
 
 
 @options.of_command("search")
-def search(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> records.SearchResult:
+def search(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> results.SearchResult:
     """Finds ways to spread a step over NPUs: mode="plan" over degrees of parallelism by simulation, others over
     strategies of operators. Keywords, settings and exceptions as of run()."""
-    return _simulate(("search",), records.SearchResult, keywords, progress, use_settings)
+    return _simulate(("search",), results.SearchResult, keywords, progress, use_settings)
 
 
 @options.of_command("collective")
 def measure(
     collective: str = "allreduce", *, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any
-) -> records.Measurement:
+) -> results.Measurement:
     """Measures a collective at one or many sizes, and checks its results, as hccl_test does. `size` may be a list.
 
     Returns a Measurement: rows with bytes, time_s, algbw_Bps, busbw_Bps, algorithm, check. Raises as run() does.
@@ -169,11 +178,15 @@ def measure(
         if several and len(sizes) == 0:
             raise TypeError("size must not be empty")
         found = [
-            call_with(("collective",), [collective], {**merged, "size": size}, records.Measurement, progress)
+            cast(
+                results.Measurement,
+                call_with(("collective",), [collective], {**merged, "size": size}, results.Measurement, progress),
+            )
             for size in (sizes if several else [sizes])
         ]
     for one in found[1:]:
         found[0].rows.extend(one.rows)
+        found[0].notes.extend(note for note in one.notes if note not in found[0].notes)
     return found[0]
 
 
@@ -207,16 +220,16 @@ class Training:
         self._hook = hooks.settings_of(state, hook)
         self._state = state
 
-    def run(self, **keywords: Any) -> records.RunResult:
+    def run(self, **keywords: Any) -> results.RunResult:
         """run() with the keywords of this training, and these over them."""
         chosen = {**self.keywords, **keywords}
         own = self._hook is not None and chosen.get("compress") is None
         result = run(**{**chosen, "compress": self._hook} if own else chosen)
-        if own and isinstance(self._state, hooks.PowerSGDState):
+        if own and isinstance(self._state, PowerSGDState):
             self._state.take(result)
         return result
 
-    def tune(self, **keywords: Any) -> records.TuneResult:
+    def tune(self, **keywords: Any) -> results.TuneResult:
         """tune() with the keywords of this training, and these over them."""
         return tune(**{**self.keywords, **keywords})
 

@@ -7,6 +7,7 @@ import functools
 import inspect
 import json
 import os
+import re
 import textwrap
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple, TypeVar
 
@@ -38,12 +39,17 @@ class Option:
     @property
     def name(self) -> str:
         """"--hcom-parallel", or the name of an argument."""
-        return next((name for name in self.names if name.startswith("--")), self.names[0])
+        return next(iter(self.long_names), self.names[0])
+
+    @property
+    def long_names(self) -> List[str]:
+        """"--hcom-parallel" and its aliases."""
+        return [name for name in self.names if name.startswith("--")]
 
     @property
     def keywords(self) -> List[str]:
-        """hcom_parallel; a word of Python's has "_" behind it: from_."""
-        words = [name[2:].replace("-", "_") for name in self.names if name.startswith("--")]
+        """hcom_parallel, one of each long name; a word of Python's has "_" after it: from_."""
+        words = [name[2:].replace("-", "_") for name in self.long_names]
         return [word + "_" if word in ("from", "import", "class", "in", "global") else word for word in words]
 
     @property
@@ -105,7 +111,11 @@ def _text(option: Option, keyword: str, value: Any) -> str:
     if option.is_literal:
         return repr(value)
     if isinstance(value, bool):
-        return ("on" if value else "off") if "on|off" in option.accepted else str(value)
+        if "on|off" in option.accepted or option.default in ("on", "off"):
+            return "on" if value else "off"
+        if not value and option.default == "none":
+            return "none"
+        raise TypeError(f"{keyword} cannot be {value}; accepted: {option.accepted or option.value}")
     if isinstance(value, (int, float)):
         return repr(value) + {"TIME": "s", "SPEED": "Bps"}.get(option.value, "")
     raise TypeError(f"{keyword} cannot be {value!r}")
@@ -145,10 +155,21 @@ class Command:
         """The option that a keyword stands for. Raises TypeError if there is none."""
         found = self.by_keyword.get(keyword)
         if found is None:
-            near = difflib.get_close_matches(keyword, self.by_keyword, 1)
-            meant = f"; did you mean {near[0]}?" if near else ""
+            near = self._near(keyword)
+            meant = f"; did you mean {near}?" if near else ""
             raise TypeError(f"{_functions.get(self.words, '.'.join(self.words))}() has no keyword {keyword!r}{meant}")
         return found
+
+    def _near(self, keyword: str) -> str:
+        """A keyword that may have been meant: of one word more, as global_batch of batch, or spelt alike; "" without one."""
+        longer = [one for one in self.by_keyword if keyword in one.split("_")]
+        near = difflib.get_close_matches(keyword, longer, 1, 0) or difflib.get_close_matches(keyword, self.by_keyword, 1)
+        return near[0] if near else ""
+
+    def in_keywords(self, message: str) -> str:
+        """A message of the command with keywords of Python for its options: "hcom_parallel" for "--hcom-parallel"."""
+        words = {name: word for option in self.options for name, word in zip(option.long_names, option.keywords)}
+        return re.sub(r"(?<![\w-])(--[a-z][a-z0-9-]*)", lambda found: words.get(found[1], found[1]), message)
 
 
 @functools.lru_cache(maxsize=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, List, Optional, Union
+from typing import List, Optional, Union, cast
 
 from . import helper, options, records
 from .experiments import call_with
@@ -17,15 +17,15 @@ def names() -> List[str]:
 
 def show(platform: Union[str, "os.PathLike[str]"] = "atlas800-9000", *, route: Optional[str] = None) -> records.Record:
     """What a platform has: npus, servers, soc, links with their speeds; `route`="0:9" also the way between two NPUs."""
-    return call_with(("platform", "show"), [platform], {"route": route})
+    return cast(records.Record, call_with(("platform", "show"), [platform], {"route": route}))
 
 
 def check(platform: Union[str, "os.PathLike[str]"]) -> str:
     """What is wrong with a platform file: raises BadInput with file and line; returns what is worth a remark."""
-    return call_with(("platform", "check"), [platform], {})
+    return str(call_with(("platform", "check"), [platform], {}))
 
 
 @options.of_command("platform", "generate")
-def generate(**keywords: Any) -> str:
+def generate(**keywords: object) -> str:
     """The text of a platform file: soc, servers, fabric and others."""
-    return call_with(("platform", "generate"), [], keywords)
+    return str(call_with(("platform", "generate"), [], keywords))

@@ -5,15 +5,25 @@ Units stand in the names: `_s` seconds, `_Bps` bytes per second, `bytes` bytes. 
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List
+import html
+import sys
+import typing
+from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple, Type, TypeVar, Union
 
 import numpy
+import numpy.typing
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import]
+
+_most_fields = 8
+_most_rows = 20
 
 
-class Record(Dict[str, Any]):
+class Record(Dict[str, object]):
     """A JSON object whose keys are attributes too: `result.trace.bp_end_s`; a key with a dash is read by `result["fc-bias"]`."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         try:
             return self[name]
         except KeyError:
@@ -22,22 +32,35 @@ class Record(Dict[str, Any]):
     def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *(key for key in self if str(key).isidentifier())]
 
+    def _headline(self) -> str:
+        """What a result is in a few words; the first fields of one that has none of its own."""
+        shown = [f"{key}={_short(value)}" for key, value in list(self.items())[:_most_fields]]
+        left = len(self) - len(shown)
+        return ", ".join([*shown, *([f"{left} more"] if left else [])])
+
     def __repr__(self) -> str:
-        fields = ", ".join(f"{key}={_short(value)}" for key, value in self.items())
-        return f"{type(self).__name__}({fields})"
+        return f"{type(self).__name__}({self._headline()})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{_escaped(key)}</th><td>{_escaped(_short(value))}</td></tr>" for key, value in self.items())
+        return f"<p>{_escaped(self._headline())}</p><table>{rows}</table>"
 
 
-class Records(List[Any]):
+Row = TypeVar("Row")
+
+
+class Records(List[Row]):
     """A list of JSON objects: a table whose rows are Records."""
 
-    def column(self, name: str) -> numpy.ndarray:
+    def column(self, name: str) -> numpy.typing.NDArray[numpy.float64]:
         """One value per row, shape (rows,): float64, int64, bool, or objects; NaN where a number is missing.
 
         Raises KeyError if no row has it.
         """
-        if self and not any(isinstance(row, dict) and name in row for row in self):
+        rows = self._rows()
+        if rows and not any(name in row for row in rows):
             raise KeyError(name)
-        values = [row.get(name) for row in self]
+        values = [row.get(name) for row in rows]
         if any(value is None for value in values) and all(
             value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values
         ):
@@ -51,32 +74,78 @@ class Records(List[Any]):
 
     def columns(self) -> List[str]:
         """Names of all columns, in the order in which they first appear."""
-        return list(dict.fromkeys(key for row in self for key in row))
+        return list(dict.fromkeys(key for row in self._rows() for key in row))
 
-    def to_pandas(self):
+    def to_pandas(self) -> "pandas.DataFrame":
         """A pandas.DataFrame with a row per record; needs pandas."""
-        import pandas  # type: ignore[import]
+        import pandas
 
         return pandas.DataFrame({name: self.column(name) for name in self.columns()})
+
+    def _rows(self) -> List[Dict[str, object]]:
+        return [row for row in self if isinstance(row, dict)]
 
     def __repr__(self) -> str:
         return f"<{len(self)} records of {', '.join(self.columns())}>" if self else "<no records>"
 
+    def _repr_html_(self) -> str:
+        names = self.columns()
+        head = "".join(f"<th>{_escaped(name)}</th>" for name in names)
+        rows = [
+            "".join(f"<td>{_escaped(_short(row[name])) if name in row else ''}</td>" for name in names)
+            for row in self._rows()[:_most_rows]
+        ]
+        left = len(self) - len(rows)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><tr>{head}</tr>{body}</table>" + (f"<p>{left} more records</p>" if left else "")
 
-def _short(value: Any) -> str:
+
+def _escaped(text: object) -> str:
+    return html.escape(str(text))
+
+
+def _short(value: object) -> str:
+    if isinstance(value, Records):
+        return repr(value)
     if isinstance(value, Record):
         return f"{{{', '.join(map(str, value))}}}"
+    if isinstance(value, list) and len(value) > _most_fields:
+        return f"<list of {len(value)}>"
     return repr(value)
 
 
-def of_json(value: Any, kind: type = Record) -> Any:
-    """Dicts become Records (the outermost one a `kind`), lists of dicts Records tables; all else stays."""
+Kind = TypeVar("Kind", bound=Record)
+
+
+def of_json(value: object, kind: Type[Record] = Record) -> object:
+    """Dicts become Records, lists of dicts Records tables; all else stays. The outermost dict becomes a `kind`, and those
+    in it what the fields of `kind` are declared as."""
     if isinstance(value, dict):
-        return kind((key, of_json(item)) for key, item in value.items())
+        fields = _fields_of(kind)
+        return kind((key, of_json(item, fields.get(key, Record))) for key, item in value.items())
     if isinstance(value, list):
-        items = [of_json(item) for item in value]
+        items = [of_json(item, kind) for item in value]
         return Records(items) if items and all(isinstance(item, Record) for item in items) else items
     return value
+
+
+_known_fields: Dict[Type[Record], Dict[str, Type[Record]]] = {}
+
+
+def _fields_of(kind: Type[Record]) -> Dict[str, Type[Record]]:
+    """Fields of a record that are records, or tables of records: by name, the kind of the record."""
+    if kind not in _known_fields:
+        hints = typing.get_type_hints(kind, vars(sys.modules[kind.__module__]))
+        _known_fields[kind] = {name: found for name, hint in hints.items() for found in _records_in(hint)}
+    return _known_fields[kind]
+
+
+def _records_in(hint: object) -> Sequence[Type[Record]]:
+    """The record in `Stage`, `Optional[Stage]` or `Records[Stage]`; empty for what holds none."""
+    if isinstance(hint, type) and issubclass(hint, Record):
+        return [hint]
+    inner: Tuple[object, ...] = typing.get_args(hint) if typing.get_origin(hint) in (Records, Union) else ()
+    return [found for one in inner for found in _records_in(one)]
 
 
 class Remarked(Record):
@@ -84,33 +153,9 @@ class Remarked(Record):
 
     #: Sentences for people, not part of the JSON.
     remarks: List[str]
+    #: What the result depends on that was assumed, or has no effect.
+    notes: List[str]
 
-
-class RunResult(Remarked):
-    """A training step, simulated: `step_time_s`, `trace`, `segments`, `gradients`, `ranks`, `hbm_peak_bytes`, `stages`, `notes`,
-    `numerics` …"""
-
-    #: With run(keep_gradients=True): the reduced gradients of the last iteration, by parameter.
-    reduced_gradients: Dict[str, numpy.ndarray]
-
-    def losses(self) -> numpy.ndarray:
-        """Mean loss of every iteration with real gradients, shape (iterations,), float64. Raises ValueError without."""
-        if not self.get("numerics"):
-            raise ValueError("this run has no real gradients: run(numerics=True)")
-        return self["numerics"]["iterations"].column("loss")
-
-    def ready_times_s(self) -> numpy.ndarray:
-        """Seconds since fp_start at which each gradient is there, shape (gradients,), in production order."""
-        return self["gradients"].column("ready_s")
-
-
-class TuneResult(Remarked):
-    """The best split of a step's gradients: `best`, `best_by_cost`, `strategies`, `by_segments`, `sensitivity` …"""
-
-
-class SearchResult(Remarked):
-    """The outcome of a search of strategies or of plans."""
-
-
-class Measurement(Remarked):
-    """A collective at many sizes: `rows` has `bytes`, `time_s`, `algbw_Bps`, `busbw_Bps`, `algorithm` …"""
+    def __str__(self) -> str:
+        """What it is, and its notes as the command prints them."""
+        return "\n".join([repr(self), *(f"Note: {note}" for note in (self.notes if "notes" in self else []))])

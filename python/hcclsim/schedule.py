@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Iterable, Union
+from typing import Dict, Iterable, Optional, Tuple, Union, cast
 
-from . import options, settings
+from . import options, records, settings
 from .experiments import call_with
 
 #: A path, or the text of a schedule, which has line breaks.
 Schedule = Union[str, "os.PathLike[str]"]
 
 
+class Text(str):
+    """The text of a schedule, and the platform that it was made for."""
+
+    #: As generate() got it; None: the default one.
+    platform: Optional[object]
+
+
 @options.of_command("schedule", "generate")
-def generate(collective: str = "allreduce", **keywords: Any) -> str:
+def generate(collective: str = "allreduce", **keywords: object) -> Text:
     """The schedule of a collective on a platform, as text. Raises BadInput for what has none."""
-    return call_with(("schedule", "generate"), [collective], keywords)
+    made = Text(call_with(("schedule", "generate"), [collective], keywords))
+    made.platform = keywords.get("platform")
+    return made
 
 
 @options.of_command("schedule", "check")
-def check(*schedules: Schedule, **keywords: Any) -> Any:
+def check(*schedules: Schedule, **keywords: object) -> records.Record:
     """Proves schedules (docs/checker.md): the verdict of every level, findings with the tasks they are about.
 
     Returns the report. Raises CheckFailed, which has the report as its result, for one that is wrong.
@@ -29,33 +38,39 @@ def check(*schedules: Schedule, **keywords: Any) -> Any:
 
 
 @options.of_command("schedule", "time")
-def time(*schedules: Schedule, **keywords: Any) -> Any:
-    """How long schedules take on a platform: time_s, the bound, the busiest link."""
+def time(*schedules: Schedule, **keywords: object) -> records.Record:
+    """How long schedules take on a platform: time_s, the bound, the busiest link. Without a `platform` it is the one that
+    generate() made them for. Raises ValueError if it made them for several."""
+    made_for = {str(one.platform) for one in schedules if isinstance(one, Text) and one.platform is not None}
+    if keywords.get("platform") is None and made_for:
+        if len(made_for) > 1:
+            raise ValueError(f"these schedules were made for {', '.join(sorted(made_for))}: give the platform to time them on")
+        keywords["platform"] = made_for.pop()
     return _of_files(("schedule", "time"), schedules, keywords)
 
 
 @options.of_command("schedule", "run")
-def execute(schedule: Schedule, **keywords: Any) -> Any:
+def execute(schedule: Schedule, **keywords: object) -> records.Record:
     """Executes a schedule on real data and compares the values with what they must be."""
     return _of_files(("schedule", "run"), [schedule], keywords)
 
 
 @options.of_command("schedule", "diff")
-def diff(first: Schedule, second: Schedule, **keywords: Any) -> Any:
+def diff(first: Schedule, second: Schedule, **keywords: object) -> records.Record:
     """Where two schedules differ: CheckFailed, which has the report as its result, if they do."""
     return _of_files(("schedule", "diff"), [first, second], keywords)
 
 
 @options.of_command("schedule", "show")
-def show(schedule: Schedule, **keywords: Any) -> Any:
+def show(schedule: Schedule, **keywords: object) -> records.Record:
     """The whole schedule; with ranks="all" or "0-3" the tasks of these ranks with all numbers."""
     return _of_files(("schedule", "show"), [schedule], keywords)
 
 
-def _of_files(words: tuple, schedules: Iterable[Schedule], keywords: Any) -> Any:
+def _of_files(words: Tuple[str, ...], schedules: Iterable[Schedule], keywords: Dict[str, object]) -> records.Record:
     with settings.Folder() as folder:
         files = [_file(schedule, folder, number) for number, schedule in enumerate(schedules)]
-        return call_with(words, files, keywords)
+        return cast(records.Record, call_with(words, files, keywords))
 
 
 def _file(schedule: Schedule, folder: Path, number: int) -> str:

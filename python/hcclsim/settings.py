@@ -7,6 +7,7 @@ Every API that sets something (hccl.split.api, set_auto_parallel_context, regist
 from __future__ import annotations
 
 import re
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple
@@ -155,11 +156,11 @@ _set_by = {
 
 
 def origins(message: str, chosen: Collection[str], given: Collection[str]) -> str:
-    """For an error that names options: which of them no keyword gave, and what has set them; "" if there is none."""
+    """For an error that names keywords: which of them nobody gave, and what has set them; "" if there is none."""
     told = [
-        f"{option} was set by {function}()"
+        f"{keyword} was set by {function}()"
         for keyword, function in _set_by.items()
-        if keyword in chosen and keyword not in given and re.search((option := f"--{keyword.replace('_', '-')}") + r"(?![\w-])", message)
+        if keyword in chosen and keyword not in given and re.search(rf"(?<![\w-]){keyword}(?![\w-])", message)
     ]
     return f"; {', '.join(told)}: hcclsim.reset() forgets it" if told else ""
 
@@ -170,14 +171,19 @@ def reset() -> None:
 
 
 class Folder:
-    """A temporary folder for the files of one call."""
+    """A temporary folder for the files of one call. It goes with its guard, a process that removes it as soon as nobody
+    holds the guard's standard input any more: at the end of the call, or of this process, killed or not."""
 
     def __enter__(self) -> Path:
-        self._folder = tempfile.TemporaryDirectory(prefix="hcclsim-")
-        return Path(self._folder.name)
+        self._path = tempfile.mkdtemp(prefix="hcclsim-")
+        # A session of its own: Ctrl-C is not for it.
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", 'cat; rm -rf -- "$0"', self._path], stdin=subprocess.PIPE, start_new_session=True
+        )
+        return Path(self._path)
 
     def __exit__(self, _kind: object, raised: Optional[BaseException], _trace: object) -> None:
         # Its files are nobody's who reads the message.
         if isinstance(raised, Error):
-            raised.message = raised.message.replace(f"{self._folder.name}/", "")
-        self._folder.cleanup()
+            raised.message = raised.message.replace(f"{self._path}/", "")
+        self._guard.communicate()

@@ -4,15 +4,41 @@ from __future__ import annotations
 
 import threading
 from numbers import Integral
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Protocol, Sequence, Tuple, Union, runtime_checkable
 
 Shape = Tuple[int, ...]
 
 
-class Tensor:
-    """A tensor of the graph: shape and name; it holds no numbers."""
+@runtime_checkable
+class Array(Protocol):
+    """What has a shape and a type: an array of NumPy, a tensor of PyTorch or MindSpore."""
 
-    def __init__(self, shape: Sequence[int], name: str = "", dtype: str = "float32") -> None:
+    @property
+    def shape(self) -> Sequence[int]: ...
+
+    @property
+    def dtype(self) -> object: ...
+
+
+def _dtype_of(array: Array) -> str:
+    """The type in the graph of the numbers of an array. Raises TypeError for what is neither float nor int."""
+    name = str(array.dtype).lower().rpartition(".")[2]
+    if "float" in name:
+        return "float32"
+    if "int" in name:
+        return "int64"
+    raise TypeError(f"a tensor has floats or ints, not {array.dtype}")
+
+
+class Tensor:
+    """A tensor of the graph: shape and name; it holds no numbers. In place of a shape it takes an array, such as one of
+    NumPy or another Tensor, whose shape and type it has then: floats are float32, ints int64."""
+
+    def __init__(self, shape: "Union[Sequence[int], Array]", name: str = "", dtype: Optional[str] = None) -> None:
+        if isinstance(shape, Array):
+            dtype = dtype or _dtype_of(shape)
+            shape = shape.shape
+        dtype = dtype or "float32"
         if isinstance(shape, (str, bytes)) or not isinstance(shape, Iterable):
             raise TypeError(f"a shape is a tuple of ints, not {shape!r}")
         sizes = tuple(shape)

@@ -1,143 +1,170 @@
 """MindSpore's contexts in a script.
 
-Where all values are literals, the command reads the calls from the script itself (`--context`), with its lines. Where
-they are names of literals, they are options of the command line; get_group_size() and get_rank() are those of the run.
+Where all values are literals and the calls stand under no condition, the command reads them from the script itself
+(`--context`), with its lines. Otherwise they are options of the command line; a device_num and a global_rank that are no
+literals are those of the run.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import Any, Collection, Dict, List, Optional
+from typing import Any, Dict, List, Tuple
 
-from values import NoLiteral, Values
+from held import Held, Things, counting
+from settings import Settings
+from tables import AS_THE_RUN, OTHER_NAMES, PATH_KEYS, RUN_KEYS
+from values import NoLiteral, is_mode
 
-#: Options that a call may leave to the run, and the calls.
-_OF_THE_RUN = {
-    "device_num": ("get_group_size", "get_rank_size", "get_local_rank_size"),
-    "global_rank": ("get_rank", "get_rank_id"),
-}
+#: How the names of a context's things begin.
+OF_CONTEXT = "set_auto_parallel_context: "
+OF_SERVERS = "set_ps_context: "
+MODE = "mode of set_context"
+
+_MODES = {"GRAPH_MODE": "graph", "0": "graph", "PYNATIVE_MODE": "PyNative", "1": "PyNative"}
+
+#: In these a step is the same in graph and in PyNative mode.
+_MODELESS = ("stand_alone", "data_parallel", "hybrid_parallel")
 
 
-#: Other options of the command line for them.
-_OTHER_NAMES = {"device_num": ("--npus",), "global_rank": ("--rank",), "pipeline_stages": ("--stages", "--pp")}
-
-
-class _OfTheRun:
+class OfTheRun:
     """The value that the run has."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _OfTheRun)
+        return isinstance(other, OfTheRun)
 
 
 class Contexts:
-    """What set_auto_parallel_context, set_context and set_ps_context have set so far."""
+    """What set_auto_parallel_context, set_context and set_ps_context say."""
 
-    def __init__(self, values: Values, given: Collection[str]) -> None:
-        self.ps_keys: Dict[str, Any] = {}
-        self._values = values
-        self._given = given
-        self._options: Dict[str, Any] = {}
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._values = settings.values
+        self._given = settings.given
         self._is_called = False
-        #: Whether a value is no literal that the command reads.
-        self._has_names = False
-        self._mode: Optional[ast.Call] = None
+        #: Whether the command cannot read the calls itself.
+        self._needs_options = False
 
-    def arguments(self, node: ast.Call) -> Dict[str, Any]:
-        """Options of a call of set_auto_parallel_context. Raises ScriptError for what is no literal."""
+    def context(self, node: ast.Call) -> None:
+        options = self._options(node, self._settings.has_conditions())
+        for key, value in options.items():
+            if value == OfTheRun():
+                self._settings.things.pop(OF_CONTEXT + key, None)
+            else:
+                self._settings.things[OF_CONTEXT + key] = self._settings.held(node, value)
+        self._settings.tell(node, f"set_auto_parallel_context({self._told(node)})", self._became(options))
+
+    def reset(self, node: ast.Call) -> None:
+        self._settings.things = {thing: value for thing, value in self._settings.things.items() if not thing.startswith(OF_CONTEXT)}
+        self._settings.tell(node, "reset_auto_parallel_context()", "")
+
+    def mode(self, node: ast.Call) -> None:
+        for thing, value in self._mode(node, self._settings.has_conditions()).items():
+            self._settings.things[thing] = self._settings.held(node, value)
+
+    def ps_context(self, node: ast.Call) -> None:
+        keys = {keyword.arg or "**": self._values.literal(keyword.value, keyword.arg or "**") for keyword in node.keywords}
+        for key, value in keys.items():
+            self._settings.things[OF_SERVERS + key] = self._settings.held(node, value)
+        told = ", ".join(f"{key}={value}" for key, value in keys.items())
+        enabled = self._settings.things.get(f"{OF_SERVERS}enable_ps")
+        is_off = enabled is None or (isinstance(enabled, Held) and not enabled.value)
+        self._settings.tell(node, f"set_ps_context({told})", "no effect: enable_ps is False" if is_off else "")
+
+    def _options(self, node: ast.Call, has_conditions: bool) -> Dict[str, Any]:
+        """What a call of set_auto_parallel_context sets. Raises ScriptError for what is no literal."""
         if node.args:
             raise self._values.error(node, "set_auto_parallel_context takes its options by keyword only")
-        return {keyword.arg: self._value(keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg is not None}
-
-    def set_options(self, node: ast.Call) -> None:
-        """What a call of set_auto_parallel_context sets. Raises ScriptError for ** of what is no literal."""
         self._is_called = True
-        self._has_names = self._has_names or not all(_is_plain(keyword) for keyword in node.keywords)
+        self._needs_options |= has_conditions or not all(self._is_plain(keyword) for keyword in node.keywords)
+        options: Dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 told = self._values.literal(keyword.value, f"**{ast.unparse(keyword.value)}")
                 if not isinstance(told, dict):
                     raise self._values.error(node, f"**{ast.unparse(keyword.value)} is no dict")
-                self._options.update(told)
+                options.update(told)
             else:
-                self._options[keyword.arg] = self._value(keyword.arg, keyword.value)
+                options[keyword.arg] = self._value(keyword.arg, keyword.value)
+        return options
 
-    def told(self, node: ast.Call) -> str:
+    def _mode(self, node: ast.Call, has_conditions: bool) -> Dict[str, str]:
+        """What a call of set_context says of the mode."""
+        for keyword in node.keywords:
+            if keyword.arg == "mode":
+                name = self._values.last_name(keyword.value) or ast.unparse(keyword.value)
+                self._needs_options |= has_conditions or name not in _MODES
+                return {MODE: _MODES[name]} if name in _MODES else {}
+        return {}
+
+    def _told(self, node: ast.Call) -> str:
         """The options of a call as people read them."""
         return ", ".join(f"{f'{one.arg}=' if one.arg else '**'}{ast.unparse(one.value)}" for one in node.keywords)
 
-    def of_the_run(self, node: ast.Call) -> str:
-        """Which options of a call are left to the run, for people."""
-        return ", ".join(f"{key}: as the run has it" for key, value in self.arguments(node).items() if value == _OfTheRun())
-
-    def reset(self) -> None:
-        """All options have their defaults again."""
-        self._options.clear()
-
-    def set_mode(self, node: ast.Call) -> None:
-        """A call of set_context."""
-        self._mode = node
+    def _became(self, options: Dict[str, Any]) -> str:
+        """What of a call no option comes of, for people."""
+        told = []
+        for key, value in options.items():
+            if value == OfTheRun():
+                told.append(f"{key}: no effect on time" if key in PATH_KEYS else f"{key}: {AS_THE_RUN} ({places(key)[-1]})")
+        return ", ".join(told)
 
     def options(self) -> List[str]:
-        """Options of the command line for set_auto_parallel_context. Raises ScriptError where they cannot say all."""
-        if not self._is_called:
+        """Options of the command line for the contexts. Raises ScriptError where they cannot say all."""
+        return [*self._of_context(self._settings.things), *self._of_servers(self._settings.things)]
+
+    def _of_context(self, things: Things) -> List[str]:
+        keys = [thing[len(OF_CONTEXT) :] for thing in things if thing.startswith(OF_CONTEXT)]
+        if not self._is_called or "--context" in self._given:
             return []
-        if not self._has_names:
+        if not self._needs_options and not any(self._is_given(key) for key in keys):
             return [f"--context={self._values.path}"]
-        self._require_defaults()
-        chosen = {key: value for key, value in self._options.items() if value != _OfTheRun()}
-        # Also without another option they are MindSpore's.
-        chosen.setdefault("parallel_mode", "stand_alone")
+        chosen = {key: counting(things, OF_CONTEXT + key, self._values, places(key)) for key in keys if not self._is_given(key)}
+        if not self._is_given("parallel_mode"):
+            chosen.setdefault("parallel_mode", "stand_alone")  # also without another option they are MindSpore's
+        if chosen.get("parallel_mode") not in _MODELESS and MODE in things:
+            if counting(things, MODE, self._values, ("--parallel-mode data_parallel",)) == "PyNative":
+                raise self._values.error_in(
+                    things[MODE].line,
+                    "mode=PYNATIVE_MODE: beside it set_auto_parallel_context must have literals and stand under no condition",
+                )
         return [f"--{key.replace('_', '-')}={_text(value)}" for key, value in chosen.items()]
 
-    def ps_options(self) -> List[str]:
-        """Options of the command line for set_ps_context."""
-        if not self.ps_keys.get("enable_ps"):
+    def _of_servers(self, things: Things) -> List[str]:
+        if "--ps-context" in self._given:
             return []
-        return ["--mode=ps", f"--ps-context={', '.join(f'{key}={value}' for key, value in self.ps_keys.items())}"]
+        keys = [thing[len(OF_SERVERS) :] for thing in things if thing.startswith(OF_SERVERS)]
+        told = {key: counting(things, OF_SERVERS + key, self._values, ("--ps-context",)) for key in keys}
+        if not told.get("enable_ps"):
+            return []
+        return ["--mode=ps", f"--ps-context={', '.join(f'{key}={value}' for key, value in told.items())}"]
+
+    def _is_given(self, key: str) -> bool:
+        return not {*places(key), "--context"}.isdisjoint(self._given)
 
     def _value(self, key: str, node: ast.expr) -> Any:
-        call = self._values.resolved(node)
-        if isinstance(call, ast.Call) and self._values.last_name(call.func) in _OF_THE_RUN.get(key, ()):
-            return _OfTheRun()
-        if _is_mode(node):
-            return node.attr.lower()  # type: ignore[attr-defined]
         try:
             return self._values.literal(node, key)
-        except NoLiteral:
-            # An option of the command line is in its place.
-            if not {f"--{key.replace('_', '-')}", *_OTHER_NAMES.get(key, ())}.intersection(self._given):
-                raise
-            return _OfTheRun()
+        except NoLiteral as error:
+            if key in RUN_KEYS or key in PATH_KEYS or self._is_given(key):
+                return OfTheRun()
+            raise error.or_option(places(key)[0]) from None
 
-    def _require_defaults(self) -> None:
-        """The command line has no options for what set_context sets."""
-        for keyword in self._mode.keywords if self._mode is not None else []:
-            last = self._values.last_name(keyword.value) or ast.unparse(keyword.value)
-            otherwise = (keyword.arg == "mode" and last in ("PYNATIVE_MODE", "1")) or (
-                keyword.arg == "device_target" and last in ("'GPU'", "'CPU'")
-            )
-            if otherwise:
-                raise self._values.error(
-                    keyword.value, f"{keyword.arg}={last}: with it all values of set_auto_parallel_context must be literals"
-                )
-
-
-def _is_mode(node: ast.expr) -> bool:
-    """ParallelMode.DATA_PARALLEL, also with a module before it."""
-    owner = node.value if isinstance(node, ast.Attribute) else None
-    return getattr(owner, "attr", getattr(owner, "id", "")) == "ParallelMode"
-
-
-def _is_plain(keyword: ast.keyword) -> bool:
-    if keyword.arg is None:
-        return False
-    if _is_mode(keyword.value):
+    def _is_plain(self, keyword: ast.keyword) -> bool:
+        """Whether the command can read an argument."""
+        if keyword.arg is None:
+            return False
+        if is_mode(keyword.value, self._values):
+            return True
+        try:
+            ast.literal_eval(keyword.value)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            return False
         return True
-    try:
-        ast.literal_eval(keyword.value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
+
+
+def places(key: str) -> Tuple[str, ...]:
+    """Options of the command line that stand for a key."""
+    return (f"--{key.replace('_', '-')}", *OTHER_NAMES.get(key, ()))
 
 
 def _text(value: Any) -> str:

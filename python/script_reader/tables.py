@@ -25,7 +25,13 @@ FIELDS = {bool: "b", bytes: "s", str: "s", int: "i", float: "f"}
 
 PROFILING_KEYS = ("output", "training_trace", "task_trace", "fp_point", "bp_point", "aicpu", "aic_metrics", "hccl")
 
+#: What rewrite_options must be on Ascend.
+REWRITING_OFF = {"remapping": ("OFF",), "memory_optimization": ("OFF", "NO_MEM_OPT")}
+
 WORLD = "hccl_world_group"
+
+#: Largest bucket of PyTorch's DistributedDataParallel unless told otherwise; MiB.
+BUCKET_MB = 25
 
 #: Arguments of PowerSGDState as keys of --compress.
 STATE_KEYS = {
@@ -47,19 +53,43 @@ HOOKS = {
     "bf16_compress_hook": "bf16",
 }
 
+#: What people are told of options that the run decides.
+AS_THE_RUN = "as the run has it"
+
+#: Options of contexts that the run has anyway.
+RUN_KEYS = ("device_num", "global_rank")
+
+#: Other options of the command line for options of contexts.
+OTHER_NAMES = {"device_num": ("--npus",), "global_rank": ("--rank",), "pipeline_stages": ("--stages", "--pp")}
+
+#: Options of contexts that name files of checkpoints.
+PATH_KEYS = ("strategy_ckpt_load_file", "strategy_ckpt_save_file", "strategy_ckpt_config", "group_ckpt_save_file")
+
+#: Options of the command line that say which network is trained, and those that give the usual one another shape.
+NETWORKS = frozenset(("--model", "--gradients", "--mindformers", "--megatron", "--config", "--profile"))
+SHAPES = frozenset(("--fc-bias", "--classes", "--input"))
+
 SPLITS = ("--split", "--split-by-idx", "--split-by-size", "--fusion", "--fusion-index")
 SPLIT_CALLS = ("set_split_strategy_by_idx", "set_split_strategy_by_size")
 GROUPS = ("--group", "--split-group")
 
-#: Options of the command line beside which calls, and keys of parameter_map, need not be literals.
+#: Things that a run has once, as options, and the options of the command line in their place.
+ONCE = {
+    "hcom_parallel": ("--hcom-parallel={}", ("--hcom-parallel",)),
+    "compress": ("--compress={}", ("--compress",)),
+    "bucket_cap_mb": ("--framework=mindspore --hcom-parallel=on --fusion=size:{}", ("--fusion", "--framework", *SPLITS)),
+}
+
+#: Options of the command line beside which calls, and keys of parameter_map, need not be literals; first that of the call.
 IN_PLACE_OF = {
-    "set_split_strategy_by_idx": SPLITS,
-    "set_split_strategy_by_size": SPLITS,
-    "create_group": (*SPLITS, *GROUPS),
+    "set_split_strategy_by_idx": ("--split-by-idx", *SPLITS),
+    "set_split_strategy_by_size": ("--split-by-size", *SPLITS),
+    "create_group": ("--split", *SPLITS, *GROUPS),
     "register_comm_hook": ("--compress",),
+    "DistributedDataParallel": ("--fusion", *SPLITS),
     "set_auto_parallel_context": ("--context",),
-    "set_ps_context": ("--mode", "--ps-context"),
-    "NPURunConfig": ("--hcom-parallel", "--step-trace"),
+    "set_ps_context": ("--ps-context", "--mode"),
+    "parameter_map": ("--hcom-parallel", "--step-trace"),
     "hcom_parallel": ("--hcom-parallel",),
     "profiling_mode": ("--step-trace",),
     "profiling_options": ("--step-trace",),

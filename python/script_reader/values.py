@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import operator
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Union
 
 #: Methods that change a list or a dict.
 CHANGING = {"append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault", "popitem"}
@@ -26,15 +26,37 @@ class ScriptError(Exception):
 class NoLiteral(ScriptError):
     """What is no literal."""
 
+    #: Whether it names options of the command line that stand in the place of the literal.
+    has_options = False
+
+    def or_option(self, *options: str) -> NoLiteral:
+        """The error with such options, unless it names some."""
+        if self.has_options or not options:
+            return self
+        told = str(self)
+        error = NoLiteral(f"{told}{', or' if '; give ' in told else '; give'} {' or '.join(options)}")
+        error.has_options = True
+        return error
+
 
 class Known(NamedTuple):
-    """The value of a name."""
+    """The value of a name, and the line that it is from."""
 
     value: Any
+    line: int
 
 
-#: What a name stands for: a value; a call, or a part of an object such as op.parameter_map; None: something else.
-Meaning = Union[Known, ast.expr, None]
+class Differs(NamedTuple):
+    """A name has one value by one branch and another one by another."""
+
+    text: str
+    #: The options of the command line that decide between the branches.
+    hint: str
+
+
+#: What a name stands for: a value, or several; a call, or a part of an object such as op.parameter_map; None: something
+#: else.
+Meaning = Union[Known, Differs, ast.expr, None]
 
 
 def line_of(node: ast.AST) -> int:
@@ -51,10 +73,16 @@ class Values:
         self._imported: Dict[str, str] = {}
         #: Names whose calls are being looked at.
         self._open: Set[str] = set()
+        #: Whether a condition holds, where that is known.
+        self.holds: Callable[[ast.expr], Optional[bool]] = lambda test: None
 
     def error(self, node: ast.AST, message: str) -> ScriptError:
         """An error with file and line."""
         return ScriptError(f"{self.path}:{line_of(node)}: {message}")
+
+    def error_in(self, line: int, message: str) -> ScriptError:
+        """The same for a line."""
+        return ScriptError(f"{self.path}:{line}: {message}")
 
     def no_literal(self, node: ast.AST, message: str) -> NoLiteral:
         """An error of what is no literal, with file and line."""
@@ -87,14 +115,14 @@ class Values:
             if isinstance(part, (ast.Name, ast.Attribute)) and _dotted(part):
                 self.names[_dotted(part)] = None
 
-    def merge(self, before: Dict[str, Meaning], ways: List[Dict[str, Meaning]]) -> None:
+    def merge(self, before: Dict[str, Meaning], ways: List[Dict[str, Meaning]], hint: str = "") -> None:
         """Names behind a branch, of whose ways one was taken: those that differ are not known, those that one way alone
-        sets are taken as if it was."""
+        sets are taken as if it was. `hint`: the options of the command line that decide."""
         merged: Dict[str, Meaning] = {}
         for name in {name for way in ways for name in way}:
             found = [way[name] for way in ways if name in way and (name in before or way[name] is not None)]
             same = bool(found) and all(_alike(found[0], other) for other in found)
-            merged[name] = found[0] if same else None
+            merged[name] = found[0] if same else _differing(found, hint)
         self.names = merged
 
     def resolved(self, node: ast.expr) -> ast.expr:
@@ -114,6 +142,9 @@ class Values:
     def literal(self, node: ast.expr, what: str) -> Any:
         """A literal, also with names in it that were given one; texts that are put together, sums of numbers,
         tf.compat.as_bytes(…), json.dumps(…), list(range(…)). Raises ScriptError."""
+        meaning = self.names.get(_dotted(node))
+        if isinstance(meaning, Differs):
+            raise self.no_literal(node, f"{what} is {ast.unparse(node)}, which is {meaning.text}; give {meaning.hint}")
         try:
             return self._value(node, what)
         except (ValueError, TypeError, SyntaxError, ArithmeticError, MemoryError):
@@ -126,20 +157,20 @@ class Values:
         if name in self.names:
             return self.names[name]
         try:
-            return Known(self._value(value, ""))
+            return Known(self._value(value, ""), line_of(value))
         except (ScriptError, ValueError, TypeError, SyntaxError, ArithmeticError, MemoryError):
             pass
         if isinstance(value, ast.Subscript):
             return ast.copy_location(ast.Subscript(self.resolved(value.value), value.slice, value.ctx), value)
-        return value if isinstance(value, (ast.Call, ast.Attribute)) else None
+        return value if isinstance(value, (ast.Call, ast.Attribute, ast.IfExp)) else None
 
     def _value(self, node: ast.expr, what: str) -> Any:
         name = _dotted(node)
         meaning = self.names.get(name)
         if isinstance(meaning, Known):
             return meaning.value
-        if isinstance(meaning, ast.Call):
-            return self._value_of_call(name, meaning, what)
+        if isinstance(meaning, (ast.Call, ast.IfExp)):
+            return self._value_of(name, meaning, what)
         if isinstance(node, (ast.List, ast.Tuple)):
             items = [self._value(item, what) for item in node.elts]
             return items if isinstance(node, ast.List) else tuple(items)
@@ -152,11 +183,26 @@ class Values:
             return "".join(str(self._value(part, what)) for part in node.values)
         if isinstance(node, ast.FormattedValue) and node.format_spec is None and node.conversion == -1:
             return self._value(node.value, what)
+        if isinstance(node, ast.IfExp):
+            return self._chosen(node, what)
         if isinstance(node, ast.Call):
             return self._call(node, what)
+        if is_mode(node, self):
+            return node.attr.lower()  # type: ignore[attr-defined]
         return ast.literal_eval(node)
 
-    def _value_of_call(self, name: str, call: ast.Call, what: str) -> Any:
+    def _chosen(self, node: ast.IfExp, what: str) -> Any:
+        holds = self.holds(node.test)
+        if holds is not None:
+            return self._value(node.body if holds else node.orelse, what)
+        first, second = self._value(node.body, what), self._value(node.orelse, what)
+        if type(first) is not type(second) or first != second:
+            written = ast.unparse(node.test)
+            told = f"{first!r} if {written} holds, else {second!r}; give --branch {written!r}, or --branch 'not {written}'"
+            raise self.no_literal(node, f"{what or ast.unparse(node)} is {told}")
+        return first
+
+    def _value_of(self, name: str, call: ast.expr, what: str) -> Any:
         if name in self._open:  # x = f(x)
             raise ValueError(what)
         self._open.add(name)
@@ -206,7 +252,22 @@ def _dotted(node: Optional[ast.AST]) -> str:
     return ""
 
 
+def is_mode(node: ast.expr, values: Values) -> bool:
+    """ParallelMode.DATA_PARALLEL, also with a module before it."""
+    return isinstance(node, ast.Attribute) and values.last_name(node.value) == "ParallelMode"
+
+
 def _alike(one: Meaning, other: Meaning) -> bool:
     if isinstance(one, ast.expr) and isinstance(other, ast.expr):
         return ast.dump(one) == ast.dump(other)
+    if isinstance(one, Known) and isinstance(other, Known):
+        return type(one.value) is type(other.value) and bool(one.value == other.value)
     return type(one) is type(other) and one == other
+
+
+def _differing(found: List[Meaning], hint: str) -> Meaning:
+    """What stands for a name that has several meanings."""
+    known = sorted({one.line: one for one in found if isinstance(one, Known)}.values(), key=lambda one: one.line)
+    if hint and len(known) == len(found) > 1:
+        return Differs(" and ".join(f"{one.value!r} in line {one.line}" for one in known), hint)
+    return None

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <iterator>
 #include <pugixml.hpp>
 #include <sstream>
@@ -22,8 +21,6 @@
 
 namespace hcclsim::sim {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 5> edited_speeds{"nominal", "low", "high", "read", "write"};
 constexpr std::string_view forms =
@@ -122,16 +119,34 @@ std::string link_property(const pugi::xml_node& link, const pugi::xml_node& oute
   return property(outermost, fmt::format("link.{}.{}", property(link, "kind").value(), key).c_str()).value();
 }
 
-/// The other speeds keep their ratio to the bandwidth.
+/// What the user says of a link holds as it is: it has no range.
+void fix_speed(pugi::xml_node link, const std::string& bandwidth) {
+  for (const char* const end : {"low", "high"}) set_property(link, end, bandwidth);
+}
+
+/// The speeds of tasks keep their ratio to the bandwidth.
 void set_link_bandwidth(pugi::xml_node link, const pugi::xml_node& outermost, const std::string& value) {
   if (const std::string fault = bandwidth_fault(value); !fault.empty()) bad_input("platform", "bandwidth: {}", fault);
   const double before = parse_bandwidth(link.attribute("bandwidth").value());
   const double factor = parse_bandwidth(value) / before;
-  for (const char* const key : edited_speeds) {
+  for (const char* const key : {"read", "write"}) {
     const std::string speed = link_property(link, outermost, key);
     if (!speed.empty()) set_property(link, key, fmt::format("{}Bps", parse_bandwidth(speed) * factor));
   }
+  fix_speed(link, value);
   set_attribute(link, "bandwidth", value);
+}
+
+bool is_task_speed(std::string_view key) { return key == "read" || key == "write"; }
+
+/// A property of the outermost zone. With what tasks reach over links of a kind the user says what these links are.
+void set_zone_property(pugi::xml_node outermost, const std::string& key, const std::string& value) {
+  set_property(outermost, key, value);
+  const std::size_t last = key.rfind('.') + 1;
+  if (!key.starts_with("link.") || !is_task_speed(std::string_view(key).substr(last))) return;
+  for (const char* const end : {"low", "high"}) {
+    outermost.remove_child(outermost.find_child_by_attribute("prop", "id", (key.substr(0, last) + end).c_str()));
+  }
 }
 
 void apply(const Target& target, const std::string& value, pugi::xml_node element, const pugi::xml_node& outermost) {
@@ -143,6 +158,8 @@ void apply(const Target& target, const std::string& value, pugi::xml_node elemen
     set_attribute(element, "latency", value);
   } else {
     set_property(element, target.key, value);
+    if (target.element == "link" && is_task_speed(target.key))
+      fix_speed(element, element.attribute("bandwidth").value());
   }
 }
 
@@ -150,7 +167,7 @@ void apply(const Target& target, const std::string& value, pugi::xml_node elemen
 void apply(const PlatformEdit& edit, const std::string& path, const pugi::xml_node& outermost) {
   const Target target = parse_target(edit.target);
   if (target.element == "platform") {
-    set_property(outermost, target.key, edit.value);
+    set_zone_property(outermost, target.key, edit.value);
     return;
   }
   std::vector<pugi::xml_node> elements;
@@ -172,18 +189,6 @@ void apply(const PlatformEdit& edit, const std::string& path, const pugi::xml_no
             did_you_mean(target.pattern, ids), there);
 }
 
-/// Profile files are looked for beside the platform file, but the edited file is in another place.
-void make_file_names_absolute(const pugi::xml_node& parent, const fs::path& folder) {
-  for (const pugi::xml_node& element : parent.children()) {
-    for (pugi::xml_attribute attribute : element.attributes()) {
-      if (!std::string_view(attribute.name()).ends_with("_file")) continue;
-      const fs::path beside = fs::absolute(folder / attribute.value());
-      if (fs::exists(beside)) attribute.set_value(beside.c_str());
-    }
-    make_file_names_absolute(element, folder);
-  }
-}
-
 /// The file's text after the edits.
 std::string edited_text(const std::string& path, std::span<const PlatformEdit> edits) {
   pugi::xml_document document;
@@ -197,7 +202,6 @@ std::string edited_text(const std::string& path, std::span<const PlatformEdit> e
       throw Error(error.code(), error.kind(), fmt::format("--set {}={}: {}", edit.target, edit.value, error.what()));
     }
   }
-  make_file_names_absolute(outermost, fs::path(path).parent_path());
   std::ostringstream text;
   document.save(text, " ");
   return text.str();

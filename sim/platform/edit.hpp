@@ -15,8 +15,9 @@
 ///     platform.KEY              KEY of the outermost zone: sdma.setup_us, link.hccs.read, npu.clock_ghz, ...
 ///
 /// A PATTERN is that of a shell (*, ?, [0-3]) and must match the id of at least one element of the file: of a <link>,
-/// of a <host> that is an NPU (or a <cluster> of them), of a <cluster>. A bandwidth takes the other speeds of its link
-/// along: they keep their ratio to it. Edits apply in their order.
+/// of a <host> that is an NPU (or a <cluster> of them), of a <cluster>. What a user says of a link's bandwidth, or of
+/// what tasks reach over it, is a figure without a range; what tasks reach keeps its ratio to a bandwidth. Edits apply
+/// in their order.
 namespace hcclsim::sim {
 
 struct PlatformEdit {

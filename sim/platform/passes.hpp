@@ -8,10 +8,10 @@
 namespace hcclsim::sim {
 
 /// The form of a document that has a root: which tags SimGrid knows, where they may stand, and the type of every
-/// attribute. Tags that SimGrid 3.32 has dropped, or that hcclsim cannot use, say so. The document must have been read
-/// with parse_fragment, parse_declaration and parse_doctype, so that what stands outside the root is there. `directory`
-/// is where the platform file lies: profile files are looked for there and in the working directory, as SimGrid does.
-void check_schema(const pugi::xml_document& document, const std::string& directory, PlatformProblems& problems);
+/// attribute. Tags that SimGrid 3.32 has dropped, or that hcclsim cannot use, say so, and so do profiles. The document
+/// must have been read with parse_fragment, parse_declaration and parse_doctype, so that what stands outside the root
+/// is there.
+void check_schema(const pugi::xml_document& document, PlatformProblems& problems);
 
 /// Every route: that its ends and links exist and stand where the route can use them, that none is given twice, that
 /// its zone's routing takes it, and that every two NPUs are joined. The last check looks at one zone at a time: for an

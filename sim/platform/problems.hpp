@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "sim/platform/check.hpp"
 
 /// Collects the problems of one file for the parts of the platform check.
@@ -30,12 +31,12 @@ class PlatformProblems {
 
   template <typename... Args>
   void fatal(std::ptrdiff_t offset, fmt::format_string<Args...> format, Args&&... args) {
-    problems_.push_back({line(offset), fmt::format(format, std::forward<Args>(args)...), true});
+    problems_.push_back({line(offset), shortened(fmt::format(format, std::forward<Args>(args)...)), true});
   }
 
   template <typename... Args>
   void warn(std::ptrdiff_t offset, fmt::format_string<Args...> format, Args&&... args) {
-    problems_.push_back({line(offset), fmt::format(format, std::forward<Args>(args)...), false});
+    problems_.push_back({line(offset), shortened(fmt::format(format, std::forward<Args>(args)...)), false});
   }
 
   [[nodiscard]] bool any_fatal() const {

@@ -74,6 +74,7 @@ class PropertyCheck {
 
   void check() {
     for (const pugi::xml_node& prop : outermost_.children("prop")) check_zone_property(prop);
+    check_kind_ranges();
     check_elements(outermost_);
     check_npus();
   }
@@ -233,15 +234,19 @@ class PropertyCheck {
       check_spelling(prop, link_names_);
     }
     const std::string_view bandwidth = link.attribute("bandwidth").value();
-    const std::string_view low = link_value(link, "low");
-    const std::string_view high = link_value(link, "high");
+    const std::string_view low = range_end(link, "low");
+    const std::string_view high = range_end(link, "high");
     const auto warn = [&](std::string_view relation, std::string_view property, std::string_view value) {
       problems_.warn(place(link), "link {}: bandwidth {} is {} its property {}, {}", link.attribute("id").value(),
                      bandwidth, relation, property, value);
     };
     if (speed(bandwidth) < speed(low)) warn("below", "low", low);
-    if (speed(high) > 0 && speed(bandwidth) > speed(high)) warn("above", "high", high);
-    if (speed(high) > 0 && speed(low) > speed(high)) {
+    if (speed(bandwidth) > speed(high)) warn("above", "high", high);
+    if (!kind_holds(link) && !(property(link, "low") && property(link, "high"))) {
+      problems_.warn(place(link), "link {}: the range of kind {} does not hold its bandwidth, {}: it has no range",
+                     link.attribute("id").value(), property(link, "kind").value(), bandwidth);
+    }
+    if (speed(low) > speed(high)) {
       problems_.fatal(place(link), "link {}: its low speed {} is above its high one, {}", link.attribute("id").value(),
                       low, high);
     }
@@ -256,11 +261,39 @@ class PropertyCheck {
   /// A speed of a link: its own property, else that of its kind in the outermost zone; empty if neither is there.
   std::string_view link_value(const pugi::xml_node& link, std::string_view what) {
     if (const pugi::xml_attribute own = property(link, what.data())) return own.value();
-    const std::string_view kind = property(link, "kind").value();
+    return kind_value(property(link, "kind").value(), what);
+  }
+
+  [[nodiscard]] std::string_view kind_value(std::string_view kind, std::string_view what) const {
     for (const KindValue& value : kind_values_) {
       if (value.kind == kind && value.what == what) return value.text;
     }
     return {};
+  }
+
+  /// Whether the range of the link's kind holds its bandwidth; if not, sim::Cluster does not take it for the link.
+  [[nodiscard]] bool kind_holds(const pugi::xml_node& link) {
+    const std::string_view kind = property(link, "kind").value();
+    const std::string_view high = kind_value(kind, "high");
+    const BytesPerSecond bandwidth = speed(link.attribute("bandwidth").value());
+    return speed(kind_value(kind, "low")) <= bandwidth && (high.empty() || bandwidth <= speed(high));
+  }
+
+  /// An end of a link's range: its own property, else that of its kind, else its bandwidth.
+  std::string_view range_end(const pugi::xml_node& link, std::string_view which) {
+    if (const pugi::xml_attribute own = property(link, which.data())) return own.value();
+    const std::string_view of_kind = kind_value(property(link, "kind").value(), which);
+    return kind_holds(link) && !of_kind.empty() ? of_kind : link.attribute("bandwidth").value();
+  }
+
+  void check_kind_ranges() {
+    for (const std::string_view kind : kinds) {
+      const std::string_view low = kind_value(kind, "low");
+      const std::string_view high = kind_value(kind, "high");
+      if (high.empty() || speed(low) <= speed(high)) continue;
+      problems_.fatal(place(outermost_), "property 'link.{}.low', {}, is above 'link.{}.high', {}", kind, low, kind,
+                      high);
+    }
   }
 
   /// Bytes per second of a valid bandwidth, 0 of an empty or wrong one; kept, as links are alike.

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <optional>
 #include <vector>
 
+#include "base/files/nesting.hpp"
 #include "base/suggest.hpp"
 #include "base/text.hpp"
 #include "sim/platform/values.hpp"
@@ -13,7 +13,7 @@
 namespace hcclsim::sim {
 namespace {
 
-enum class Type : std::uint8_t { text, bandwidth, latency, optional_bandwidth, speeds, count, number, file, choice };
+enum class Type : std::uint8_t { text, bandwidth, latency, optional_bandwidth, speeds, count, number, profile, choice };
 
 /// The type of attributes, whatever the tag they stand in.
 struct AttributeRule {
@@ -30,7 +30,7 @@ constexpr std::array<AttributeRule, 14> attribute_rules{{
     {"speed", Type::speeds},
     {"core", Type::count},
     {"version", Type::number},
-    {"speed_file state_file availability_file bandwidth_file latency_file", Type::file},
+    {"speed_file state_file availability_file bandwidth_file latency_file", Type::profile},
     // What SimGrid's routing attribute accepts and hcclsim has a use for.
     {"routing", Type::choice, "Full Floyd Dijkstra DijkstraCache Cluster Vivaldi None"},
     {"sharing_policy", Type::choice, "SHARED SPLITDUPLEX FULLDUPLEX FATPIPE"},
@@ -54,6 +54,9 @@ constexpr std::string_view zone_children =
     "bypassZoneRoute bypassASroute";
 constexpr std::string_view no_actors = "a platform file describes hardware; hcclsim starts no actors";
 constexpr std::string_view dropped = "SimGrid 3.32 no longer has it";
+/// Both networks know what changes, and when, from faults alone; a profile of SimGrid would go on for ever, too.
+constexpr std::string_view no_profiles =
+    "hcclsim takes no profiles; remove it, and say with --fault what changes on which date (docs/faults.md)";
 
 constexpr TagRule refused(std::string_view name, std::string_view why) { return {name, "", "", "", why}; }
 
@@ -80,9 +83,8 @@ constexpr std::array tags{
     TagRule{"bypassZoneRoute", "link_ctn", "src dst gw_src gw_dst"},
     TagRule{"bypassASroute", "link_ctn", "src dst gw_src gw_dst"},
     TagRule{"link_ctn", "", "id", "direction"},
-    refused("trace_connect",
-            "it aborts in SimGrid 3.32; give the profile as an attribute of the link or host, such as bandwidth_file"),
-    refused("trace", "it is of use with trace_connect only; give the profile as an attribute such as bandwidth_file"),
+    refused("trace_connect", no_profiles),
+    refused("trace", no_profiles),
     refused("config", "hcclsim sets SimGrid's options itself, as its results depend on them; remove it"),
     refused("process", no_actors),
     refused("actor", no_actors),
@@ -115,9 +117,10 @@ std::ptrdiff_t text_place(const pugi::xml_node& text) {
 
 class SchemaCheck {
  public:
-  SchemaCheck(const std::string& directory, PlatformProblems& problems) : directory_(directory), problems_(problems) {}
+  explicit SchemaCheck(PlatformProblems& problems) : problems_(problems) {}
 
-  void check_element(const pugi::xml_node& element, const TagRule& rule) {
+  /// `depth`: elements around it.
+  void check_element(const pugi::xml_node& element, const TagRule& rule, std::size_t depth = 0) {
     check_attributes(element, rule);
     if (rule.name == "host") check_power_state(element);
     for (const pugi::xml_node& child : element.children()) {
@@ -134,8 +137,10 @@ class SchemaCheck {
       } else if (!contains_word(rule.children, name)) {
         problems_.fatal(place(child), "<{}> cannot stand inside <{}>{}{}", name, rule.name,
                         rule.children.empty() ? "" : "; it may hold ", rule.children);
+      } else if (depth == deepest_nesting) {
+        problems_.fatal(place(child), "elements are more than {} deep", deepest_nesting);
       } else {
-        check_element(child, *child_rule);
+        check_element(child, *child_rule, depth + 1);
       }
     }
     if (rule.name == "zone" || rule.name == "AS") check_zone_order(element);
@@ -208,13 +213,8 @@ class SchemaCheck {
       case Type::choice:
         if (contains_word(rule->choices, value)) return {};
         return fmt::format("'{}' is not one of: {}", value, rule->choices);
-      case Type::file: {
-        namespace fs = std::filesystem;
-        std::error_code ignored;
-        if (value.empty() || fs::is_regular_file(value, ignored)) return {};
-        if (fs::is_regular_file(fs::path(directory_) / value, ignored)) return {};
-        return fmt::format("'{}' does not exist, neither in the working directory nor beside the platform file", value);
-      }
+      case Type::profile:
+        return value.empty() ? "" : fmt::format("'{}': {}", value, no_profiles);
     }
     return {};
   }
@@ -252,7 +252,6 @@ class SchemaCheck {
     }
   }
 
-  const std::string& directory_;
   PlatformProblems& problems_;
   std::vector<std::string_view> seen_;  ///< attributes of an element
 };
@@ -292,14 +291,14 @@ void check_prolog(const pugi::xml_document& document, PlatformProblems& problems
 
 }  // namespace
 
-void check_schema(const pugi::xml_document& document, const std::string& directory, PlatformProblems& problems) {
+void check_schema(const pugi::xml_document& document, PlatformProblems& problems) {
   check_prolog(document, problems);
   const pugi::xml_node root = document.document_element();
   if (std::string_view(root.name()) != "platform") {
     problems.fatal(place(root), "the root element is <{}>, must be <platform>", root.name());
     return;
   }
-  SchemaCheck(directory, problems).check_element(root, *find_tag("platform"));
+  SchemaCheck(problems).check_element(root, *find_tag("platform"));
   const std::string_view version = root.attribute("version").value();
   if (!version.empty() && number_fault(version).empty() && version != "4" && version != "4.0" && version != "4.1") {
     problems.fatal(place(root), "version '{}' of the platform format is not supported, must be 4.1", version);

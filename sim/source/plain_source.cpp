@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "sim/flat_map.hpp"
 #include "sim/platform/document.hpp"
+#include "sim/source/route_graph.hpp"
 
 namespace hcclsim::sim {
 namespace {
@@ -47,17 +48,28 @@ bool is_plain_link(const pugi::xml_node& link) {
   return latency_of(link).has_value();
 }
 
+bool is_graph(std::string_view routing) {
+  return routing == "Dijkstra" || routing == "DijkstraCache" || routing == "Floyd";
+}
+
+bool is_symmetrical(const pugi::xml_node& route) {
+  const std::string_view symmetrical = route.attribute("symmetrical").as_string("YES");
+  return symmetrical == "YES" || symmetrical == "yes";
+}
+
 /// Whether we read all that stands in the zone and in those within it. Ways between hosts of a zone and hosts of zones
-/// within it are not found.
+/// within it are not found, nor those of a graph of zones or with routes of one direction.
 bool is_plain_zone(const pugi::xml_node& zone) {
   const std::string_view routing = zone.attribute("routing").value();
-  if (routing != "Full" && routing != "Cluster" && routing != "None") return false;
+  const bool graph = is_graph(routing);
+  if (!graph && routing != "Full" && routing != "Cluster" && routing != "None") return false;
   bool hosts = false;
   bool zones = false;
   for (const pugi::xml_node& child : zone.children()) {
     const std::string_view tag = child.name();
     if (!reads_tag(tag) || (tag == "link" && !is_plain_link(child))) return false;
-    if (is_zone(tag) && !is_plain_zone(child)) return false;
+    if (graph && is_route(tag) && !is_symmetrical(child)) return false;
+    if (is_zone(tag) && (graph || !is_plain_zone(child))) return false;
     hosts = hosts || tag == "host";
     zones = zones || is_zone(tag);
   }
@@ -163,9 +175,9 @@ class PlainSource final : public PlatformSource {
   }
 
  private:
-  enum class Routing : std::uint8_t { star, other };
   struct Zone {
-    Routing routing = Routing::other;
+    bool star = false;
+    std::uint32_t graph = no_number;  ///< its number in graphs_, if its routes are one
     std::uint32_t parent = no_number;
     std::uint32_t depth = 0;
     std::uint32_t point = no_number;  ///< the zone as a point of its parent
@@ -196,8 +208,10 @@ class PlainSource final : public PlatformSource {
 
   void read_points() {
     for (const PlatformZone& zone : names_->zones()) {
-      const Routing routing = zone.routing == "Cluster" ? Routing::star : Routing::other;
-      zones_.push_back({routing, zone.parent, zone.parent == no_number ? 0 : zones_[zone.parent].depth + 1});
+      zones_.push_back({.star = zone.routing == "Cluster",
+                        .graph = is_graph(zone.routing) ? add_graph(zone) : no_number,
+                        .parent = zone.parent,
+                        .depth = zone.parent == no_number ? 0 : zones_[zone.parent].depth + 1});
     }
     arms_.resize(names_->points().size());
     for (const PlatformPoint& point : names_->points()) {
@@ -205,6 +219,16 @@ class PlainSource final : public PlatformSource {
       zone_of_.push_back(point.zone);
       if (point.inner != no_number) zones_[point.inner].point = number;
     }
+  }
+
+  /// Where ways are equally long, Floyd's search takes points in the order of the file, Dijkstra's in that of routes.
+  std::uint32_t add_graph(const PlatformZone& zone) {
+    const bool floyd = zone.routing == "Floyd";
+    graphs_.emplace_back(floyd ? RouteGraph::Search::floyd : RouteGraph::Search::dijkstra);
+    for (const std::uint32_t point : zone.points) {
+      if (floyd) graphs_.back().add_point(point);
+    }
+    return static_cast<std::uint32_t>(graphs_.size() - 1);
   }
 
   void number_links() {
@@ -270,6 +294,7 @@ class PlainSource final : public PlatformSource {
                                                       link_id(child.attribute("down").value(), "")};
       } else if (is_route(tag)) {
         read_route(child, routes_, true);
+        if (zones_[zone].graph != no_number) join(graphs_[zones_[zone].graph], child);
       } else if (tag == "bypassRoute") {
         read_route(child, bypasses_, false);
       }
@@ -286,16 +311,21 @@ class PlainSource final : public PlatformSource {
       links.push_back(link_id(part.attribute("id").value(), part.attribute("direction").as_string("NONE")));
     }
     table.add(from, to, links, from_gateway, to_gateway);
-    const std::string_view symmetrical = element.attribute("symmetrical").as_string("YES");
-    if (!may_be_symmetrical || from == to || (symmetrical != "YES" && symmetrical != "yes")) return;
+    if (!may_be_symmetrical || from == to || !is_symmetrical(element)) return;
     std::ranges::reverse(links);
     for (LinkId& link : links) link = opposite(link);
     table.add(to, from, links, to_gateway, from_gateway);
   }
 
+  void join(RouteGraph& graph, const pugi::xml_node& route) const {
+    const std::uint32_t from = point_number(route.attribute("src"));
+    const std::uint32_t to = point_number(route.attribute("dst"));
+    graph.join(from, to, routes_.find(from, to)->links);
+  }
+
   /// Appends the way between two hosts or routers; false if there is none.
   // NOLINTNEXTLINE(misc-no-recursion): as deep as zones stand in one another
-  [[nodiscard]] bool append_way(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& way) const {
+  [[nodiscard]] bool append_way(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& way) {
     if (zone_of_[from] == zone_of_[to]) {
       append_local(from, to, way);
       return true;
@@ -317,14 +347,19 @@ class PlainSource final : public PlatformSource {
   }
 
   /// Appends the way between two points of one zone; nothing where the zone leads nowhere, as SimGrid does.
-  void append_local(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& way) const {
+  void append_local(std::uint32_t from, std::uint32_t to, std::vector<LinkId>& way) {
     const RouteTable::Entry* const bypass = bypasses_.find(from, to);
     const RouteTable::Entry* const route = routes_.find(from, to);
+    const Zone& zone = zones_[zone_of_[from]];
     if (bypass != nullptr) {
       bypasses_.append(*bypass, way);
+    } else if (zone.graph != no_number) {
+      for (std::uint32_t at = from; const std::uint32_t next : graphs_[zone.graph].way(from, to)) {
+        routes_.append(*routes_.find(std::exchange(at, next), next), way);
+      }
     } else if (route != nullptr) {
       routes_.append(*route, way);
-    } else if (zones_[zone_of_[from]].routing == Routing::star) {
+    } else if (zone.star) {
       const LinkId up = arms_[from].up;
       const LinkId down = arms_[to].down;
       if (up != no_link) way.push_back(up);
@@ -334,6 +369,7 @@ class PlainSource final : public PlatformSource {
 
   const PlatformNames* names_;  ///< valid while the file is loaded
   std::vector<Zone> zones_;
+  std::vector<RouteGraph> graphs_;
   std::vector<std::uint32_t> zone_of_;  // by point
   std::vector<Arm> arms_;               // by point
   std::vector<Direction> numbered_;     // by LinkId

@@ -26,7 +26,7 @@ struct ConcurrentJob {
 /// Step of the job's printed rank.
 struct StepFigures {
   Seconds time = 0;     ///< mean distance of iteration ends, without the first iteration if there are others
-  Seconds exposed = 0;  ///< communication beside which nothing is computed, in the last iteration
+  Seconds exposed = 0;  ///< communication beside which neither forward nor backward is computed, in the last iteration
 };
 
 struct ConcurrentJobResult {

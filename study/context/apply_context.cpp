@@ -60,6 +60,7 @@ struct Applier {
     apply_gradient_types();
     apply_results();
     apply_strategy_files();
+    apply_search();
     note_idle_options();
   }
 
@@ -114,9 +115,6 @@ struct Applier {
     if (mode == "hybrid_parallel") {
       notes.emplace_back(
           "hybrid_parallel: the run has no collectives of the user's own; gradients are reduced as in data_parallel");
-    }
-    if (mode == "auto_parallel" && !spec.parallel.operators.cuts()) {
-      notes.emplace_back("auto_parallel: without operator strategies every operator is batch parallel");
     }
   }
 
@@ -386,7 +384,32 @@ struct Applier {
                            .only_trainable = both.find("only_trainable_params")->boolean};
     OperatorParallel& operators = spec.parallel.operators;
     const std::string& load = spec.strategy_files.load;
-    if (!load.empty() && (operators.cuts() || cuts_operators(load))) operators.loaded = load;
+    const bool begins = mode == "auto_parallel" && context.graph_mode();  // a search looks at any strategies
+    if (!load.empty() && (begins || operators.cuts() || cuts_operators(load))) operators.loaded = load;
+  }
+
+  /// The search of MindSpore's compiler, which is that of graph mode.
+  void apply_search() {
+    OperatorParallel& operators = spec.parallel.operators;
+    if (mode != "auto_parallel" || (!operators.strategy.empty() && has_regions(operators.strategy))) return;
+    if (!context.graph_mode()) {
+      notes.emplace_back(
+          "auto_parallel searches strategies in graph mode: in PyNative mode operators are batch parallel");
+      return;
+    }
+    if (operators.sharing() > 1 || operators.experts > 1 || operators.data.has_value()) {
+      notes.emplace_back(
+          "search_mode has no effect: operators have the strategies of --data-parallel, --model-parallel, "
+          "--context-parallel and --expert-parallel");
+      return;
+    }
+    operators.search = strategy_search_mode(context.text("search_mode"));
+    if (operators.search == StrategySearchMode::sharding_propagation && !operators.has_files()) {
+      bad_input(
+          "runtime-error",
+          "search_mode sharding_propagation begins at operators with a strategy: give at least one with --strategy "
+          "or strategy_ckpt_load_file");
+    }
   }
 
   /// Whether an option was set to something else than its default.

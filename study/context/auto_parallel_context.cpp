@@ -255,6 +255,14 @@ void AutoParallelContext::set_device_target(const std::string& target) {
   device_target_ = target;
 }
 
+bool AutoParallelContext::keeps(const AutoParallelContext& other) const {
+  if (other.has_mode_ && graph_mode_ != other.graph_mode_) return false;
+  return std::ranges::all_of(other.values_, [&](const auto& slot) {
+    const Literal* const value = find(slot.first);
+    return value != nullptr && *value == slot.second;
+  });
+}
+
 std::string AutoParallelContext::contradiction(const AutoParallelContext& other) const {
   for (const auto& [slot, value] : other.values_) {
     // What a kind of collective was last given is kept apart as well: its size, and the list of indices.

@@ -65,6 +65,8 @@ class AutoParallelContext {
   /// An option or key of one that was set before in `other`, to another value; empty: none. A size and a list of
   /// indices of gradients stand beside each other.
   [[nodiscard]] std::string contradiction(const AutoParallelContext& other) const;
+  /// Whether all that was set in `other` is set here, to the same values.
+  [[nodiscard]] bool keeps(const AutoParallelContext& other) const;
 
   [[nodiscard]] bool compat() const { return compat_; }
   [[nodiscard]] bool graph_mode() const { return graph_mode_; }
@@ -74,8 +76,9 @@ class AutoParallelContext {
   [[nodiscard]] const std::string& device_target() const { return device_target_; }
   /// The options that were set, as they were called, each once.
   [[nodiscard]] const std::vector<std::string>& keys() const { return keys_; }
-  /// What the documents warn of, in the order of the calls.
+  /// What the documents warn of, in the order of the calls, and what else who sets it has to say.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+  void warn(std::string warning) { warnings_.push_back(std::move(warning)); }
 
   // Of get(), where the kind is known.
   [[nodiscard]] bool flag(std::string_view key) const { return get(key).boolean; }

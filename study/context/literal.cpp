@@ -8,12 +8,11 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/files/nesting.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim::study {
 namespace {
-
-constexpr unsigned deepest = 64;
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -212,7 +211,7 @@ std::string_view LiteralReader::dotted_name() {
 }
 
 std::optional<Literal> LiteralReader::read(unsigned depth) {
-  if (depth > deepest) return fail("brackets are nested too deeply");
+  if (depth > deepest_nesting) return fail(fmt::format("brackets are more than {} deep", deepest_nesting));
   skip_blanks();
   const char c = peek();
   if (begins_text()) return read_texts();

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "study/context/python_lines.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -23,14 +26,183 @@ std::string_view last_part(std::string_view dotted) { return dotted.substr(dotte
 class PythonReader {
  public:
   PythonReader(const std::string& path, const std::string& text, AutoParallelContext& context)
-      : path_(path), text_(text), context_(context) {}
+      : path_(path), text_(text), context_(context), lines_(python_lines(path, text)) {}
 
   void read() {
-    for (std::size_t place = 0; place < text_.size();) place = next(place);
+    read_lines(0, lines_.size());
+    if (seeded_) context_.set_seed();
+    if (context_.device_target() != target_) context_.set_device_target(target_);
     if (!found_) bad_input("context", "{}: it has no call of set_auto_parallel_context", path_);
   }
 
  private:
+  /// The heads of a compound statement, as places in lines_: one in each way, or several that follow each other.
+  using Way = std::vector<std::size_t>;
+
+  void read_part(std::size_t begin, std::size_t end) {
+    while (begin < end) begin = next(begin);
+  }
+
+  void read_lines(std::size_t first, std::size_t last) {
+    while (first < last) {
+      const PythonLine& line = lines_[first];
+      read_part(line.begin, line.colon);
+      first = line.is_head() ? read_compound(first) : first + 1;
+    }
+  }
+
+  /// Behind the block of a head.
+  [[nodiscard]] std::size_t end_of_block(std::size_t head) const {
+    const auto begin = lines_.begin() + static_cast<std::ptrdiff_t>(head) + 1;
+    const auto end =
+        std::find_if(begin, lines_.end(), [&](const PythonLine& line) { return line.depth <= lines_[head].depth; });
+    return static_cast<std::size_t>(end - lines_.begin());
+  }
+
+  void read_block(std::size_t head) {
+    read_part(lines_[head].colon, lines_[head].end);
+    read_lines(head + 1, end_of_block(head));
+  }
+
+  /// A head with the heads that go on with it; returns the line behind all of them.
+  std::size_t read_compound(std::size_t head) {
+    const std::string_view keyword = lines_[head].keyword;
+    if (keyword == "if") return read_if(head);
+    if (keyword == "try") return read_try(head);
+    if (keyword == "match") return read_match(head);
+    if (keyword == "def" || keyword == "async") {
+      read_ways({{head}}, {.may_pass = true, .condition = ""});
+    } else if (keyword != "while" || truth_of_condition(head) != false) {
+      read_block(head);
+    }
+    return end_of_block(head);
+  }
+
+  /// Whether the next head goes on with one before it.
+  [[nodiscard]] bool goes_on(std::size_t head, std::size_t before,
+                             std::initializer_list<std::string_view> words) const {
+    return head < lines_.size() && lines_[head].depth == lines_[before].depth &&
+           std::find(words.begin(), words.end(), lines_[head].keyword) != words.end();
+  }
+
+  std::size_t read_if(std::size_t head) {
+    std::vector<Way> ways;
+    bool may_pass = true;  // until a way is found that is always taken
+    std::size_t end = head;
+    do {
+      const auto holds = lines_[end].keyword == "else" ? std::optional(true) : truth_of_condition(end);
+      if (may_pass && holds != false) ways.push_back({end});
+      may_pass = may_pass && holds != true;
+      end = end_of_block(end);
+    } while (goes_on(end, head, {"elif", "else"}));
+    if (!may_pass && ways.size() == 1) {
+      read_block(ways.front().front());
+    } else {
+      read_ways(ways, {.may_pass = may_pass, .condition = fmt::format("line {} holds", lines_[head].number)});
+    }
+    return end;
+  }
+
+  std::size_t read_try(std::size_t head) {
+    std::vector<Way> ways{{head}};
+    std::size_t end = end_of_block(head);
+    for (; goes_on(end, head, {"except", "else"}); end = end_of_block(end)) {
+      if (lines_[end].keyword == "else") {
+        ways.front().push_back(end);
+      } else {
+        ways.push_back({end});
+      }
+    }
+    read_ways(ways, {.fails = true, .condition = fmt::format("line {} fails", lines_[head].number)});
+    return end;  // finally is read as other heads are
+  }
+
+  std::size_t read_match(std::size_t head) {
+    std::vector<Way> ways;
+    for (std::size_t one = head + 1; one < end_of_block(head); one = end_of_block(one)) ways.push_back({one});
+    read_ways(ways, {.may_pass = true, .condition = fmt::format("line {} matches", lines_[head].number)});
+    return end_of_block(head);
+  }
+
+  struct Fork {
+    bool may_pass = false;  ///< there may be no way that is taken
+    bool fails = false;     ///< the first way is taken, unless something in it fails
+    std::string condition;  ///< for people; empty: nothing is said
+  };
+
+  /// Reads ways of which one is taken, each from what is set before. One that sets nothing is as if another was taken.
+  void read_ways(const std::vector<Way>& ways, Fork fork) {
+    const AutoParallelContext before = context_;
+    const std::size_t line_before = last_set_;
+    std::optional<AutoParallelContext> result;
+    std::size_t line = 0;
+    for (const Way& way : ways) {
+      context_ = before;
+      last_set_ = 0;
+      for (const std::size_t head : way) read_block(head);
+      if (last_set_ == 0) {
+        fork.may_pass = fork.may_pass || !fork.fails || &way == &ways.front();
+        continue;
+      }
+      if (result.has_value() && !(context_.keeps(*result) && result->keeps(context_))) contradict(line, last_set_);
+      if (!result.has_value()) {
+        result = context_;
+        line = last_set_;
+      }
+    }
+    context_ = result.value_or(before);
+    last_set_ = result.has_value() ? line : line_before;
+    if (!result.has_value()) return;
+    if (fork.may_pass && !context_.keeps(before)) contradict(line_before, line);
+    if (fork.may_pass && !fork.condition.empty()) {
+      context_.warn(fmt::format("{}:{}: set_auto_parallel_context counts if {}", path_, line, fork.condition));
+    }
+  }
+
+  [[noreturn]] void contradict(std::size_t one, std::size_t other) const {
+    bad_input(
+        "context",
+        "{0}:{2}: the context is set otherwise in line {1}, under another condition; 'hcclsim script {0}' takes one "
+        "of them, with --branch {1} or --branch {2}",
+        path_, std::min(one, other), std::max(one, other));
+  }
+
+  /// Whether the condition of a head holds, as far as a literal says it.
+  [[nodiscard]] std::optional<bool> truth_of_condition(std::size_t head) const {
+    const PythonLine& line = lines_[head];
+    const std::size_t begin = line.begin + line.keyword.size();
+    return truth_of(std::string_view(text_).substr(begin, line.colon - begin));
+  }
+
+  [[nodiscard]] static std::optional<bool> truth_of(std::string_view condition) {
+    LiteralReader reader(condition);
+    reader.skip_blanks();
+    LiteralReader ahead = reader;
+    const std::string_view word = ahead.name();
+    if (word == "not") {
+      const auto inner = truth_of(condition.substr(ahead.place()));
+      return inner.has_value() ? std::optional(!*inner) : std::nullopt;
+    }
+    const auto ends = [](LiteralReader& at) {
+      at.skip_blanks();
+      return at.peek() == '\0';
+    };
+    if (word == "__name__") {
+      ahead.skip_blanks();
+      const bool compares = ahead.peek() == '=';
+      ahead.advance();
+      ahead.advance();
+      ahead.skip_blanks();
+      const auto name = ahead.read();
+      return compares && name.has_value() && name->text == "__main__" && ends(ahead) ? std::optional(true)
+                                                                                     : std::nullopt;
+    }
+    const auto literal = reader.read();
+    if (!literal.has_value() || !ends(reader)) return std::nullopt;
+    return literal->boolean || literal->integer != 0 || literal->real != 0 || !literal->text.empty() ||
+           !literal->items.empty() || !literal->members.empty();
+  }
+
   std::size_t next(std::size_t place) {
     const char c = text_[place];
     if (c == '#') return std::min(text_.find('\n', place), text_.size());
@@ -46,7 +218,7 @@ class PythonReader {
     if (function == "set_auto_parallel_context") return read_options(reader.place());
     if (function == "set_context") return read_set_context(reader.place());
     if (function == "reset_auto_parallel_context") context_.reset();
-    if (function == "set_seed") context_.set_seed();
+    if (function == "set_seed") seeded_ = true;
     return end;
   }
 
@@ -159,16 +331,18 @@ class PythonReader {
     return place;
   }
 
-  [[nodiscard]] std::string at(std::size_t place) const {
+  [[nodiscard]] std::size_t line_of(std::size_t place) const {
     const auto end = text_.begin() + static_cast<std::ptrdiff_t>(place);
-    return fmt::format("{}:{}", path_, 1 + std::count(text_.begin(), end, '\n'));
+    return 1 + static_cast<std::size_t>(std::count(text_.begin(), end, '\n'));
   }
+  [[nodiscard]] std::string at(std::size_t place) const { return fmt::format("{}:{}", path_, line_of(place)); }
 
   /// set_auto_parallel_context(key=literal, …)
   std::size_t read_options(std::size_t place) {
     LiteralReader reader(text_, place + 1, syntax_);
     std::set<std::string> keys;
     found_ = true;
+    last_set_ = line_of(place);
     for (;;) {
       reader.skip_blanks();
       if (reader.peek() == ')') return reader.place() + 1;
@@ -184,8 +358,9 @@ class PythonReader {
       const auto value = reader.read();
       reader.skip_blanks();
       if (!value.has_value() || (reader.peek() != ',' && reader.peek() != ')')) {
-        bad_input("context", "{}: the value of {} must be a literal{}", at(argument), key,
-                  reader.problem().empty() ? "" : ": " + reader.problem());
+        bad_input("context", "{}: the value of {} must be a literal{}; 'hcclsim script {}' {}", at(argument), key,
+                  reader.problem().empty() ? "" : ": " + reader.problem(), path_,
+                  key == "device_num" || key == "global_rank" ? "takes it from the run" : "follows names of literals");
       }
       with_place(argument, [&] { context_.set(key, *value); });
       if (reader.peek() == ',') reader.advance();
@@ -222,6 +397,7 @@ class PythonReader {
     const auto target = reader.read();
     if (!target.has_value() || target->kind != Literal::Kind::text) return;
     with_place(argument, [&] { context_.set_device_target(target->text); });
+    target_ = target->text;
   }
 
   /// ms.GRAPH_MODE, ms.PYNATIVE_MODE, 0 or 1.
@@ -239,6 +415,7 @@ class PythonReader {
                 "{}: mode of set_context: accepted: GRAPH_MODE (0), PYNATIVE_MODE (1); got {}", at(argument), word);
     }
     with_place(argument, [&] { context_.set_graph_mode(graph); });
+    last_set_ = line_of(argument);
   }
 
   template <typename Work>
@@ -255,7 +432,12 @@ class PythonReader {
   AutoParallelContext& context_;
   LiteralSyntax syntax_{};
   std::map<std::string, std::string> imported_;  ///< what each name stands for
+  std::vector<PythonLine> lines_;
   bool found_ = false;
+  // These count wherever they stand:
+  bool seeded_ = false;
+  std::string target_ = "Ascend";
+  std::size_t last_set_ = 0;  ///< line of the last call that set something; 0: there is none
 };
 
 }  // namespace

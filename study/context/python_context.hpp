@@ -8,9 +8,10 @@ namespace hcclsim::study {
 
 /// Does to a context what the calls of Python's text do, in their order, as far as they are MindSpore's: by a name that
 /// an import from mindspore gives them, or behind one that no import gives to something else (ms, context). All other
-/// code is passed over, what it decides included. Throws Error(bad_input, "context") for arguments that are no literals
-/// and texts without a call of set_auto_parallel_context; or what AutoParallelContext::set() throws; `path` and line
-/// come first.
+/// code is passed over. What stands under a condition counts, with a warning, unless a literal says that it does not
+/// hold; branches must not differ. Throws Error(bad_input, "context") for what is no Python, arguments that are no
+/// literals, branches that differ, and texts without a call of set_auto_parallel_context; or what
+/// AutoParallelContext::set() throws; `path` and line come first.
 void read_python_context(const std::string& path, const std::string& text, AutoParallelContext& context);
 
 }  // namespace hcclsim::study

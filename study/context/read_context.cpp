@@ -123,9 +123,7 @@ FileEntries json_members(const std::string& path, const std::string& text, std::
 }
 
 FileEntries json_entries(const std::string& path, const std::string& text) {
-  std::vector<std::string> repeated;
-  const Json json = parse_json_text(text, path, "context", &repeated);
-  if (!repeated.empty()) bad_input("context", "{}: the key {} is there twice", path, repeated.front());
+  const Json json = parse_json_text(text, path, "context");
   const Json* const table = json.find(table_name);
   if (!json.is_object() || (table != nullptr && !table->is_object())) {
     bad_input("context", "{}: it holds no table of options", path);

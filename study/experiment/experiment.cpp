@@ -370,7 +370,8 @@ void Experiment::check_memory(const RunSpec& spec, std::span<const device::HbmAc
                            .layers = layers,
                            .samples = batch.micro_batch,
                            .micro_batches = batch.micro_batches,
-                           .gradients = fullest.gradients};
+                           .gradients = fullest.gradients,
+                           .capacity = soc.hbm_bytes};
   std::string warning = check_hbm(fullest, soc, spec.hbm_check, overfull_stages(accounts, soc.hbm_bytes),
                                   hbm_advice(fullest, spec, setting));
   if (!warning.empty()) notes.push_back(std::move(warning));

@@ -12,6 +12,7 @@
 #include "hccl/parallel/segments/fusion_ids.hpp"
 #include "hccl/parallel/sharding/presets.hpp"
 #include "hccl/parallel/sharding/strategy.hpp"
+#include "study/strategy_search/search_mode.hpp"
 
 /// How a step is spread over ranks and over time, beyond one micro-batch on every NPU.
 namespace hcclsim::study {
@@ -49,6 +50,9 @@ struct OperatorParallel {
   /// Checkpoint of strategies for operators that have none from anywhere else (MindSpore's load_file); empty: none.
   std::string loaded{};
   hccl::StrategyMap found{};  ///< strategies that a search has found, which count before the file
+  /// The search that gives strategies to operators without one (MindSpore's auto_parallel); none: they are batch
+  /// parallel.
+  std::optional<StrategySearchMode> search{};
   /// What devices read where operators are cut; none: what the operators need.
   std::optional<DatasetParts> dataset{};
   bool loss_repeated_mean = true;  ///< the loss of devices with the same rows is divided by their number
@@ -66,7 +70,7 @@ struct OperatorParallel {
   [[nodiscard]] std::uint32_t sharing() const { return model * context; }
   [[nodiscard]] bool has_files() const { return !strategy.empty() || !loaded.empty(); }
   [[nodiscard]] bool cuts() const {
-    return sharing() > 1 || experts > 1 || has_files() || !found.empty() || dataset_cuts;
+    return sharing() > 1 || experts > 1 || has_files() || !found.empty() || search.has_value() || dataset_cuts;
   }
 
   bool operator==(const OperatorParallel&) const = default;

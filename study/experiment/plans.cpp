@@ -32,9 +32,7 @@ PlanDocument plan_of_run(const RunSpec& spec) {
 }
 
 PlanDocument read_plan(const std::string& file) {
-  const auto json = Json::try_parse(read_text_file(file, "plan"));
-  if (!json.has_value()) bad_input("plan", "{}: it is not JSON", file);
-  return document_of(hccl::plan_of_json(file, *json));
+  return document_of(hccl::plan_of_json(file, parse_json_text(read_text_file(file, "plan"), file, "plan")));
 }
 
 std::vector<hccl::StreamText> streams_of(const PlanDocument& document) { return hccl::streams_of(document.plan); }

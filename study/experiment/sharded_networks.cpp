@@ -19,13 +19,17 @@ std::shared_ptr<const hccl::ShardedGraph> ShardedNetworks::shard(const models::G
                                                                  std::vector<std::string>& notes) {
   const auto same = [&](const Known& one) {
     return one.devices == devices && one.forward_only == spec.forward_only && one.sizes == sizes &&
-           one.operators == spec.operators;
+           one.stages == spec.shape.stages && one.operators == spec.operators;
   };
   const auto found = std::ranges::find_if(known_, same);
   if (found != known_.end()) {
     known_.splice(known_.begin(), known_, found);
   } else {
-    Known made{.sizes = sizes, .operators = spec.operators, .forward_only = spec.forward_only, .devices = devices};
+    Known made{.sizes = sizes,
+               .operators = spec.operators,
+               .forward_only = spec.forward_only,
+               .devices = devices,
+               .stages = spec.shape.stages};
     made.network = std::make_shared<const hccl::ShardedGraph>(shard_network(network, spec, devices, made.notes));
     known_.push_front(std::move(made));
     if (known_.size() > most_known) known_.pop_back();

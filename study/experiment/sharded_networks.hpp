@@ -32,6 +32,7 @@ class ShardedNetworks {
     OperatorParallel operators;
     bool forward_only = false;
     Rank devices = 1;
+    std::uint32_t stages = 1;  // a search of strategies asks for them
     std::shared_ptr<const hccl::ShardedGraph> network{};
     std::vector<std::string> notes{};
   };

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -15,9 +16,23 @@
 #include "hccl/parallel/sharding/shard_graph.hpp"
 #include "hccl/parallel/sharding/sharded_stages.hpp"
 #include "study/strategy/operator_strategies.hpp"
+#include "study/strategy_search/find_strategies.hpp"
 
 namespace hcclsim::study {
 namespace {
+
+/// Does some work with the operators of a file. An error about one of them, whose name it begins with, says where the
+/// file has its strategy.
+hccl::ShardedGraph with_places(const OperatorStrategies& of_file, const std::function<hccl::ShardedGraph()>& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    const auto place = of_file.places.find(message.substr(0, message.find(':')));
+    if (place == of_file.places.end()) throw;
+    throw Error(error.code(), error.kind(), fmt::format("{}: {}", place->second, message));
+  }
+}
 
 hccl::ShardedGraph share_experts(hccl::ShardedGraph network, const OperatorParallel& operators) {
   if (operators.experts <= 1) return network;
@@ -40,6 +55,24 @@ std::optional<hccl::Cuts> cuts_of_samples(const std::optional<DatasetParts>& par
   hccl::Cuts cuts(samples.rank(), 1);
   if (parts->kind == DatasetParts::Kind::samples) cuts.front() = static_cast<std::uint32_t>(devices);
   return cuts;
+}
+
+/// What MindSpore's search finds, beginning at the strategies of the file or leaving them as they are.
+hccl::StrategyMap searched(const models::Graph& network, const ParallelSpec& spec, const OperatorStrategies& of_file,
+                           Rank devices, std::vector<std::string>& notes) {
+  StrategySearch search{.mode = *spec.operators.search, .given = of_file.strategies};
+  search.given.insert(of_file.others.begin(), of_file.others.end());
+  search.options.enable_alltoall = spec.operators.all_to_all;
+  search.options.training = !spec.forward_only;
+  FoundMap found = find_strategies(network, search, devices, spec.shape.stages);
+  notes.insert(notes.end(), found.found.notes.begin(), found.found.notes.end());
+  if (search.mode == StrategySearchMode::recursive_programming && !search.given.empty()) {
+    notes.push_back(
+        fmt::format("recursive_programming decides about every operator: strategies of {} count before it here, "
+                    "MindSpore may overwrite them",
+                    spec.operators.strategy.empty() ? spec.operators.loaded : spec.operators.strategy));
+  }
+  return std::move(found.strategies);
 }
 
 /// What the figures of a device stand for where devices, or their hosts, differ.
@@ -69,9 +102,11 @@ OperatorStrategies strategies_of_file(const models::Graph& network, const Operat
   return read;
 }
 
-hccl::StrategyMap strategies_of(models::Graph& network, const OperatorParallel& operators,
-                                const OperatorStrategies& of_file, Rank devices) {
+hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec, const OperatorStrategies& of_file,
+                                Rank devices, std::vector<std::string>& notes) {
+  const OperatorParallel& operators = spec.operators;
   hccl::StrategyMap strategies;
+  if (operators.search.has_value()) strategies = searched(network, spec, of_file, devices, notes);
   if (operators.sharing() > 1) {
     strategies =
         hccl::transformer_strategies(network, {.data = static_cast<std::uint32_t>(devices / operators.sharing()),
@@ -115,7 +150,7 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
     return whole;
   }
   const OperatorStrategies of_file = strategies_of_file(network, operators, devices, notes);
-  const hccl::StrategyMap strategies = strategies_of(network, operators, of_file, devices);
+  const hccl::StrategyMap strategies = strategies_of(network, spec, of_file, devices, notes);
   std::optional<DatasetParts> dataset = operators.dataset;
   if (of_file.has_regions && !dataset.has_value()) {
     dataset = DatasetParts{};
@@ -123,11 +158,12 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
   }
   // Positions are exchanged for heads as the kind of context parallelism says, whatever else is done.
   const bool exchanges = operators.context > 1 && operators.context_kind == hccl::ContextKind::ulysses;
-  hccl::ShardedGraph sharded =
-      hccl::shard_graph(network, strategies, devices,
-                        {.enable_alltoall = operators.all_to_all || exchanges,
-                         .loss_repeated_mean = operators.loss_repeated_mean,
-                         .dataset = cuts_of_samples(dataset, network.operators.front().shape(), devices)});
+  hccl::ShardedGraph sharded = with_places(of_file, [&] {
+    return hccl::shard_graph(network, strategies, devices,
+                             {.enable_alltoall = operators.all_to_all || exchanges,
+                              .loss_repeated_mean = operators.loss_repeated_mean,
+                              .dataset = cuts_of_samples(dataset, network.operators.front().shape(), devices)});
+  });
   bool cut = false;
   for (std::uint32_t parameter = 0; parameter < sharded.parameters.size(); ++parameter) {
     cut = cut || sharded.is_cut(parameter);

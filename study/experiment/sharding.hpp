@@ -17,11 +17,12 @@ namespace hcclsim::study {
 [[nodiscard]] OperatorStrategies strategies_of_file(const models::Graph& network, const OperatorParallel& operators,
                                                     Rank devices, std::vector<std::string>& notes);
 
-/// Of every operator of a network with a strategy: those of a file count before those that model parallelism gives,
-/// those of a loaded checkpoint after them.
-/// Operators that the file wants to be computed again are marked. Throws Error(bad_input).
-[[nodiscard]] hccl::StrategyMap strategies_of(models::Graph& network, const OperatorParallel& operators,
-                                              const OperatorStrategies& of_file, Rank devices);
+/// Of every operator of a network with a strategy: those of a file count before those that model parallelism or a
+/// search gives, those of a loaded checkpoint after them. Operators that the file wants to be computed again are marked.
+/// What the user should know of a search is added to `notes`. Throws Error(bad_input).
+[[nodiscard]] hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec,
+                                              const OperatorStrategies& of_file, Rank devices,
+                                              std::vector<std::string>& notes);
 
 /// Puts layers into the stages that the file gives them, where layers are not given to stages otherwise. Throws
 /// Error(bad_input) of kind "option" if they are, or if stages have several chunks, "strategy" as layers_of_stages().

@@ -11,7 +11,8 @@ std::vector<ConfigEntry> ForeignMapping::entries() const {
   std::vector<ConfigEntry> entries;
   entries.reserve(options.size());
   for (const MappedOption& option : options) {
-    entries.push_back({.section = {}, .key = option.option, .value = option.value, .place = option.place});
+    entries.push_back(
+        {.section = {}, .key = option.option, .value = option.value, .place = option.place, .written = option.source});
   }
   return entries;
 }
@@ -63,8 +64,9 @@ void MappingWriter::throw_refusals() const {
             refused_.size(), list, lines);
 }
 
-bool MappingWriter::has(std::string_view option) const {
-  return std::ranges::any_of(mapping_.options, [&](const MappedOption& mapped) { return mapped.option == option; });
+std::optional<std::string> MappingWriter::value_of(std::string_view option) const {
+  const auto found = std::ranges::find(mapping_.options, option, &MappedOption::option);
+  return found == mapping_.options.end() ? std::nullopt : std::optional(found->value);
 }
 
 ForeignMapping MappingWriter::finish() && {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,7 +52,9 @@ class MappingWriter {
   /// Refuses a key unless the user wants it left out; finish() throws for all that are refused. `key`: its name as
   /// --ignore-keys takes it.
   void refuse(std::string_view key, std::string source, std::string_view reason, std::uint32_t line);
-  [[nodiscard]] bool has(std::string_view option) const;
+  [[nodiscard]] bool has(std::string_view option) const { return value_of(option).has_value(); }
+  /// What an option was set to; nothing without it.
+  [[nodiscard]] std::optional<std::string> value_of(std::string_view option) const;
   /// Throws for keys that are refused, and for those that the user wants left out and nobody would have refused.
   [[nodiscard]] ForeignMapping finish() &&;
   template <typename... Args>

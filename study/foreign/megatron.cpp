@@ -30,6 +30,7 @@ class MegatronMapping {
     map_optimizer();
     map_recompute();
     map_communication();
+    map_packing();
     map_rest();
     return std::move(writer_).finish();
   }
@@ -276,6 +277,15 @@ class MegatronMapping {
                                    "sliding-window",
                                    "hierarchical-context-parallel-sizes"}) {
       if (args_.has(name)) args_.refuse(name, "no option of run stands for it");
+    }
+  }
+
+  /// Documents of one row that do not see each other.
+  void map_packing() {
+    for (const auto& [name, reason] : std::array<std::pair<const char*, const char*>, 2>{
+             {{"reset-attention-mask", "each token sees its whole row; within its document there is less to compute"},
+              {"reset-position-ids", "positions are those of the row, and need no gather of each token's"}}}) {
+      if (args_.has(name)) writer_.leave_out(args_.source(name), reason);
     }
   }
 

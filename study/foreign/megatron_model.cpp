@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 
 #include "base/text.hpp"
@@ -71,7 +72,7 @@ class MegatronModel {
     }
     map_widths(gated, experts);
     map_heads(llama);
-    map_vocabulary();
+    map_vocabulary(llama);
     if (llama && args_.has("max-position-embeddings")) {
       args_.writer().no_effect(args_.source("max-position-embeddings"), "positions are turned, and have no table");
     } else if (args_.has("max-position-embeddings")) {
@@ -146,8 +147,34 @@ class MegatronModel {
     }
   }
 
+  /// Tokens of a kind of tokenizer, or of one whose path names a network with published files; 0: not known.
+  [[nodiscard]] std::uint64_t tokens_of(std::string_view kind) const {
+    static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> kinds{{{"GPT2BPETokenizer", 50257},
+                                                                                      {"Llama2Tokenizer", 32000},
+                                                                                      {"BertWordPieceLowerCase", 30522},
+                                                                                      {"BertWordPieceCase", 28996}}};
+    for (const auto& [name, size] : kinds) {
+      if (kind == name) return size;
+    }
+    static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 3> networks{
+        {{"llama3", 128256}, {"llama2", 32000}, {"gpt2", 50257}}};
+    for (const char* const argument : {"tokenizer-name-or-path", "tokenizer-model"}) {
+      const auto path = args_.all().find(argument);
+      if (path == args_.all().end() || path->second.empty()) continue;
+      std::string letters;
+      for (const char c : readable(path->second.front())) {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/')
+          letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      }
+      for (const auto& [name, size] : networks) {
+        if (letters.find(name) != std::string::npos) return size;
+      }
+    }
+    return 0;
+  }
+
   /// Filled up to a multiple of --make-vocab-size-divisible-by times the ranks that share it.
-  void map_vocabulary() {
+  void map_vocabulary(bool llama) {
     if (args_.has("padded-vocab-size")) {
       if (args_.has("vocab-size"))
         args_.writer().no_effect(args_.source("vocab-size"), "--padded-vocab-size says how many there are");
@@ -162,18 +189,13 @@ class MegatronModel {
     const std::string from =
         args_.has("vocab-size") ? args_.source("vocab-size") : fmt::format("the tokens of {}", tokenizer);
     if (tokens > 0 && tokenizer == "NullTokenizer") ++tokens;  // one for the end of a document
-    static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> sizes{{{"GPT2BPETokenizer", 50257},
-                                                                                      {"Llama2Tokenizer", 32000},
-                                                                                      {"BertWordPieceLowerCase", 30522},
-                                                                                      {"BertWordPieceCase", 28996}}};
-    for (const auto& [name, size] : sizes) {
-      if (tokens == 0 && tokenizer == name) tokens = size;
-    }
+    if (tokens == 0) tokens = tokens_of(tokenizer);
     if (tokens == 0) {
-      args_.writer().leave_out(
-          "vocabulary",
-          "the script does not say how many tokens there are: that of the published network, or --vocabulary");
-      return;
+      args_.refuse("vocab-size",
+                   fmt::format("how many tokens {} has, its files alone tell; write --vocab-size into the "
+                               "script, or give --vocabulary beside",
+                               tokenizer));
+      tokens = llama ? 32000 : bert ? 30522 : 50257;  // if it is left out: those of the published networks
     }
     const std::uint64_t multiple =
         args_.at_least_one("make-vocab-size-divisible-by", 128) * args_.at_least_one("tensor-model-parallel-size");

@@ -56,7 +56,7 @@ override-opt_param-scheduler pad-to-multiple-of per-split-data-args-path persist
 pretrained-checkpoint profile profile-data-simplification profile-export-type profile-level profile-ranks
 profile-record-shapes profile-save-path profile-step-end profile-step-start profile-type profile-with-cpu
 profile-with-memory profile-with-stack rank record-memory-history renormalize-blend-weights replication
-replication-factor replication-jump rerun-mode reset-attention-mask reset-position-ids
+replication-factor replication-jump rerun-mode
 result-rejected-tracker-filename rope-scaling-beta-fast rope-scaling-beta-slow rope-scaling-factor rope-scaling-mscale
 rope-scaling-mscale-all-dim rope-scaling-original-max-position-embeddings rope-scaling-type rotary-base
 rotary-interleaved rotary-percent rotary-scaling-factor rotary-seq-len-interpolation-factor routed-scaling-factor
@@ -124,15 +124,16 @@ qk-layernorm qk-nope-head-dim qk-pos-emb-head-dim qk-rope-head-dim query-pre-att
 recompute-activation-function recompute-activation-function-num-layers recompute-activations recompute-granularity
 recompute-in-advance recompute-in-bubble recompute-method recompute-modules recompute-mtp-layer recompute-mtp-norm
 recompute-norm recompute-norm-num-layers recompute-num-layers reduce-recompute-for-last-chunk
-relative-attention-max-distance relative-attention-num-buckets reuse-fp32-param router-gating-in-fp32 scale-depth
-scale-emb schedules-method seq-length sequence-parallel share-kvstates shared-expert-gate sliding-window sparse-mode
-spec square-alibi-mask squared-relu standalone-embedding-stage swap-attention swap-modules swiglu
-tensor-model-parallel-size tp-2d tp-comm-bootstrap-backend tp-comm-overlap tp-comm-overlap-cfg
-tp-comm-overlap-rs-dgrad tp-x tp-y ulysses-degree-in-cp untie-embeddings-and-output-weights use-ascend-coc
-use-ascend-mc2 use-cp-send-recv-overlap use-custom-fsdp use-distributed-optimizer use-ema use-flash-attn
-use-fused-sdpa-with-recompute use-fusion-attn-v2 use-glm-rope use-mc2 use-megatron-fsdp use-nanopipe use-nd-matmul
-use-precision-aware-optimizer use-ring-exchange-p2p use-rotary-position-embeddings use-torch-fsdp2
-use-tp-pp-dp-mapping use-unpad v-head-dim vocab-size wgrad-deferral-limit window-size yaml-cfg
+relative-attention-max-distance relative-attention-num-buckets reset-attention-mask reset-position-ids
+reuse-fp32-param router-gating-in-fp32 scale-depth scale-emb schedules-method seq-length sequence-parallel
+share-kvstates shared-expert-gate sliding-window sparse-mode spec square-alibi-mask squared-relu
+standalone-embedding-stage swap-attention swap-modules swiglu tensor-model-parallel-size tp-2d
+tp-comm-bootstrap-backend tp-comm-overlap tp-comm-overlap-cfg tp-comm-overlap-rs-dgrad tp-x tp-y ulysses-degree-in-cp
+untie-embeddings-and-output-weights use-ascend-coc use-ascend-mc2 use-cp-send-recv-overlap use-custom-fsdp
+use-distributed-optimizer use-ema use-flash-attn use-fused-sdpa-with-recompute use-fusion-attn-v2 use-glm-rope use-mc2
+use-megatron-fsdp use-nanopipe use-nd-matmul use-precision-aware-optimizer use-ring-exchange-p2p
+use-rotary-position-embeddings use-torch-fsdp2 use-tp-pp-dp-mapping use-unpad v-head-dim vocab-size
+wgrad-deferral-limit window-size yaml-cfg
 )";
 
 using Names = std::set<std::string, std::less<>>;

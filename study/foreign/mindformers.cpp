@@ -172,7 +172,7 @@ class MindformersMapping {
       if (off && switches.contains(member.key))
         writer().no_effect(source(path, member.value), "it is off");
       else
-        writer().refuse(member.key, source(path, member.value), unknown_text, member.line);
+        keys_.note_other(path, member);
     }
   }
 
@@ -218,7 +218,7 @@ class MindformersMapping {
       if (free.contains(member.key))
         writer().no_effect(source(path, member.value), no_effect_text);
       else
-        writer().refuse(member.key, source(path, member.value), unknown_text, member.line);
+        keys_.note_other(path, member);
     }
   }
 
@@ -278,11 +278,15 @@ class MindformersMapping {
                                    : "gradients are added up; dividing them is one operation per element");
       return;
     }
+    if (member.key == "full_batch" && reads_own_samples()) {
+      writer().no_effect(from, "in data_parallel the framework sets it to False");
+      return;
+    }
     // One of the two counts: the lists, where the batch is not whole.
     const YamlNode* const lists = keys_.find("parallel", "dataset_strategy");
     if (lists != nullptr && lists->kind == Kind::list &&
         (member.key == "full_batch" || member.key == "dataset_strategy")) {
-      const bool whole = keys_.truth("parallel", "full_batch", false);
+      const bool whole = !reads_own_samples() && keys_.truth("parallel", "full_batch", false);
       if (whole == (member.key == "dataset_strategy")) {
         writer().no_effect(from, whole ? "full_batch is True" : "dataset_strategy says it");
         return;
@@ -295,7 +299,12 @@ class MindformersMapping {
       writer().set(from, dashed(member.key), text, member.line);
       return;
     }
-    writer().refuse(member.key, from, unknown_text, member.line);
+    keys_.note_other(path, member);
+  }
+
+  [[nodiscard]] bool reads_own_samples() {
+    const YamlNode* const mode = keys_.find("parallel", "parallel_mode");
+    return mode != nullptr && (mode->text == "0" || mode->text == "data_parallel");
   }
 
   /// Lists become tuples, as MindSpore wants them: those of the tokens and of the labels, which are cut of the tokens
@@ -362,23 +371,33 @@ class MindformersMapping {
   void map_optimizer() {
     const YamlNode* const type = keys_.find("optimizer", "type");
     if (type == nullptr) return;
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> names{
-        {{"adamw", "adamw"},
-         {"adamweightdecay", "adamw"},
-         {"fusedadamweightdecay", "adamw"},
-         {"fp32stateadamweightdecay", "adamw"},
-         {"pmaadamw", "adamw"},
-         {"adam", "adam"},
-         {"lamb", "lamb"},
-         {"momentum", "momentum"},
-         {"sgd", "sgd"}}};
-    const auto* const found =
-        std::ranges::find(names, lower_case(type->text), &std::pair<std::string_view, std::string_view>::first);
-    if (found == names.end())
-      writer().refuse("optimizer", source("optimizer.type", *type), "no optimizer of run does what it does",
-                      type->line);
-    else
-      writer().set(source("optimizer.type", *type), "optimizer", std::string(found->second), type->line);
+    struct Known {
+      std::string_view name;
+      std::string_view option;
+      bool keeps_fp32;  ///< states, whatever the type of the parameters is
+    };
+    static constexpr std::array<Known, 9> known{{{"adamw", "adamw", true},
+                                                 {"adamweightdecay", "adamw", false},
+                                                 {"fusedadamweightdecay", "adamw", true},
+                                                 {"fp32stateadamweightdecay", "adamw", true},
+                                                 {"pmaadamw", "adamw", true},
+                                                 {"adam", "adam", false},
+                                                 {"lamb", "lamb", false},
+                                                 {"momentum", "momentum", false},
+                                                 {"sgd", "sgd", false}}};
+    const std::string from = source("optimizer.type", *type);
+    const auto* const found = std::ranges::find(known, lower_case(type->text), &Known::name);
+    if (found == known.end()) {
+      writer().refuse("optimizer", from, "no optimizer of run does what it does", type->line);
+    } else {
+      writer().set(from, "optimizer", std::string(found->option), type->line);
+      // Updates are computed in fp32 and cast to the type of the parameters, of which there is no second copy.
+      const std::string parameters = writer().value_of("param-dtype").value_or("fp32");
+      if (parameters != "fp32") {
+        writer().set(from, "master-weights", "off", type->line);
+        if (!found->keeps_fp32) writer().set(from, "optimizer-dtype", parameters, type->line);
+      }
+    }
     for (const YamlMember& member : keys_.find("optimizer")->members) {
       if (member.key != "type") writer().no_effect(source("optimizer." + member.key, member.value), no_effect_text);
     }
@@ -405,7 +424,7 @@ class MindformersMapping {
                  member.key == "enable_check_overflow") {
         writer().no_effect(from, no_effect_text);
       } else {
-        writer().refuse(member.key, from, unknown_text, member.line);
+        keys_.note_other("runner_wrapper." + member.key, member);
       }
     }
   }
@@ -451,7 +470,7 @@ class MindformersMapping {
       else if (member.key == "moe_config" && experts() == 1)
         writer().no_effect("moe_config", "there are no experts");
       else if (!sections.contains(member.key))
-        writer().refuse(member.key, member.key, unknown_text, member.line);
+        keys_.note_other(member.key, member);
     }
   }
 

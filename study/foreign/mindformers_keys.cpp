@@ -1,5 +1,7 @@
 #include "study/foreign/mindformers_keys.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <limits>
 
@@ -94,6 +96,17 @@ bool MindformersKeys::truth_of(const YamlNode& node, std::string_view path, bool
     writer_.fail(node.line, "{} is {}, must be True or False", path, literal(node));
   return is_true(node);
 }
+void MindformersKeys::note_other(const std::string& path, const YamlMember& member) {
+  // Of searches of strategies, of generating text, of profiles and tokenizers.
+  static constexpr std::array harmless{"auto_map",  "eod_token_id",   "max_new_tokens", "mem_coeff",
+                                       "num_block", "profiler_level", "top_k"};
+  const std::string from = source(path, member.value);
+  if (std::ranges::find(harmless, member.key) != harmless.end())
+    writer_.no_effect(from, no_effect_text);
+  else
+    writer_.refuse(member.key, from, unknown_text, member.line);
+}
+
 std::uint32_t MindformersKeys::line_of(std::string_view section, std::string_view key) {
   const YamlNode* const node = find(section, key);
   return node == nullptr ? root_.line : node->line;

@@ -33,7 +33,6 @@ constexpr std::array effect_free_of_model{"type",
                                           "repetition_penalty",
                                           "max_decode_length",
                                           "max_length",
-                                          "top_k",
                                           "top_p",
                                           "do_sample",
                                           "temperature",
@@ -44,7 +43,6 @@ constexpr std::array effect_free_of_model{"type",
                                           "is_dynamic",
                                           "batch_size",
                                           "layernorm_compute_type",
-                                          "softmax_compute_type",
                                           "rotary_dtype",
                                           "embedding_init_type",
                                           "moe_config",
@@ -168,6 +166,7 @@ class MindformersModel {
     map_feed_forward(shares);
     map_dropout(shares);
     map_types();
+    map_softmax();
     if (family == "mixtral") map_experts();
     for (const char* const key : {"max_position_embedding", "max_position_embeddings", "position_embedding_size"}) {
       if (of_model(key) == nullptr) continue;
@@ -176,8 +175,12 @@ class MindformersModel {
       else
         set_size(key, "positions");
     }
-    for (const char* const key : {"qkv_concat", "qkv_has_bias", "use_past"}) {
+    for (const char* const key : {"qkv_has_bias", "use_past"}) {
       if (truth_of_model(key)) refuse_of_model(key, unknown_text);
+    }
+    if (of_model("qkv_concat") != nullptr) {
+      writer().no_effect(source("model.model_config.qkv_concat", *of_model("qkv_concat")),
+                         truth_of_model("qkv_concat") ? "one product in the place of three" : "it is off");
     }
     if (size_of_model("fine_grain_interleave").value_or(1) > 1) {
       refuse_of_model("fine_grain_interleave",
@@ -223,6 +226,7 @@ class MindformersModel {
         of_model("num_heads") != nullptr ? size_of_model("num_heads") : size_of_model("num_attention_heads");
     note("kv_channels", size_of_model("hidden_size").value_or(0) / std::max<std::uint64_t>(1, heads.value_or(1)),
          "features over heads");
+    note("embedding_size", size_of_model("hidden_size").value_or(0), "it is hidden_size");
     note("rotary_pct", 1, "all features of a head are turned");
     note("expert_num", 1, "there are no experts");
     note("per_token_num_experts_chosen", 1, "there are no experts");
@@ -239,7 +243,7 @@ class MindformersModel {
     if (is_false(member.value))
       writer().no_effect(source(path, member.value), "it is off");
     else
-      refuse_of_model(member.key, unknown_text);
+      keys_.note_other(path, member);
   }
   [[nodiscard]] bool used_in_option(const std::string& path) const {
     return path.ends_with(".use_flash_attention") || path.ends_with(".use_past") || path.ends_with(".offset");
@@ -315,6 +319,18 @@ class MindformersModel {
     type_of("param_init_type", "param-dtype");
   }
 
+  /// A fused attention computes its softmax in fp32 whatever the file says.
+  void map_softmax() {
+    const YamlNode* const type = of_model("softmax_compute_type");
+    if (type == nullptr) return;
+    const std::string from = source("model.model_config.softmax_compute_type", *type);
+    const bool casts = type->text == "float32" && writer().value_of("compute-dtype") != "fp32";
+    if (casts && !truth_of_model("use_flash_attention"))
+      writer().leave_out(from, "scores of an attention that is not fused are computed in the type of --compute-dtype");
+    else
+      writer().no_effect(from, casts ? "a fused attention has its softmax in fp32" : no_effect_text);
+  }
+
   void map_experts() {
     const auto set = [&](std::string_view key, std::string_view option) {
       const YamlNode* const node = keys_.find("moe_config", key);
@@ -324,9 +340,19 @@ class MindformersModel {
     set("expert_num", "experts");
     set("num_experts_chosen", "moe-top-k");
     set("capacity_factor", "moe-capacity");
-    for (const char* const key : {"aux_loss_factor", "routing_policy", "enable_sdrop", "z_loss_factor", "topk_method",
-                                  "router_dense_type", "norm_topk_prob", "use_fused_ops_topkrouter",
-                                  "use_fused_ops_permute", "callback_moe_droprate", "topk_bias_update_rate"}) {
+    for (const char* const key : {"routing_policy", "enable_sdrop"}) {
+      const YamlNode* const node = keys_.find("moe_config", key);
+      if (node == nullptr) continue;
+      if (is_false(*node)) {
+        writer().no_effect(source(fmt::format("moe_config.{}", key), *node), "it is off");
+        continue;
+      }
+      writer().leave_out(source(fmt::format("moe_config.{}", key), *node),
+                         "rows go to the experts that score best, as far as their capacity reaches");
+    }
+    for (const char* const key :
+         {"aux_loss_factor", "z_loss_factor", "topk_method", "router_dense_type", "norm_topk_prob",
+          "use_fused_ops_topkrouter", "use_fused_ops_permute", "callback_moe_droprate", "topk_bias_update_rate"}) {
       if (const YamlNode* const node = keys_.find("moe_config", key))
         writer().no_effect(source(fmt::format("moe_config.{}", key), *node), no_effect_text);
     }
@@ -336,7 +362,7 @@ class MindformersModel {
       if (is_false(member.value))
         writer().no_effect(source(path, member.value), "it is off");
       else
-        writer().refuse(member.key, source(path, member.value), unknown_text, member.line);
+        keys_.note_other(path, member);
     }
   }
 

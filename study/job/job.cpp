@@ -33,6 +33,14 @@ bool some_asks_for(const MsJob& job, const std::string& resource) {
                      [&](const ReplicaSpec& spec) { return spec.pod.needed.contains(resource); });
 }
 
+/// Gives each worker one NPU if workers ask for none. Returns whether they did.
+bool give_workers_npus(MsJob& job, const std::string& npu_resource) {
+  const auto workers = std::ranges::find(job.replicas, JobRole::worker, &ReplicaSpec::role);
+  if (workers == job.replicas.end() || workers->replicas == 0 || npus_of(workers->pod.needed) > 0) return false;
+  workers->pod.needed[npu_resource] = resource_unit;
+  return true;
+}
+
 std::vector<std::string> notes_of(const MsJob& job, const JobSpec& spec) {
   std::vector<std::string> notes;
   if (some_asks_for(job, "nvidia.com/gpu")) notes.emplace_back("nvidia.com/gpu stands for the NPUs of the platform");
@@ -134,13 +142,17 @@ std::vector<JobServer> servers_of(const sim::Cluster& cluster, const ServerSize&
 JobResult run_job(const JobSpec& spec, sim::Cluster& cluster) {
   JobResult result;
   result.job = read_msjob(spec.file);
-  if (!spec.step_time.has_value()) require_simulated_step(result.job);
   if (spec.run.numerics.has_value()) require_numbers(result.job, spec.run);
   check_compression(spec, result.job);
   result.platform = platform_name(cluster.path());
   result.servers = servers_of(cluster, spec.servers);
   result.scenario = spec.scenario;
   result.notes = notes_of(result.job, spec);
+  const bool needs_npus = !spec.step_time.has_value() || spec.run.numerics.has_value();
+  if (needs_npus && give_workers_npus(result.job, result.servers.front().npu_resource)) {
+    result.notes.push_back(fmt::format("workers ask for no NPU; each gets one, as with limits of {}: 1",
+                                       result.servers.front().npu_resource));
+  }
   // The time of a step is that of a run without real gradients.
   RunSpec run = spec.run;
   run.numerics.reset();

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -128,24 +129,6 @@ void train_by_allreduce(const RunSpec& spec, const TrainingPlan& plan, const std
 
 // --- Parameter servers
 
-/// The mean over all workers of each step.
-std::vector<JobStep> steps_of(const std::vector<hccl::ReplayedStep>& replayed, std::size_t first,
-                              const TrainingRun& run) {
-  std::map<std::uint64_t, std::pair<JobStep, std::uint32_t>> by_step;
-  for (std::size_t i = first; i < replayed.size(); ++i) {
-    auto& [sum, workers] = by_step[replayed[i].step];
-    sum.loss += replayed[i].loss;
-    sum.accuracy += replayed[i].accuracy;
-    ++workers;
-  }
-  std::vector<JobStep> steps;
-  for (const auto& [step, of_workers] : by_step) {
-    const auto& [sum, workers] = of_workers;
-    steps.push_back({step, end_of_step(run, step), sum.loss / workers, sum.accuracy / workers});
-  }
-  return steps;
-}
-
 /// Every run is simulated from its first step to its last one, and repeated with real gradients.
 std::vector<Computed> train_with_servers(RunSpec spec, const TrainingPlan& plan, const std::vector<TrainingRun>& runs,
                                          const Chain& chain, sim::Cluster& cluster) {
@@ -174,8 +157,13 @@ std::vector<Computed> train_with_servers(RunSpec spec, const TrainingPlan& plan,
       // A checkpoint is written behind the last step of it, and none of the next one may be done any more.
       if (plan.checkpoint_every > 0 && spec.iterations % plan.checkpoint_every == 0) replay.save_checkpoint();
       const PsNumerics described = training->description();
-      computed.back() = {
-          .shape = described.computed_shape, .data = described.data, .steps = steps_of(replay.steps(), before, run)};
+      const std::vector<WorkersStep> steps = steps_of_workers(std::span(replay.steps()).subspan(before));
+      computed.back() = {.shape = described.computed_shape,
+                         .data = described.data,
+                         .diverged = training->divergence(steps, run.first_step + 1)};
+      for (const WorkersStep& one : steps) {
+        computed.back().steps.push_back({one.step, end_of_step(run, one.step), one.loss, one.accuracy});
+      }
     }
     return computed;
   });
@@ -194,12 +182,6 @@ void require_numbers(const MsJob& job, const RunSpec& run) {
               "that workers reduce among themselves; a job with parameter servers has none",
               job.file);
   }
-  const ReplicaSpec* const workers = job.of(JobRole::worker);
-  if (workers == nullptr || workers->replicas == 0 || npus_of(workers->pod.needed) > 0) return;
-  bad_input("unsupported",
-            "{}: spec.msReplicaSpecs.Worker: a worker asks for no NPU (limits such as huawei.com/Ascend910: 1), and "
-            "--numerics computes what NPUs compute",
-            job.file);
 }
 
 JobNumerics train_job(const RunSpec& run, const TrainingPlan& plan, const std::vector<TrainingRun>& runs,
@@ -217,7 +199,7 @@ JobNumerics train_job(const RunSpec& run, const TrainingPlan& plan, const std::v
       train_by_allreduce(run, plan, runs, chain, cluster, result);
     } else {
       const std::vector<Computed> computed = train_with_servers(run, plan, runs, chain, cluster);
-      for (std::size_t i = 0; i < chain.size(); ++i) {
+      for (std::size_t i = 0; i < chain.size() && !result.failure.has_value(); ++i) {
         if (!computed[i].steps.empty()) add(computed[i], chain[i], result);
       }
     }

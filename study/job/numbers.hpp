@@ -35,8 +35,7 @@ struct JobNumerics {
   std::optional<Error> failure{};  ///< of code check_failed: what is wrong with the last numbers, which end with them
 };
 
-/// Throws Error(bad_input, "unsupported") for a job whose workers have no NPUs that could compute, and for settings
-/// that servers do not have.
+/// Throws Error(bad_input, "unsupported") for settings that parameter servers do not have.
 void require_numbers(const MsJob& job, const RunSpec& run);
 
 /// `run` says what a step is, with numerics. The numbers are computed in children of the process that has loaded the

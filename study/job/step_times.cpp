@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/child_process.hpp"
-#include "base/error.hpp"
 #include "study/ps/ps.hpp"
 #include "study/run/compression.hpp"
 #include "study/run/run.hpp"
@@ -65,15 +64,6 @@ StepTime simulated_step_time(const RunSpec& spec, sim::Cluster& cluster, std::ve
     known->emplace(hosts, step.times);
     return step.times;
   };
-}
-
-void require_simulated_step(const MsJob& job) {
-  const ReplicaSpec* const workers = job.of(JobRole::worker);
-  if (workers == nullptr || workers->replicas == 0 || npus_of(workers->pod.needed) > 0) return;
-  bad_input("unsupported",
-            "{}: spec.msReplicaSpecs.Worker: a worker asks for no NPU (limits such as huawei.com/Ascend910: 1), and a "
-            "step on CPUs cannot be simulated; say how long it takes with --step-time",
-            job.file);
 }
 
 }  // namespace hcclsim::study

@@ -21,7 +21,4 @@ namespace hcclsim::study {
 /// Parameter servers on the CPUs of the servers that have their pods, and workers on exactly these NPUs.
 [[nodiscard]] PsSpec servers_on(const TrainingHosts& hosts);
 
-/// Throws Error(bad_input, "unsupported") for a job whose step cannot be simulated, that of workers without NPUs.
-void require_simulated_step(const MsJob& job);
-
 }  // namespace hcclsim::study

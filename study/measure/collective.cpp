@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -27,6 +28,11 @@
 namespace hcclsim::study {
 namespace {
 
+/// Of a collective in the mode of HCCL_OP_EXPANSION_MODE, or on vector cores.
+device::TaskCosts costs_of(const LoadedPlatform& platform, bool on_vector_cores) {
+  return on_vector_cores ? costs_in(hccl::OpExpansion::aiv, platform.costs) : platform.costs;
+}
+
 /// A result is computed on real data up to this size of all buffers of all ranks.
 constexpr Bytes most_real_data = Bytes{64} << 20U;
 constexpr std::uint64_t check_seed = 1;
@@ -45,10 +51,12 @@ MeasurementCheck check_of(const hccl::Schedule& schedule, device::WorkerPool& wo
   return {.ok = proof.ok, .proved = true, .problem = proof.ok ? "" : proof.verdict};
 }
 
-/// Why a size has its algorithm; the others are simulated, too.
+/// Why a size has its algorithm; the others are simulated, too, all with the costs of its mode.
 ExplainedCollective explain_size(const LoadedPlatform& platform, const hccl::Communicator& communicator,
-                                 const hccl::CollectiveRequest& request) {
-  const hccl::Explanation explanation = explain(request, communicator, platform.cluster, platform.soc, platform.costs);
+                                 const hccl::CollectiveRequest& request, bool on_vector_cores) {
+  const device::TaskCosts costs = costs_of(platform, on_vector_cores);
+  hccl::Explanation explanation = explain(request, communicator, platform.cluster, platform.soc, costs);
+  explanation.on_vector_cores = on_vector_cores;
   ExplainedCollective result =
       explained(explanation, std::string(name_of(request.operation.collective)), request.operation.payload());
   if (request.operation.ranks > most_explained_by_simulation) return result;
@@ -58,7 +66,7 @@ ExplainedCollective explain_size(const LoadedPlatform& platform, const hccl::Com
     points.push_back({{.name = alternative.algorithm, .schedule = alternative.schedule, .ranks = communicator.ranks}});
   }
   const hccl::SimulateOptions simulate{.launch = request.launch, .fold = true};
-  const auto times = simulate_each(platform.cluster, platform.soc, platform.costs, simulate, points);
+  const auto times = simulate_each(platform.cluster, platform.soc, costs, simulate, points);
   for (std::size_t i = 0; i < times.size(); ++i) result.algorithms[i].simulated = times[i].calls.front().duration;
   return result;
 }
@@ -159,6 +167,25 @@ std::vector<MeasuredGroup> groups_of(const MeasureSpec& spec, LoadedPlatform& pl
   return all;
 }
 
+/// What the formulas and bounds of a group count with.
+struct ReferenceCosts {
+  hccl::FormulaCosts formula;
+  hccl::TopologyBounds bounds;
+};
+
+std::vector<ReferenceCosts> reference_costs(const LoadedPlatform& platform, const std::vector<MeasuredGroup>& groups,
+                                            const hccl::Operation& operation, bool on_vector_cores) {
+  constexpr Rank most_ranks = 128;  // more would take a good part of the time of small measurements
+  const device::TaskCosts costs = costs_of(platform, on_vector_cores);
+  std::vector<ReferenceCosts> all;
+  for (const MeasuredGroup& group : groups) {
+    const hccl::Communicator& ranks = group.communicator;
+    all.push_back({hccl::formula_costs(ranks, platform.cluster, platform.soc, costs, operation.type, operation.op),
+                   hccl::topology_bounds(platform.cluster, ranks.ranks, costs, most_ranks)});
+  }
+  return all;
+}
+
 /// Without the communicator's buffer there are no windows.
 std::vector<std::string_view> obeyed_variables(const hccl::CollectiveRequest& request) {
   std::vector<std::string_view> obeyed{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
@@ -186,6 +213,13 @@ std::string refusal_of_vector_cores(const LoadedPlatform& platform, const hccl::
   return refused_by_vector_cores(operation, topology, platform.soc.generation, request.config.determinism);
 }
 
+/// HCCL carries the calls out on vector cores.
+bool are_on_vector_cores(const LoadedPlatform& platform, const hccl::CollectiveRequest& request,
+                         const hccl::Topology& topology, const std::vector<hccl::CollectiveCall>& calls) {
+  return asks_for_vector_cores(platform, request) &&
+         refusal_of_vector_cores(platform, request, topology, calls).empty();
+}
+
 /// Each point by itself, those that HCCL carries out on vector cores with their costs; notes why others are not, though
 /// it was asked for.
 std::vector<hccl::SimulatedCollectives> simulate_points(const LoadedPlatform& platform,
@@ -211,8 +245,7 @@ std::vector<hccl::SimulatedCollectives> simulate_points(const LoadedPlatform& pl
   for (const std::string& refusal : refusals) {
     notes.push_back(fmt::format("HCCL_OP_EXPANSION_MODE AIV {}: HCCL takes its default mode", refusal));
   }
-  std::vector<hccl::SimulatedCollectives> of_vector_cores =
-      results_of(costs_in(hccl::OpExpansion::aiv, platform.costs), on_vector_cores);
+  std::vector<hccl::SimulatedCollectives> of_vector_cores = results_of(costs_of(platform, true), on_vector_cores);
   std::vector<hccl::SimulatedCollectives> of_others = results_of(platform.costs, others);
   auto next_other = of_others.begin();
   auto next = of_vector_cores.begin();
@@ -266,10 +299,10 @@ std::vector<Uncertainty> ranges_of(LoadedPlatform& platform, const Simulated& si
   const auto at = [&](const std::vector<Assumption>& some, RangeEnd end) {
     return times_at(platform, simulated, some, end).result();
   };
-  const std::vector<Seconds> fastest = at(assumptions, RangeEnd::fast);
-  const std::vector<Seconds> slowest_times = at(assumptions, RangeEnd::slow);
+  const std::vector<Seconds> at_fast_end = at(assumptions, RangeEnd::fast);
+  const std::vector<Seconds> at_slow_end = at(assumptions, RangeEnd::slow);
   std::vector<Uncertainty> ranges;
-  for (std::size_t i = 0; i < fastest.size(); ++i) ranges.push_back({fastest[i], slowest_times[i]});
+  for (std::size_t i = 0; i < at_fast_end.size(); ++i) ranges.push_back(range_between(at_fast_end[i], at_slow_end[i]));
   for (std::size_t a = 0; each && a < assumptions.size(); ++a) {
     const std::vector<Seconds> fast = at({assumptions[a]}, RangeEnd::fast);
     const std::vector<Seconds> slow = at({assumptions[a]}, RangeEnd::slow);
@@ -289,10 +322,8 @@ LinkReport links_during(const LoadedPlatform& platform, const Simulated& simulat
     once.record_flows = true;
     std::vector<hccl::CollectiveCall> calls = simulated.points.back();
     for (std::size_t i = 0; groups.size() > 1 && i < calls.size(); ++i) calls[i].name = groups[i].communicator.name;
-    const bool by_vector_cores =
-        asks_for_vector_cores(platform, simulated.request) &&
-        refusal_of_vector_cores(platform, simulated.request, simulated.topology, calls).empty();
-    const device::TaskCosts costs = by_vector_cores ? costs_in(hccl::OpExpansion::aiv, platform.costs) : platform.costs;
+    const device::TaskCosts costs =
+        costs_of(platform, are_on_vector_cores(platform, simulated.request, simulated.topology, calls));
     const auto result = hccl::simulate_collectives(platform.cluster, platform.soc, costs, once, calls);
     return link_report(platform.cluster, result, calls, most_links, once.faults.get());
   });
@@ -348,7 +379,6 @@ Measurement measure_collective(const MeasureSpec& spec, std::shared_ptr<SharedWo
 Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster, std::shared_ptr<SharedWork> work) {
   LoadedPlatform platform = platform_of(spec, cluster);
   const device::Soc& soc = platform.soc;
-  const device::TaskCosts& costs = platform.costs;
   const std::vector<MeasuredGroup> groups = groups_of(spec, platform);
   const hccl::Topology& first_shape = groups.front().topology;
   hccl::CollectiveRequest request = spec.request;
@@ -423,14 +453,7 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster, s
   note_idle_faults(idle, measurement.on.notes);
   note_faults_to_come(spec.faults, ends, measurement.on.notes);
 
-  constexpr Rank most_ranks = 128;  // more would take a good part of the time of small measurements
-  std::vector<hccl::FormulaCosts> formula_costs;
-  std::vector<hccl::TopologyBounds> bounds;
-  for (const MeasuredGroup& group : groups) {
-    formula_costs.push_back(
-        hccl::formula_costs(group.communicator, cluster, soc, costs, request.operation.type, request.operation.op));
-    bounds.push_back(hccl::topology_bounds(cluster, group.communicator.ranks, costs, most_ranks));
-  }
+  std::array<std::vector<ReferenceCosts>, 2> references;  // of both modes, as far as they are needed
   device::WorkerPool workers(1);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const std::size_t group = slowest(results[i]);
@@ -438,25 +461,32 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster, s
     const hccl::Topology& topology = groups[group].topology;
     const hccl::Schedule& schedule = *points[i][group].schedule;
     const Seconds time = call.per_iteration;
+    const bool on_vector_cores = are_on_vector_cores(platform, request, first_shape, points[i]);
+    std::vector<ReferenceCosts>& of_groups = references.at(on_vector_cores ? 1 : 0);
+    if (of_groups.empty()) of_groups = reference_costs(platform, groups, request.operation, on_vector_cores);
+    const ReferenceCosts& reference = of_groups[group];
     MeasurementRow row{.size = sizes[i],
                        .algorithm = schedule.algorithm,
                        .time = time,
                        .speed = bandwidth_of(schedule, time),
-                       .bound = least_time(schedule, bounds[group]),
+                       .bound = least_time(schedule, reference.bounds),
                        .limited_by = bottleneck_of(call, cluster).name,
                        .folded = results[i].folded};
     request.operation.elements = schedule.elements;
     const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
     if (const auto formula = formula_of_windows(schedule, topology, soc, levels)) {
-      row.formula = formula_time(*formula, formula_costs[group]);
+      row.formula = formula_time(*formula, reference.formula);
       row.formula_text = to_string(*formula, schedule.payload());
     }
     if (spec.check) row.check = check_of(schedule, workers);
-    if (ranged) row.uncertainty = std::move(ranges[i]);
+    if (ranged) {
+      ranges[i].include(time);
+      row.uncertainty = std::move(ranges[i]);
+    }
     if (!routing.empty()) row.routing = std::move(routing[i]);
     const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
     if (spec.explain && last && topology.ranks > 1) {
-      measurement.explanation.push_back(explain_size(platform, groups[group].communicator, request));
+      measurement.explanation.push_back(explain_size(platform, groups[group].communicator, request, on_vector_cores));
     }
     measurement.rows.push_back(std::move(row));
   }

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "hccl/training/least_step.hpp"
+#include "study/run/trial_search.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -16,16 +17,18 @@ namespace {
 /// many.
 constexpr std::size_t least_chunk = 64;
 constexpr std::size_t chunks_of_search = 20;
-constexpr std::string_view estimates = "estimates";
 
 PlanVerdict verdict_of(const StoredPoint& estimate) {
   return estimate.error_kind == "hbm" ? PlanVerdict::memory : PlanVerdict::refused;
 }
 
-/// Rows of a store by their ids.
-std::unordered_map<std::string, StoredPoint> rows_of(SweepStore& store) {
+/// Rows of a command in a store by their ids.
+std::unordered_map<std::string, StoredPoint> rows_of(SweepStore& store, std::string_view command) {
   std::unordered_map<std::string, StoredPoint> rows;
-  for (StoredPoint& row : store.points()) rows.emplace(row.id, std::move(row));
+  const auto take = [&](const StoredPoint& row) {
+    if (row.command == command) rows.emplace(row.id, row);
+  };
+  store.for_each(take, command == split_command);
   return rows;
 }
 
@@ -43,8 +46,9 @@ class Search {
   }
 
   PlanSearchResult search() && {
-    estimate();
+    estimate(0);
     simulate();
+    split();
     summarise();
     return std::move(result_);
   }
@@ -58,21 +62,23 @@ class Search {
     for (const std::size_t number : numbers) points.push_back(as_point_of(command, result_.plans[number].point));
     store_.add(points);
     RunnerOptions runner = options_.runner;
-    const std::uint64_t all = stage == estimates ? numbers.size() : promising_.size();
+    const std::uint64_t all = std::max(numbers.size(), promising_.size());
     runner.progress = [&](const Tally& tally) {
       if (options_.progress) options_.progress(stage, before + tally.finished(), all);
     };
     result_.computed += run_points(store_, points, load_, runner).computed;
-    std::unordered_map<std::string, StoredPoint> stored = rows_of(store_);
+    std::unordered_map<std::string, StoredPoint> stored = rows_of(store_, command);
     std::vector<std::pair<std::size_t, StoredPoint>> rows;
     for (std::size_t i = 0; i < numbers.size(); ++i) rows.emplace_back(numbers[i], std::move(stored.at(points[i].id)));
     return rows;
   }
 
-  void estimate() {
-    std::vector<std::size_t> all(result_.plans.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    for (const auto& [number, row] : run(estimate_command, all, estimates, 0)) {
+  /// The plans from `first` on.
+  void estimate(std::size_t first) {
+    std::vector<std::size_t> all(result_.plans.size() - first);
+    std::iota(all.begin(), all.end(), first);
+    promising_.clear();
+    for (const auto& [number, row] : run(estimate_command, all, "estimates", 0)) {
       JudgedPlan& plan = result_.plans[number];
       if (row.status == PointStatus::failed) {
         plan.verdict = verdict_of(row);
@@ -106,6 +112,26 @@ class Search {
       const std::uint64_t before = next - numbers.size();
       for (const auto& [number, row] : run(step_command, numbers, "plans", before)) take(number, row);
     }
+  }
+
+  /// Adds plans that may be among the best with the splits that are found for them.
+  void split() {
+    std::vector<std::size_t> numbers;
+    for (std::size_t number = 0; number < result_.plans.size(); ++number) {
+      const JudgedPlan& plan = result_.plans[number];
+      const bool fits = plan.verdict == PlanVerdict::simulated || plan.verdict == PlanVerdict::bound;
+      if (fits && options_.splittable.contains(plan.point.id) && better_than(plan) == nullptr)
+        numbers.push_back(number);
+    }
+    if (options_.runner.stop()) return;
+    const std::size_t first = result_.plans.size();
+    promising_.clear();
+    for (const auto& [number, row] : run(split_command, numbers, "splits", 0)) {
+      const std::string last = Json::try_parse(row.result).value_or(Json::object()).value("split", "").text();
+      if (!last.empty()) result_.plans.push_back({.point = options_.with_split(result_.plans[number].point, last)});
+    }
+    estimate(first);
+    simulate();
   }
 
   /// Else it is rejected.
@@ -184,18 +210,28 @@ Seconds least_computing(const Experiment& experiment) {
       for (const auto& own : stage.of_devices) least = std::min(least, computing_time(*own));
     }
   }
-  double factor = least_kernel_factor(experiment.training, 0);
-  for (Rank rank = 1; rank < experiment.npus; ++rank) {
-    factor = std::min(factor, least_kernel_factor(experiment.training, rank));
-  }
-  return least * factor * experiment.batch.micro_batches;
+  return least * least_kernel_factor(experiment) * experiment.batch.micro_batches;
 }
 
 }  // namespace
 
+double least_kernel_factor(const Experiment& experiment) {
+  double factor = hccl::least_kernel_factor(experiment.training, 0);
+  for (Rank rank = 1; rank < experiment.npus; ++rank) {
+    factor = std::min(factor, hccl::least_kernel_factor(experiment.training, rank));
+  }
+  return factor;
+}
+
 Seconds step_bound(Experiment& experiment) {
   if (experiment.training.iterations > 1) return least_computing(experiment);
   return least_step(experiment.cluster, experiment.program, experiment.soc, experiment.training);
+}
+
+std::optional<std::vector<std::uint32_t>> fastest_split(Experiment& experiment) {
+  const std::vector<Trial> trials = TrialSearch(experiment).trials();
+  if (trials.empty()) return std::nullopt;
+  return trials.front().by_idx;
 }
 
 Bytes hbm_peak(const Experiment& experiment) {
@@ -226,6 +262,16 @@ std::string_view name_of(PlanVerdict verdict) {
       return "waiting";
   }
   internal_error("unknown verdict {}", static_cast<int>(verdict));
+}
+
+std::vector<StoredPoint> as_runs(std::vector<StoredPoint> points) {
+  std::erase_if(points, [](const StoredPoint& point) {
+    return point.command == estimate_command || point.command == split_command;
+  });
+  for (StoredPoint& point : points) {
+    if (point.command == step_command) point.command = "run";
+  }
+  return points;
 }
 
 PlanSearchResult search_plans(SweepStore& store, const std::vector<Point>& runs, const LoadGroup& load,

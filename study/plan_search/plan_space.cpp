@@ -104,22 +104,32 @@ class Enumeration {
           if (space_.repeat.value_or(repeat) != repeat) continue;
           const bool has_choice = spread.model > 1 && (recompute == "full" || recompute.starts_with("layers:"));
           if (!has_choice && repeat != space_.repeat.value_or(true)) continue;
-          add_sizes(spread,
-                    {{"stage-layers", uneven_layers(network_.layers, spread.stages)},
-                     {"chunks", chunks > 1 ? fmt::to_string(chunks) : ""},
-                     {"schedule", chunks > 1 ? "1f1b-interleave" : ""},
-                     {"recompute", recompute == "none" ? "" : recompute},
-                     {"mp-comm-recompute", has_choice && !repeat ? "off" : ""},
-                     {"optimizer-parallel", optimizer == "off" ? "" : optimizer},
-                     {"sequence-parallel", sequence ? "on" : ""},
-                     {"vocabulary-parallel", vocabulary ? "on" : ""}},
-                    chunks);
+          add_reductions(spread,
+                         {{"stage-layers", uneven_layers(network_.layers, spread.stages)},
+                          {"chunks", chunks > 1 ? fmt::to_string(chunks) : ""},
+                          {"schedule", chunks > 1 ? "1f1b-interleave" : ""},
+                          {"recompute", recompute == "none" ? "" : recompute},
+                          {"mp-comm-recompute", has_choice && !repeat ? "off" : ""},
+                          {"optimizer-parallel", optimizer == "off" ? "" : optimizer},
+                          {"sequence-parallel", sequence ? "on" : ""},
+                          {"vocabulary-parallel", vocabulary ? "on" : ""}},
+                         chunks, optimizer != "off");
         }
       }
     }
   }
 
   /// `choices` without a value are those that `run` makes by itself.
+  void add_reductions(const Spread& spread, const PlanOptions& choices, std::uint32_t chunks, bool shares) {
+    const bool whole = spread.data > 1 && spread.model == 1 && spread.stages == 1 && !shares;
+    if (!whole) return add_sizes(spread, choices, chunks);
+    for (const PlanOptions& reduction : space_.reductions) {
+      PlanOptions with = choices;
+      with.insert(with.end(), reduction.begin(), reduction.end());
+      add_sizes(spread, std::move(with), chunks);
+    }
+  }
+
   void add_sizes(const Spread& spread, PlanOptions choices, std::uint32_t chunks) {
     std::erase_if(choices, [](const auto& choice) { return choice.second.empty(); });
     const std::uint32_t samples = space_.global_batch / spread.data;

@@ -27,6 +27,9 @@ struct PlannedNpus {
   std::uint32_t of_server = 1;  ///< those of them that are in the first one's server
 };
 
+/// Options of `run` and their values.
+using PlanOptions = std::vector<std::pair<std::string, std::string>>;
+
 /// What a search may choose from. Lists that are empty mean everything that is possible.
 struct PlanSpace {
   Rank npus = 1;
@@ -41,10 +44,9 @@ struct PlanSpace {
   std::optional<bool> sequence{};            ///< sequence parallelism; none: both ways
   std::optional<bool> vocabulary{};          ///< likewise
   std::optional<bool> repeat{};              ///< recomputed layers repeat collectives of cut operators; likewise
+  /// How replicas that have everything whole reduce their gradients; a way without options is that of `run`.
+  std::vector<PlanOptions> reductions{{}};
 };
-
-/// Options of `run` and their values.
-using PlanOptions = std::vector<std::pair<std::string, std::string>>;
 
 /// All plans of the space that the sizes of the network allow, none twice; those that differ in nothing but the size of
 /// micro-batches follow each other. NPUs = data × model × stages; the samples of a replica are whole micro-batches, of

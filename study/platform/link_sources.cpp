@@ -14,12 +14,12 @@
 namespace hcclsim::study {
 namespace {
 
-/// "HCCS 14 GB/s (10..19.3)": used speed and range.
+/// "HCCS 14 GB/s (10..19.3)": used speed and range, if it has one.
 std::string speed_of(const sim::Link& link) {
-  const std::string range = fmt::format("({:g}..{:g})", link.low / giga, link.high / giga);
-  if (link.read == link.write) return fmt::format("{} {:g} GB/s {}", title_of(link.kind), link.bandwidth / giga, range);
-  return fmt::format("{} read {:g} write {:g} GB/s {}", title_of(link.kind), link.read / giga, link.write / giga,
-                     range);
+  const bool fixed = link.low == link.bandwidth && link.high == link.bandwidth;
+  const std::string range = fixed ? "" : fmt::format(" ({:g}..{:g})", link.low / giga, link.high / giga);
+  if (link.read == link.write) return fmt::format("{} {:g} GB/s{}", title_of(link.kind), link.bandwidth / giga, range);
+  return fmt::format("{} read {:g} write {:g} GB/s{}", title_of(link.kind), link.read / giga, link.write / giga, range);
 }
 
 /// Whether --set changed something that the file says of the link or of its kind.

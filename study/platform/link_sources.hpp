@@ -16,7 +16,7 @@ inline constexpr const char* set_by_user = "--set";
 
 /// The speed of a kind of link and where it comes from.
 struct LinkSource {
-  std::string speed;   ///< "HCCS 14 GB/s (10..19.3)": used, low and high
+  std::string speed;   ///< "HCCS 14 GB/s (10..19.3)": used, and low and high if it has a range
   std::string source;  ///< "vendor tool"; begins with "measured" if the vendor measured the speed, with
                        ///< "calibrated" if it was fitted to the user's measurements; set_by_user
 };

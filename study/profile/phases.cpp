@@ -85,13 +85,13 @@ Phases simulated_phases(const hccl::StepView& view, Seconds step_time) {
                 .backward = view.bp_end - view.fp_end,
                 .forward_backward = view.bp_end,
                 .overlapped = false,
-                .update = view.update,
+                .update = view.phases.update,
                 .tail = view.device_end() - view.bp_end,
                 .step = step_time,
                 .computing = view.computing,
                 .communication = view.communicating,
-                .exposed = view.exposed,
-                .free = std::max(0.0, step_time - view.computing - view.exposed)};
+                .exposed = view.not_overlapped,
+                .free = std::max(0.0, step_time - view.computing - view.not_overlapped)};
   Seconds communicated = view.bp_end;
   for (const hccl::SegmentFigures& segment : view.segments) {
     phases.allreduces.push_back(segment.end - segment.start);

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <memory>
+#include <utility>
 
 #include "base/error.hpp"
 #include "hccl/ps/id_samples.hpp"
@@ -77,7 +80,30 @@ std::vector<std::uint32_t> production_order(const models::Program& program) {
   return order;
 }
 
+bool all_finite(const std::vector<std::vector<float>>& parameters) {
+  return std::ranges::all_of(parameters, [](const std::vector<float>& one) {
+    return std::ranges::all_of(one, [](float weight) { return std::isfinite(weight); });
+  });
+}
+
 }  // namespace
+
+std::vector<WorkersStep> steps_of_workers(std::span<const hccl::ReplayedStep> steps) {
+  std::map<std::uint32_t, std::pair<WorkersStep, std::uint32_t>> by_step;
+  for (const hccl::ReplayedStep& one : steps) {
+    auto& [sum, workers] = by_step[one.step];
+    sum.loss += one.loss;
+    sum.accuracy += one.accuracy;
+    sum.end = std::max(sum.end, one.end);
+    ++workers;
+  }
+  std::vector<WorkersStep> means;
+  for (const auto& [step, of_workers] : by_step) {
+    const auto& [sum, workers] = of_workers;
+    means.push_back({step, sum.loss / workers, sum.accuracy / workers, sum.end});
+  }
+  return means;
+}
 
 void require_numbers(const PsExperiment& made) {
   if (!has_tables(made)) return;
@@ -122,11 +148,19 @@ PsNumerics PsTraining::description() const {
   return {.computed_shape = shape_text(graph_), .data = replay_.data().describe()};
 }
 
+std::optional<Divergence> PsTraining::divergence(std::span<const WorkersStep> steps, std::uint64_t first) const {
+  std::vector<double> losses(steps.size());
+  std::ranges::transform(steps, losses.begin(), &WorkersStep::loss);
+  return divergence_of(losses, first,
+                       [&] { return all_finite(replay_.server_weights()) && all_finite(replay_.weights_of(0)); });
+}
+
 PsNumerics replay_numbers(PsExperiment& made, const hccl::PsOutcome& outcome) {
   PsTraining training(made, made.options.recovery.checkpoint_every);
   for (const hccl::PsLogEntry& entry : outcome.log) training.replay().take(entry);
   PsNumerics result = training.description();
   result.steps = training.replay().steps();
+  result.diverged = training.divergence(steps_of_workers(result.steps), 1);
   if (made.options.spare_workers.empty()) {
     result.allreduce_losses = training.losses_of_data_parallelism(made.experiment, made.options.steps);
   }

@@ -21,6 +21,8 @@ class PsTraining {
   [[nodiscard]] std::vector<double> losses_of_data_parallelism(Experiment& experiment, std::uint32_t steps) const;
   /// Without steps.
   [[nodiscard]] PsNumerics description() const;
+  /// Of training that has done these steps last, the first of which is the iteration `first`.
+  [[nodiscard]] std::optional<Divergence> divergence(std::span<const WorkersStep> steps, std::uint64_t first) const;
 
  private:
   models::Graph graph_;

@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/units.hpp"
 #include "hccl/ps/replay.hpp"
 #include "hccl/ps/simulation.hpp"
+#include "study/divergence.hpp"
 #include "study/experiment/experiment.hpp"
 #include "study/platform/on_platform.hpp"
 #include "study/ps/spec.hpp"
@@ -37,7 +39,19 @@ struct PsNumerics {
   std::string data;
   std::vector<hccl::ReplayedStep> steps{};
   std::vector<double> allreduce_losses{};  ///< of data parallelism, by step; empty: it was not computed
+  std::optional<Divergence> diverged{};    ///< at the end
 };
+
+/// A step over the workers that did it; a step that was lost and repeated counts with each repetition.
+struct WorkersStep {
+  std::uint32_t step = 0;  ///< from 0 on
+  double loss = 0;         ///< mean, as the accuracy is
+  double accuracy = 0;
+  Seconds end = 0;  ///< of the last worker
+};
+
+/// In the order of their numbers.
+[[nodiscard]] std::vector<WorkersStep> steps_of_workers(std::span<const hccl::ReplayedStep> steps);
 
 struct PsResult {
   std::string model;

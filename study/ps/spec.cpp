@@ -73,10 +73,10 @@ void require_role(std::string_view name, std::string_view role) {
 
 /// recovery.storage_type 1 and recovery.storage_file_path of the file that config_file_path names.
 void read_config(const std::string& path, PsSpec& spec) {
-  const std::optional<Json> json = Json::try_parse(read_text_file(path, "context"));
-  if (!json.has_value() || !json->is_object()) bad_input("context", "{}: it is no JSON object", path);
-  if (!json->contains("recovery")) return;
-  const Json& recovery = (*json)["recovery"];
+  const Json json = parse_json_text(read_text_file(path, "context"), path, "context");
+  if (!json.is_object()) bad_input("context", "{}: it is no JSON object", path);
+  if (!json.contains("recovery")) return;
+  const Json& recovery = json["recovery"];
   if (!recovery.is_object() || !recovery.contains("storage_type") || !recovery["storage_type"].is_number_integer() ||
       recovery["storage_type"].get<std::int64_t>() != 1) {
     bad_input("context", "{}: recovery.storage_type is 1, a file", path);

@@ -26,13 +26,16 @@ struct TraceNode {
   static constexpr std::int32_t by_kind = -1;
   static constexpr Seconds unknown = -1;
   static constexpr std::uint32_t world = 0;  ///< group of all ranks
+  static constexpr std::int32_t no_card = -1;
+  static constexpr Rank any_rank = ~Rank{0};                   ///< of a receive: whoever sends
+  static constexpr std::uint64_t any_tag = ~std::uint64_t{0};  ///< of a receive: under whatever tag
 
   std::uint64_t id = 0;    ///< unique among the nodes of its rank; the lower one goes first
   std::uint32_t name = 0;  ///< index into ExecutionTrace::names
   NodeKind kind = NodeKind::compute;
   bool host = false;              ///< a task of the CPU
-  bool concurrent = false;        ///< of a send: occupies nothing while it is under way, like a receive
-  bool buffered = false;          ///< of a send: what waits for its end goes on when it begins
+  bool buffered = false;          ///< of a send: its bytes go to a buffer, also before its receive begins
+  std::int32_t card = no_card;    ///< of a send: the network card that it occupies, until its bytes have left
   std::int32_t stream = by_kind;  ///< that it occupies, of its rank
   std::int32_t iteration = -1;    ///< of training; −1: not told
   Seconds duration = unknown;     ///< that was recorded

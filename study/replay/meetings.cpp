@@ -92,28 +92,45 @@ void compare(const ExecutionTrace& trace, const hccl::Communicator& group, const
 
 /// One end of a message.
 struct End {
-  Rank source = 0;
+  Rank source = 0;  // any_rank of a receive from anyone
   Rank destination = 0;
   std::uint64_t tag = 0;
   Bytes bytes = 0;
   std::uint32_t node = 0;
 
   [[nodiscard]] auto key() const { return std::tuple(source, destination, tag, bytes); }
+  [[nodiscard]] auto open_key() const { return std::tuple(destination, bytes); }
   [[nodiscard]] auto channel() const { return std::tuple(source, destination, tag); }
+};
+
+struct Ends {
+  std::vector<End> sends{};
+  std::vector<End> receives{};
 };
 
 /// That an end has no other: `others` are all ends of the other kind.
 [[noreturn]] void refuse_end(const ExecutionTrace& trace, const End& end, bool sends, const std::vector<End>& others) {
   const Rank rank = sends ? end.source : end.destination;
   const Rank peer = sends ? end.destination : end.source;
+  const bool anyone = peer == TraceNode::any_rank;
   const auto near = std::ranges::find_if(
       others, [&](const End& other) { return other.channel() == end.channel() && other.bytes != end.bytes; });
   const std::string hint = near == others.end() ? ""
                                                 : fmt::format(" (under this tag there is one of {} B: node {})",
                                                               near->bytes, trace.of(peer).nodes[near->node].id);
-  bad_input("trace", "{} {} {} B {} rank {} under tag {}, but rank {} has no {} that belongs to it{}",
+  bad_input("trace", "{} {} {} B {} {}{}, but {} {} that belongs to it{}",
             trace.place(trace.of(rank), trace.of(rank).nodes[end.node]), sends ? "sends" : "receives", end.bytes,
-            sends ? "to" : "from", peer, end.tag, peer, sends ? "receive" : "send", hint);
+            sends ? "to" : "from", anyone ? "any rank" : fmt::format("rank {}", peer),
+            end.tag == TraceNode::any_tag ? "" : fmt::format(" under tag {}", end.tag),
+            anyone ? "no rank has a" : fmt::format("rank {} has no", peer), sends ? "receive" : "send", hint);
+}
+
+void check_peer(const ExecutionTrace& trace, Rank rank, const TraceNode& node) {
+  const RankTrace& one = trace.of(rank);
+  if (node.peer == rank) bad_input("trace", "{}: a message of rank {} to itself", trace.place(one, node), rank);
+  if (node.peer < trace.ranks()) return;
+  bad_input("trace", "{}: a message {} rank {}, which is missing: the trace has ranks 0 to {}", trace.place(one, node),
+            node.kind == NodeKind::send ? "to" : "from", node.peer, trace.ranks() - 1);
 }
 
 }  // namespace
@@ -170,39 +187,49 @@ void Meetings::match_collectives(const ExecutionTrace& trace) {
 }
 
 void Meetings::match_messages(const ExecutionTrace& trace) {
-  std::vector<End> sends;
-  std::vector<End> receives;
+  Ends ends;
+  std::vector<bool> is_open(trace.ranks(), false);
   message_of_.resize(trace.ranks());
   for (Rank rank = 0; rank < trace.ranks(); ++rank) {
     const RankTrace& one = trace.of(rank);
     for (const std::uint32_t number : order_[trace.trace_of[rank]]) {
       const TraceNode& node = one.nodes[number];
       if (node.kind != NodeKind::send && node.kind != NodeKind::receive) continue;
+      if (node.peer != TraceNode::any_rank) check_peer(trace, rank, node);
+      if (node.peer == TraceNode::any_rank || node.tag == TraceNode::any_tag) is_open[rank] = true;
       const bool is_send = node.kind == NodeKind::send;
-      if (node.peer == rank) bad_input("trace", "{}: a message of rank {} to itself", trace.place(one, node), rank);
-      if (node.peer >= trace.ranks()) {
-        bad_input("trace", "{}: a message {} rank {}, which is missing: the trace has ranks 0 to {}",
-                  trace.place(one, node), is_send ? "to" : "from", node.peer, trace.ranks() - 1);
-      }
-      (is_send ? sends : receives)
+      (is_send ? ends.sends : ends.receives)
           .push_back({is_send ? rank : node.peer, is_send ? node.peer : rank, node.tag, node.bytes, number});
     }
   }
-  if (!sends.empty() || !receives.empty()) {
+  if (!ends.sends.empty() || !ends.receives.empty()) {
     for (Rank rank = 0; rank < trace.ranks(); ++rank) message_of_[rank].assign(trace.of(rank).nodes.size(), none);
   }
-  std::ranges::stable_sort(sends, {}, &End::key);
-  std::ranges::stable_sort(receives, {}, &End::key);
-  const std::size_t most = std::max(sends.size(), receives.size());
-  for (std::size_t i = 0; i < most; ++i) {
-    const bool no_send = i >= sends.size() || (i < receives.size() && receives[i].key() < sends[i].key());
-    if (no_send) refuse_end(trace, receives[i], false, sends);
-    if (i >= receives.size() || sends[i].key() < receives[i].key()) refuse_end(trace, sends[i], true, receives);
-    const auto number = static_cast<std::uint32_t>(messages_.size());
-    messages_.push_back({sends[i].source, sends[i].destination, sends[i].node, receives[i].node});
-    message_of_[sends[i].source][sends[i].node] = number;
-    message_of_[sends[i].destination][receives[i].node] = number;
+  const auto closed = [&](const End& end) { return !is_open[end.destination]; };
+  Ends open;
+  for (const auto& [from, to] : {std::pair{&ends.sends, &open.sends}, std::pair{&ends.receives, &open.receives}}) {
+    const auto first = std::stable_partition(from->begin(), from->end(), closed);
+    to->assign(first, from->end());
+    from->erase(first, from->end());
   }
+  const auto pair_up = [&](Ends& some, const auto& key, bool are_open) {
+    std::ranges::stable_sort(some.sends, {}, key);
+    std::ranges::stable_sort(some.receives, {}, key);
+    const auto& [sends, receives] = some;
+    const std::size_t most = std::max(sends.size(), receives.size());
+    for (std::size_t i = 0; i < most; ++i) {
+      const bool no_send = i >= sends.size() || (i < receives.size() && key(receives[i]) < key(sends[i]));
+      if (no_send) refuse_end(trace, receives[i], false, sends);
+      if (i >= receives.size() || key(sends[i]) < key(receives[i])) refuse_end(trace, sends[i], true, receives);
+      message_of_[sends[i].source][sends[i].node] = static_cast<std::uint32_t>(messages_.size());
+      if (!are_open) message_of_[sends[i].destination][receives[i].node] = static_cast<std::uint32_t>(messages_.size());
+      messages_.push_back({sends[i].source, sends[i].destination, sends[i].node, receives[i].node, are_open});
+    }
+  };
+  pair_up(
+      ends, [](const End& end) { return end.key(); }, false);
+  pair_up(
+      open, [](const End& end) { return end.open_key(); }, true);
 }
 
 }  // namespace hcclsim::study

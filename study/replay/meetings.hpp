@@ -8,7 +8,8 @@
 
 /// Which nodes of different ranks belong together, found before anything runs. The n-th collective of a rank on a
 /// group, in program order, is one with the n-th of every other member. Of messages with the same ends, tag and size
-/// the n-th send meets the n-th receive.
+/// the n-th send meets the n-th receive. Messages to a rank that receives from anyone, or under any tag, are open:
+/// which receive they meet is found while the trace is carried out.
 namespace hcclsim::study {
 
 class Meetings {
@@ -19,8 +20,9 @@ class Meetings {
   struct Message {
     Rank source = 0;
     Rank destination = 0;
-    std::uint32_t send = 0;  ///< node of the source
-    std::uint32_t receive = 0;
+    std::uint32_t send = 0;     ///< node of the source
+    std::uint32_t receive = 0;  ///< node of the destination; of an open message one that receives as many bytes
+    bool open = false;
   };
 
   /// Throws Error(bad_input, "trace") that names the nodes: for a message with one end, or to a rank that is not there
@@ -29,7 +31,7 @@ class Meetings {
   explicit Meetings(const ExecutionTrace& trace);
 
   [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }
-  /// Number of the message of a node that sends or receives.
+  /// Number of the message of a node that sends or receives; `none` of a receive that meets an open one.
   [[nodiscard]] std::uint32_t message_of(Rank rank, std::uint32_t node) const { return message_of_[rank][node]; }
   /// Of each node of a trace that is a collective, the next one on its group and stream; `none` if there is none.
   [[nodiscard]] const std::vector<std::uint32_t>& next_calls(std::uint32_t trace) const { return next_calls_[trace]; }

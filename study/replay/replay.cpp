@@ -22,6 +22,9 @@ namespace {
 
 constexpr std::string_view goal_suffix = ".goal";
 
+/// Of obeyed_by_replays those that choose a collective's algorithm: without effect where there are none.
+constexpr std::span<const std::string_view> choose_algorithms = std::span(obeyed_by_replays).first(2);
+
 TraceFormat format_of(const ReplaySpec& spec) {
   if (spec.format != TraceFormat::automatic) return spec.format;
   return spec.trace.path.ends_with(goal_suffix) ? TraceFormat::goal : TraceFormat::chakra;
@@ -108,6 +111,33 @@ void add_collectives(const TraceSchedules& schedules, ReplayResult& result) {
   }
 }
 
+/// What the collectives make of HCCL's settings.
+void note_settings(const TraceSchedules& schedules, std::span<const hccl::HcclSetting> settings,
+                   LoadedPlatform& platform) {
+  const std::vector<TraceSchedules::Made> made = schedules.made();
+  for (const TraceSchedules::Made& one : made) platform.note_algorithm(settings, one.request, *one.topology);
+  if (!made.empty()) return;
+  for (const std::string_view variable : choose_algorithms) {
+    const hccl::HcclSetting* const setting = hccl::find_setting(settings, variable);
+    if (setting != nullptr) platform.unmodelled.push_back(setting->origin);
+  }
+}
+
+/// Computations of which nothing is known take no time.
+void note_unknown_times(const ExecutionTrace& trace, std::vector<std::string>& notes) {
+  std::uint64_t unknown = 0;
+  for (const std::uint32_t number : trace.trace_of) {
+    unknown += static_cast<std::uint64_t>(std::ranges::count_if(trace.traces[number].nodes, [](const TraceNode& node) {
+      const bool computes = node.kind == NodeKind::compute || node.kind == NodeKind::memory;
+      return computes && node.duration == TraceNode::unknown && node.flops <= 0 && node.bytes == 0;
+    }));
+  }
+  if (unknown == 0) return;
+  notes.push_back(
+      fmt::format("{} without a duration, operations or bytes (duration_micros, num_ops, tensor_size) {} no time here",
+                  counted(unknown, "computation"), unknown == 1 ? "takes" : "take"));
+}
+
 /// Groups of a trace are ranks of the platform.
 void check_ranks(const LoadedPlatform& platform, const ExecutionTrace& trace) {
   const Rank npus = platform.placed.value_or(platform.cluster.size());
@@ -177,9 +207,11 @@ ReplayResult replay_on(LoadedPlatform& platform, const ReplaySpec& spec, const E
   result.transfers = replayer.transfers();
   add_dates(trace, replayer, result);
   add_collectives(schedules, result);
+  note_settings(schedules, spec.platform.hccl_settings, platform);
   result.on = platform.facts();
   std::vector<std::string>& notes = result.on.notes;
   notes.insert(notes.end(), trace.notes.begin(), trace.notes.end());
+  note_unknown_times(trace, notes);
   if (schedules.filled_up() > 0) {
     const bool one = schedules.filled_up() == 1;
     notes.push_back(fmt::format(
@@ -198,7 +230,7 @@ ReplayResult replay_on(LoadedPlatform& platform, const ReplaySpec& spec, const E
 }
 
 void replay(const ReplaySpec& spec, const std::function<void(const ReplayResult&)>& use) {
-  const bool done = on_platform(spec.platform, obeyed_by_schedules, [&](LoadedPlatform& platform) {
+  const bool done = on_platform(spec.platform, obeyed_by_replays, [&](LoadedPlatform& platform) {
     const ExecutionTrace trace = read_trace(spec, platform.participating(spec.trace.ranks));
     use(replay_on(platform, spec, trace));
     return true;

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
@@ -19,6 +21,10 @@
 
 /// An execution trace on a platform: read, checked, carried out.
 namespace hcclsim::study {
+
+/// Variables of HCCL that have an effect on what is replayed; the first two on collectives alone.
+inline constexpr std::array<std::string_view, 4> obeyed_by_replays{"HCCL_ALGO", "HCCL_DETERMINISTIC",
+                                                                   "HCCL_EXEC_TIMEOUT", "HCCL_INTER_HCCS_DISABLE"};
 
 enum class TraceFormat : std::uint8_t { automatic, chakra, goal };
 

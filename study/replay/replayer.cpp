@@ -20,7 +20,10 @@ Replayer::Replayer(const ExecutionTrace& trace, const Meetings& meetings, TraceS
       schedules_(schedules),
       runtime_(runtime),
       calls_(trace.groups.size()),
-      channel_of_message_(meetings.messages().size(), none) {
+      messages_(meetings.messages().size()) {
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    if (const Meetings::Message& one = meetings.messages()[i]; !one.open) messages_[i].receive = one.receive;
+  }
   for (const std::string& name : trace.names) names_.push_back(spans.intern(name));
   for (std::uint32_t i = 0; i < trace.traces.size(); ++i) {
     prepare(trace.traces[i], meetings.next_calls(i), settings);
@@ -36,6 +39,7 @@ void Replayer::prepare(const RankTrace& trace, const std::vector<std::uint32_t>&
   program.trace = &trace;
   const std::size_t nodes = trace.nodes.size();
   named_streams_.clear();
+  cards_.clear();
   const auto groups = static_cast<std::uint32_t>(trace_.groups.size());
   program.resources = communication + 1 + (settings.streams == CommunicationStreams::per_group ? groups : 0);
   program.open.assign(nodes, 0);
@@ -68,12 +72,14 @@ void Replayer::prepare(const RankTrace& trace, const std::vector<std::uint32_t>&
 }
 
 std::uint32_t Replayer::resource_of(const TraceNode& node, const Settings& settings, Program& program) {
-  if (node.kind == NodeKind::metadata || node.kind == NodeKind::receive || node.concurrent) return none;
-  if (node.stream != TraceNode::by_kind) {
-    const auto [found, is_new] = named_streams_.try_emplace(node.stream, program.resources);
+  const auto of_number = [&](std::map<std::int32_t, std::uint32_t>& known, std::int32_t number) {
+    const auto [found, is_new] = known.try_emplace(number, program.resources);
     if (is_new) ++program.resources;
     return found->second;
-  }
+  };
+  if (node.kind == NodeKind::metadata || node.kind == NodeKind::receive) return none;
+  if (node.card != TraceNode::no_card) return of_number(cards_, node.card);
+  if (node.stream != TraceNode::by_kind) return of_number(named_streams_, node.stream);
   if (node.kind == NodeKind::compute || node.kind == NodeKind::memory) return node.host ? cpu : ai_cores;
   if (settings.streams == CommunicationStreams::one || node.kind == NodeKind::send) return communication;
   return communication + 1 + node.group;
@@ -82,85 +88,108 @@ std::uint32_t Replayer::resource_of(const TraceNode& node, const Settings& setti
 void Replayer::start() {
   for (Rank rank = 0; rank < ranks_.size(); ++rank) {
     for (std::uint32_t node = 0; node < ranks_[rank].open.size(); ++node) {
-      if (program(rank).open[node] == 0) become_ready(rank, node);
+      if (program(rank).open[node] == 0) become_ready({rank, node});
     }
-    settle(rank);
+    settle();
   }
 }
 
 void Replayer::release(Rank rank, const Followers& followers, std::uint32_t node) {
   for (std::uint32_t i = followers.begins[node]; i < followers.begins[node + 1]; ++i) {
     const std::uint32_t follower = followers.nodes[i];
-    if (--ranks_[rank].open[follower] == 0) become_ready(rank, follower);
+    if (--ranks_[rank].open[follower] == 0) become_ready({rank, follower});
   }
 }
 
-void Replayer::become_ready(Rank rank, std::uint32_t node) {
-  const std::uint32_t resource = program(rank).resource[node];
-  if (resource == none) {
-    free_nodes_.push_back(node);
+/// A send that waits for its receive begins without its card, and becomes ready for that when both are there.
+void Replayer::become_ready(const Place& at) {
+  const TraceNode& ready = node(at);
+  const std::uint32_t resource = program(at.rank).resource[at.node];
+  const bool waits = ready.card != TraceNode::no_card && !ready.buffered && !begun(at);
+  if (resource == none || waits) {
+    free_nodes_.push_back(at);
     return;
   }
-  ranks_[rank].resources[resource].ready.emplace(this->node(rank, node).id, node);
-  to_settle_.push_back(resource);
+  ranks_[at.rank].resources[resource].ready.emplace(ready.id, at.node);
+  to_settle_.emplace_back(at.rank, resource);
 }
 
-void Replayer::settle(Rank rank) {
+void Replayer::settle() {
   while (!to_settle_.empty() || !free_nodes_.empty()) {
     if (!free_nodes_.empty()) {
-      const std::uint32_t node = free_nodes_.back();
+      const Place at = free_nodes_.back();
       free_nodes_.pop_back();
-      if (this->node(rank, node).kind == NodeKind::metadata) {
-        pass(rank, node);
+      if (node(at).kind == NodeKind::metadata) {
+        pass(at);
       } else {
-        begin(rank, node, none);
+        begin(at, none);
       }
       continue;
     }
-    const std::uint32_t number = to_settle_.back();
+    const auto [rank, number] = to_settle_.back();
     to_settle_.pop_back();
     Resource& resource = ranks_[rank].resources[number];
     if (resource.occupant != none || resource.ready.empty()) continue;
-    const std::uint32_t node = resource.ready.top().second;
+    const Place at{rank, resource.ready.top().second};
     resource.ready.pop();
-    resource.occupant = node;
-    begin(rank, node, number);
+    resource.occupant = at.node;
+    if (begun(at)) {
+      carry_out(at, number);
+    } else {
+      begin(at, number);
+    }
   }
 }
 
 /// A node that does nothing ends as it begins.
-void Replayer::pass(Rank rank, std::uint32_t node) {
-  ranks_[rank].dates[node] = {runtime_.now(), runtime_.now()};
-  ++ended_;
-  release(rank, program(rank).after_begin, node);
-  release(rank, program(rank).after_end, node);
+void Replayer::pass(const Place& at) {
+  ranks_[at.rank].dates[at.node].start = runtime_.now();
+  release(at.rank, program(at.rank).after_begin, at.node);
+  finish(at);
 }
 
-void Replayer::begin(Rank rank, std::uint32_t node, std::uint32_t resource) {
-  RankState& state = ranks_[rank];
-  state.dates[node].start = runtime_.now();
-  hccl::StreamId stream;
-  if (resource == none) {
-    stream = idle_stream(state, rank);
+void Replayer::begin(const Place& at, std::uint32_t resource) {
+  ranks_[at.rank].dates[at.node].start = runtime_.now();
+  const NodeKind kind = node(at).kind;
+  if (kind == NodeKind::send) {
+    begin_send(at, resource);
+  } else if (kind == NodeKind::receive) {
+    begin_receive(at);
   } else {
-    std::uint32_t& of_resource = state.resources[resource].stream;
-    if (of_resource == none) of_resource = runtime_.create_stream(rank).index;
+    carry_out(at, resource);
+  }
+  release(at.rank, program(at.rank).after_begin, at.node);
+}
+
+void Replayer::carry_out(const Place& at, std::uint32_t resource) {
+  const bool by_card = resource != none && node(at).card != TraceNode::no_card;
+  const std::uint32_t until_end = by_card ? none : resource;
+  hccl::StreamId stream;
+  if (until_end == none) {
+    stream = idle_stream(at.rank);
+  } else {
+    std::uint32_t& of_resource = ranks_[at.rank].resources[resource].stream;
+    if (of_resource == none) of_resource = runtime_.create_stream(at.rank).index;
     stream = {of_resource};
   }
-  enqueue(rank, node, stream);
-  runtime_.host_function(stream, [this, rank, node, resource, stream] { end(rank, node, resource, stream); });
-  release(rank, program(rank).after_begin, node);
-  if (this->node(rank, node).buffered) release(rank, program(rank).after_end, node);
+  enqueue(at, stream);
+  runtime_.host_function(stream, [this, at, until_end, stream] { end(at, until_end, stream); });
+  if (!by_card) return;
+  const Seconds left = runtime_.now() + leaving_time(meetings_.messages()[message_at(at)]);
+  runtime_.machine().loop.at(left, {.rank = at.rank}, [this, at, resource] {
+    free_resource(at.rank, resource);
+    settle();
+  });
 }
 
-void Replayer::enqueue(Rank rank, std::uint32_t number, hccl::StreamId stream) {
-  const TraceNode& node = this->node(rank, number);
+void Replayer::enqueue(const Place& at, hccl::StreamId stream) {
+  const TraceNode& node = this->node(at);
   const std::uint32_t name = names_[node.name];
-  const sim::TaskId id{.task = number, .iteration = 0};
+  const sim::TaskId id{.task = at.node, .iteration = 0};
   switch (node.kind) {
     case NodeKind::compute:
     case NodeKind::memory: {
-      const Seconds duration = program(rank).durations[number];
+      const Seconds duration = program(at.rank).durations[at.node];
       if (node.host) {
         runtime_.host_work(stream, duration, name, id);
       } else {
@@ -169,24 +198,14 @@ void Replayer::enqueue(Rank rank, std::uint32_t number, hccl::StreamId stream) {
       return;
     }
     case NodeKind::collective: {
-      const std::uint32_t call = meetings_.call_number(trace_.trace_of[rank], number);
+      const std::uint32_t call = meetings_.call_number(trace_.trace_of[at.rank], at.node);
       runtime_.collective(stream, communicator_of(node.group, call), schedules_.of(node), name, id);
       return;
     }
     case NodeKind::send:
-    case NodeKind::receive: {
-      const std::uint32_t message = meetings_.message_of(rank, number);
-      const Meetings::Message& ends = meetings_.messages()[message];
-      // The sender's node says what is sent.
-      const auto schedule = schedules_.of(this->node(ends.source, ends.send));
-      const std::uint32_t channel = channel_of(message);
-      if (node.kind == NodeKind::send) {
-        runtime_.send(stream, node.peer, channel, schedule, name, id);
-      } else {
-        runtime_.receive(stream, node.peer, channel, schedule, name, id);
-      }
+    case NodeKind::receive:
+      enqueue_end(at, message_at(at), stream);
       return;
-    }
     case NodeKind::metadata:
       break;
   }
@@ -215,46 +234,35 @@ hccl::CommunicatorId Replayer::communicator_of(std::uint32_t group, std::uint32_
   return communicator;
 }
 
-/// The end that comes first takes a channel, and the other one gives it back: both have called it as often.
-std::uint32_t Replayer::channel_of(std::uint32_t message) {
-  const Meetings::Message& ends = meetings_.messages()[message];
-  constexpr unsigned bits_of_rank = 32;
-  Channels& channels = channels_[(std::uint64_t{ends.source} << bits_of_rank) | ends.destination];
-  std::uint32_t& channel = channel_of_message_[message];
-  if (channel != none) {
-    channels.free.push_back(channel);
-    return channel;
-  }
-  if (channels.free.empty()) {
-    channel = channels.made++;
-  } else {
-    channel = channels.free.back();
-    channels.free.pop_back();
-  }
-  return channel;
-}
-
-hccl::StreamId Replayer::idle_stream(RankState& state, Rank rank) {
-  if (state.idle_streams.empty()) return runtime_.create_stream(rank);
-  const std::uint32_t stream = state.idle_streams.back();
-  state.idle_streams.pop_back();
+hccl::StreamId Replayer::idle_stream(Rank rank) {
+  std::vector<std::uint32_t>& idle = ranks_[rank].idle_streams;
+  if (idle.empty()) return runtime_.create_stream(rank);
+  const std::uint32_t stream = idle.back();
+  idle.pop_back();
   return {stream};
 }
 
-void Replayer::end(Rank rank, std::uint32_t node, std::uint32_t resource, hccl::StreamId stream) {
-  RankState& state = ranks_[rank];
-  state.dates[node].end = runtime_.now();
-  ++ended_;
+void Replayer::free_resource(Rank rank, std::uint32_t resource) {
+  ranks_[rank].resources[resource].occupant = none;
+  to_settle_.emplace_back(rank, resource);
+}
+
+void Replayer::end(const Place& at, std::uint32_t resource, hccl::StreamId stream) {
   if (resource == none) {
-    state.idle_streams.push_back(stream.index);
+    ranks_[at.rank].idle_streams.push_back(stream.index);
   } else {
-    state.resources[resource].occupant = none;
-    to_settle_.push_back(resource);
+    free_resource(at.rank, resource);
   }
+  finish(at);
+  settle();
+}
+
+void Replayer::finish(const Place& at) {
+  ranks_[at.rank].dates[at.node].end = runtime_.now();
+  ++ended_;
   for (const hccl::CollectiveStats& stats : runtime_.collectives()) transfers_ += stats.transfers;
   runtime_.forget_collectives();
-  if (!this->node(rank, node).buffered) release(rank, program(rank).after_end, node);
-  settle(rank);
+  release(at.rank, program(at.rank).after_end, at.node);
 }
 
 }  // namespace hcclsim::study

@@ -27,9 +27,14 @@
 ///     its AI cores     computations and accesses to memory, one at a time
 ///     a communication  collectives and sends, one at a time, each until it has ended
 ///     stream           (or one stream per group: CommunicationStreams)
+///     network cards    instead, of sends that name one: one at a time, each until its bytes have left, which is as
+///     long
+///                      as its route takes for them without its latency (LogGOPS's gap per byte)
 ///
-/// and beside them the streams that nodes name. Receives occupy nothing. Collectives of a rank on one group and
-/// stream begin in program order.
+/// and beside them the streams that nodes name. Receives occupy nothing. A send waits for its receive, on a card
+/// without occupying it; one to a buffer does not, and then the receive ends when it has begun and the bytes are there.
+/// Collectives of a rank on one group and stream begin in program order. Where a rank receives from anyone, the receive
+/// that began first meets the first send that has begun and fits.
 namespace hcclsim::study {
 
 /// What collectives and sends of a rank share, if they name no stream.
@@ -107,30 +112,57 @@ class Replayer {
     std::uint32_t made = 0;
   };
 
-  void prepare(const RankTrace& trace, const std::vector<std::uint32_t>& next_calls, const Settings& settings);
-  [[nodiscard]] std::uint32_t resource_of(const TraceNode& node, const Settings& settings, Program& program);
-  [[nodiscard]] const Program& program(Rank rank) const { return programs_[trace_.trace_of[rank]]; }
-  [[nodiscard]] const TraceNode& node(Rank rank, std::uint32_t node) const { return trace_.of(rank).nodes[node]; }
-
-  /// What the followers of a node wait for has happened.
-  void release(Rank rank, const Followers& followers, std::uint32_t node);
-  void become_ready(Rank rank, std::uint32_t node);
-  /// Begins nodes until nothing more can begin.
-  void settle(Rank rank);
-  void begin(Rank rank, std::uint32_t node, std::uint32_t resource);
-  void pass(Rank rank, std::uint32_t node);
-  void enqueue(Rank rank, std::uint32_t node, hccl::StreamId stream);
-  void end(Rank rank, std::uint32_t node, std::uint32_t resource, hccl::StreamId stream);
-  [[nodiscard]] std::uint32_t channel_of(std::uint32_t message);
-  [[nodiscard]] hccl::CommunicatorId communicator_of(std::uint32_t group, std::uint32_t call);
-  [[nodiscard]] hccl::StreamId idle_stream(RankState& state, Rank rank);
-
-  // Why it does not go on (standstill.cpp)
   struct Place {
     Rank rank = 0;
     std::uint32_t node = 0;
     auto operator<=>(const Place&) const = default;
   };
+  struct MessageState {
+    std::uint32_t receive = none;  // node of the destination; none as long as an open message has not met one
+    std::uint32_t channel = none;
+    bool arrived = false;  // at its buffer
+  };
+  /// Ends of open messages to a rank that have begun and not met, in this order.
+  struct Unmet {
+    std::vector<std::uint32_t> messages;
+    std::vector<std::uint32_t> receives;  // nodes
+  };
+
+  void prepare(const RankTrace& trace, const std::vector<std::uint32_t>& next_calls, const Settings& settings);
+  [[nodiscard]] std::uint32_t resource_of(const TraceNode& node, const Settings& settings, Program& program);
+  [[nodiscard]] const Program& program(Rank rank) const { return programs_[trace_.trace_of[rank]]; }
+  [[nodiscard]] const TraceNode& node(const Place& at) const { return trace_.of(at.rank).nodes[at.node]; }
+
+  /// What the followers of a node wait for has happened.
+  void release(Rank rank, const Followers& followers, std::uint32_t node);
+  void become_ready(const Place& at);
+  /// Begins nodes until nothing more can begin.
+  void settle();
+  void begin(const Place& at, std::uint32_t resource);
+  void pass(const Place& at);
+  void carry_out(const Place& at, std::uint32_t resource);
+  void enqueue(const Place& at, hccl::StreamId stream);
+  void end(const Place& at, std::uint32_t resource, hccl::StreamId stream);
+  void finish(const Place& at);
+  void free_resource(Rank rank, std::uint32_t resource);
+  [[nodiscard]] hccl::CommunicatorId communicator_of(std::uint32_t group, std::uint32_t call);
+  [[nodiscard]] hccl::StreamId idle_stream(Rank rank);
+
+  // How messages meet and leave (replayed_messages.cpp)
+  void begin_send(const Place& at, std::uint32_t resource);
+  void begin_receive(const Place& at);
+  void join(std::uint32_t message);
+  void fill_buffer(std::uint32_t message);
+  void arrive(std::uint32_t message, hccl::StreamId stream);
+  void enqueue_end(const Place& at, std::uint32_t message, hccl::StreamId stream);
+  void meet(std::uint32_t message, std::uint32_t receive);
+  [[nodiscard]] bool fit(std::uint32_t message, const Place& receive) const;
+  [[nodiscard]] std::uint32_t message_at(const Place& at) const;
+  [[nodiscard]] const TraceNode& sent(const Meetings::Message& message) const;
+  [[nodiscard]] Seconds leaving_time(const Meetings::Message& message) const;
+  [[nodiscard]] std::uint32_t channel_of(std::uint32_t message);
+
+  // Why it does not go on (standstill.cpp)
   struct Obstacle {
     std::string why;
     Place other{};
@@ -149,11 +181,14 @@ class Replayer {
   std::vector<Program> programs_;
   std::vector<RankState> ranks_;
   std::map<std::int32_t, std::uint32_t> named_streams_;  // of the program that is prepared
+  std::map<std::int32_t, std::uint32_t> cards_;          // the same
   std::vector<GroupCalls> calls_;                        // of each group
-  std::vector<std::uint32_t> channel_of_message_;
-  std::unordered_map<std::uint64_t, Channels> channels_;  // by source and destination
-  std::vector<std::uint32_t> to_settle_;                  // resources of the rank that is settled
-  std::vector<std::uint32_t> free_nodes_;                 // of this rank: ready, and they occupy nothing
+  std::vector<MessageState> messages_;
+  std::map<Place, std::uint32_t> met_;                     // open messages of receives
+  std::map<Rank, Unmet> unmet_;                            // by destination
+  std::unordered_map<std::uint64_t, Channels> channels_;   // by source and destination
+  std::vector<std::pair<Rank, std::uint32_t>> to_settle_;  // resources
+  std::vector<Place> free_nodes_;                          // ready, and they occupy nothing
   std::uint64_t ended_ = 0;
   std::uint64_t transfers_ = 0;
 };

@@ -15,11 +15,16 @@ bool Replayer::begun(const Place& at) const { return !std::isnan(ranks_[at.rank]
 
 /// Of communication under way, the end that has not come.
 Replayer::Obstacle Replayer::missing_end(const Place& at) const {
-  const TraceNode& waiting = node(at.rank, at.node);
+  const TraceNode& waiting = node(at);
   if (waiting.kind == NodeKind::send || waiting.kind == NodeKind::receive) {
-    const Meetings::Message& message = meetings_.messages()[meetings_.message_of(at.rank, at.node)];
     const bool sends = waiting.kind == NodeKind::send;
-    const Place other{sends ? message.destination : message.source, sends ? message.receive : message.send};
+    const std::uint32_t number = message_at(at);
+    if (number == none || messages_[number].receive == none) {
+      return {fmt::format("waits for a {} that fits", sends ? "receive" : "message"), {}, false};
+    }
+    const Meetings::Message& message = meetings_.messages()[number];
+    const Place other =
+        sends ? Place{message.destination, messages_[number].receive} : Place{message.source, message.send};
     if (!begun(other)) return {fmt::format("waits for its {}", sends ? "receive" : "send"), other};
     return {"is under way", {}, false};
   }
@@ -27,7 +32,7 @@ Replayer::Obstacle Replayer::missing_end(const Place& at) const {
   const auto calls_of = [&](Rank rank) {
     std::vector<std::uint32_t> calls;
     for (const std::uint32_t number : program_order(trace_.of(rank))) {
-      const TraceNode& one = node(rank, number);
+      const TraceNode& one = node({rank, number});
       if (one.kind == NodeKind::collective && one.group == waiting.group) calls.push_back(number);
     }
     return calls;
@@ -49,8 +54,7 @@ Replayer::Obstacle Replayer::obstacle(const Place& at) const {
   const RankTrace& trace = trace_.of(at.rank);
   const TraceNode& waiting = trace.nodes[at.node];
   for (const std::uint32_t before : trace.ends_before(waiting)) {
-    if (trace.nodes[before].buffered ? !begun({at.rank, before}) : !ended({at.rank, before}))
-      return {"waits for the end of a node", {at.rank, before}};
+    if (!ended({at.rank, before})) return {"waits for the end of a node", {at.rank, before}};
   }
   for (const std::uint32_t before : trace.begins_before(waiting)) {
     if (!begun({at.rank, before})) return {"waits for the begin of a node", {at.rank, before}};
@@ -86,9 +90,8 @@ void Replayer::require_finished() const {
   while (std::ranges::find(way, at) == way.end() && lines.size() < most_lines) {
     const Obstacle next = obstacle(at);
     way.push_back(at);
-    lines.push_back(fmt::format(
-        "\n  {} {}{}", trace_.place(at.rank, node(at.rank, at.node)), next.why,
-        next.has_other ? ": " + trace_.place(next.other.rank, node(next.other.rank, next.other.node)) : ""));
+    lines.push_back(fmt::format("\n  {} {}{}", trace_.place(at.rank, node(at)), next.why,
+                                next.has_other ? ": " + trace_.place(next.other.rank, node(next.other)) : ""));
     if (!next.has_other) break;
     at = next.other;
   }

@@ -1,7 +1,5 @@
 #include "study/replay/trace_schedules.hpp"
 
-#include "hccl/collective/selection/selection.hpp"
-
 namespace hcclsim::study {
 namespace {
 
@@ -27,8 +25,9 @@ std::shared_ptr<const hccl::Schedule> TraceSchedules::of(const TraceNode& node) 
   Made& made = made_[key];
   ++made.asked_for;
   if (made.schedule != nullptr) return made.schedule;
-  const hccl::CollectiveRequest request{.operation = operation_of(node, type), .config = config_};
-  made.schedule = make_collective(request, message ? hccl::Topology{.ranks = 2} : topology(node.group), soc_);
+  made.request = {.operation = operation_of(node, type), .config = config_};
+  if (!message) made.topology = &topology(node.group);
+  made.schedule = make_collective(made.request, message ? hccl::Topology{.ranks = 2} : *made.topology, soc_);
   return made.schedule;
 }
 
@@ -37,7 +36,7 @@ std::vector<TraceSchedules::Made> TraceSchedules::made() const {
   for (const auto& [key, made] : made_) {
     if (std::get<0>(key) == messages_group) continue;
     const std::uint64_t ranks = trace_.groups[std::get<0>(key)].ranks.size();
-    all.push_back({made.schedule, made.asked_for / ranks});
+    all.push_back({made.schedule, made.request, made.topology, made.asked_for / ranks});
   }
   return all;
 }

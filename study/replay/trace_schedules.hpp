@@ -9,6 +9,7 @@
 
 #include "base/units.hpp"
 #include "device/soc.hpp"
+#include "hccl/collective/selection/selection.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/schedule/schedule.hpp"
 #include "hccl/settings/config.hpp"
@@ -33,6 +34,8 @@ class TraceSchedules {
   /// Schedules that were made for collectives, each with the number of its calls by one rank of a group.
   struct Made {
     std::shared_ptr<const hccl::Schedule> schedule;
+    hccl::CollectiveRequest request{};
+    const hccl::Topology* topology = nullptr;  ///< good as long as this object is
     std::uint64_t asked_for = 0;
   };
   [[nodiscard]] std::vector<Made> made() const;

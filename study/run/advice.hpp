@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "study/search/simulations.hpp"
 #include "study/split/problem.hpp"
@@ -15,7 +16,8 @@ enum class SplitScenario : std::uint8_t {
   none = 0,           ///< nothing that is much shorter was found, or none of the scenarios is what is wrong
   cut_later = 1,      ///< AR1 is hidden and the last allreduce is long: move the cut backward, shorten the last one
   cut_earlier = 2,    ///< AR1 ends after the backward pass: move the cut forward, hide AR1
-  more_segments = 3,  ///< no cut hides AR1, or there is none: more segments within forward and backward
+  more_segments = 3,  ///< likewise, but no cut hides it, or AR1 has most of the data and moving the cut gains little:
+                      ///< more segments within forward and backward
 };
 
 /// A split that was tried in a simulation of its own.
@@ -24,6 +26,7 @@ struct Trial {
   std::vector<double> by_size{};  ///< percentages; empty: HCCL's rule makes none
   Seconds step_time = 0;
   std::vector<std::uint32_t> fusion_index{};  ///< MindSpore's list, where gradients are numbered by it; else empty
+  Seconds hang_over = 0;                      ///< from bp_end to the end of the last allreduce
 };
 
 struct SplitAdvice {
@@ -41,9 +44,10 @@ struct OwnStep {
   const Cuts& cuts;
 };
 
-/// Scenario and sentence. `problem`, `cost`: of the search that found `best`, the best trial, by which is told whether
-/// a cut hides AR1. `late_rank`: "rank 3, the slowest" or "a rank that is late".
+/// Scenario and sentence. `problem`, `cost`: of the search that found the trials, by which is told whether a cut hides
+/// AR1. `trials`: other splits, the best first, among them the best of each number of segments. `late_rank`: "rank 3,
+/// the slowest" or "a rank that is late".
 [[nodiscard]] SplitAdvice advise_split(const OwnStep& own, const SplitProblem& problem, const Cost& cost,
-                                       const std::optional<Trial>& best, const std::string& late_rank);
+                                       std::span<const Trial> trials, const std::string& late_rank);
 
 }  // namespace hcclsim::study

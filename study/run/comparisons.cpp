@@ -27,7 +27,7 @@ std::shared_ptr<const models::Program> program_alone(const Experiment& experimen
 
 }  // namespace
 
-Comparisons::Comparisons(Experiment& experiment) {
+Comparisons::Comparisons(Experiment& experiment, bool splits) {
   const hccl::TrainingOptions& options = experiment.training;
   if (options.npus == 1) return;
   hccl::TrainingOptions alone = options;
@@ -46,6 +46,7 @@ Comparisons::Comparisons(Experiment& experiment) {
         simulate_training(experiment.cluster, program_alone(experiment), experiment.soc, experiment.costs, alone);
     return step.step_times.front();
   });
+  if (!splits) return;
   // Splits are searched for all ranks together and all gradients, so none is where groups reduce by themselves, of
   // gradients of several types, or where hooks compress them.
   const bool searched =
@@ -62,8 +63,9 @@ Comparison Comparisons::finish() {
   Comparison comparison;
   if (!one_npu_.has_value()) return comparison;
   comparison.one_npu_step = one_npu_->result();
-  comparison.other_hcom_parallel_step = turned_.has_value() ? turned_->result() : search_->own_step();
+  if (turned_.has_value()) comparison.other_hcom_parallel_step = turned_->result();
   if (!search_.has_value()) return comparison;
+  if (!turned_.has_value()) comparison.other_hcom_parallel_step = search_->own_step();
   comparison.trials = search_->trials();
   comparison.advice = search_->advice(comparison.trials);
   return comparison;

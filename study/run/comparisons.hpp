@@ -15,8 +15,9 @@ namespace hcclsim::study {
 
 class Comparisons {
  public:
-  /// Starts them all. Must be called before this process simulates anything. The experiment must outlive the object.
-  explicit Comparisons(Experiment& experiment);
+  /// Starts them all, or, without `splits`, one NPU alone. Must be called before this process simulates anything. The
+  /// experiment must outlive the object.
+  Comparisons(Experiment& experiment, bool splits);
 
   /// Waits for the results.
   [[nodiscard]] Comparison finish();

@@ -200,15 +200,12 @@ Bytes peak_memory() {
   return static_cast<Bytes>(usage.ru_maxrss) * kibibyte;
 }
 
-/// Whether training that has come to this iteration has gone astray. A loss that was not finite for some steps, whose
-/// updates were skipped, has come back.
+/// Of training that has come to the last of these iterations.
 std::optional<Divergence> divergence(std::span<const NumericsIteration> done, hccl::Trainer& trainer) {
   if (done.empty()) return std::nullopt;
-  const auto last_good = std::find_if(done.rbegin(), done.rend(),
-                                      [](const NumericsIteration& iteration) { return std::isfinite(iteration.loss); });
-  if (last_good != done.rbegin()) return Divergence{last_good.base()->iteration, true};
-  if (!trainer.weights_finite()) return Divergence{done.back().iteration, false};
-  return std::nullopt;
+  std::vector<double> losses(done.size());
+  std::ranges::transform(done, losses.begin(), &NumericsIteration::loss);
+  return divergence_of(losses, done.front().iteration, [&] { return trainer.weights_finite(); });
 }
 
 /// Steps of a trainer in simulated time, and their checkpoints.
@@ -346,13 +343,7 @@ void require_exact(const NumericsResult& report) {
   const auto fail = [](const char* kind, const std::string& message) {
     throw Error(ErrorCode::check_failed, kind, message);
   };
-  if (report.diverged.has_value()) {
-    fail("diverged", report.diverged->loss
-                         ? fmt::format("training has diverged: the loss is not finite from iteration {} on",
-                                       report.diverged->iteration)
-                         : fmt::format("training has diverged: weights are not finite after iteration {}",
-                                       report.diverged->iteration));
-  }
+  require_finite(report.diverged);
   if (report.replicas.has_value() && report.replicas->bits > 0) {
     fail("replicas", fmt::format("the replicas differ in {} bits; they must be equal", report.replicas->bits));
   }

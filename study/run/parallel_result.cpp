@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,9 +12,12 @@
 #include <utility>
 #include <variant>
 
+#include "base/error.hpp"
+#include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/plan/plan_walk.hpp"
 #include "hccl/training/message_starts.hpp"
 #include "hccl/training/step_view.hpp"
+#include "hccl/training/waits.hpp"
 #include "sim/intervals.hpp"
 #include "study/experiment/experiment.hpp"
 
@@ -70,23 +74,56 @@ std::vector<sim::Interval> held_by_host(const hccl::TimedStep& step, Rank rank, 
   return held;
 }
 
+using ExposedKind = Seconds ExposedTimes::*;
+/// In the order in which they count where nothing waits for any of them.
+constexpr std::array<ExposedKind, 6> exposed_kinds{&ExposedTimes::messages, &ExposedTimes::gradients,
+                                                   &ExposedTimes::weights,  &ExposedTimes::checks,
+                                                   &ExposedTimes::results,  &ExposedTimes::operators};
+
+/// Null: the task is none of communication.
+ExposedKind kind_of(const hccl::PlanTask& task) {
+  if (std::holds_alternative<hccl::SendTask>(task.work) || std::holds_alternative<hccl::ReceiveTask>(task.work)) {
+    return &ExposedTimes::messages;
+  }
+  if (!std::holds_alternative<hccl::CollectiveTask>(task.work)) return nullptr;
+  switch (task.purpose.phase) {
+    case StepPhase::reduction:
+      return &ExposedTimes::gradients;
+    case StepPhase::gather:
+      return &ExposedTimes::weights;
+    case StepPhase::check:
+      return &ExposedTimes::checks;
+    case StepPhase::result:
+      return &ExposedTimes::results;
+    default:
+      return &ExposedTimes::operators;
+  }
+}
+
+std::vector<sim::Interval> times_of_kind(const std::vector<hccl::Wait>& waits, ExposedKind kind) {
+  std::vector<sim::Interval> times;
+  for (const hccl::Wait& wait : waits) {
+    if (kind_of(*wait.task) == kind) times.push_back(wait.time);
+  }
+  return times;
+}
+
 /// Of an iteration from that date on.
 StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iteration, Seconds begin, Seconds length,
                     const hccl::MessageStarts& messages) {
   std::vector<sim::Interval> kernels;
-  std::vector<sim::Interval> between_stages;
-  std::map<StepPhase, std::vector<sim::Interval>> collectives;
+  std::vector<hccl::Wait> communication;
   for (const sim::Span& span : step.trace.spans()) {
     if (span.rank != rank || span.id.iteration != iteration) continue;
     const hccl::SpanPurpose purpose = purpose_of(step.plan, span);
     if (purpose.task == nullptr) continue;
-    if (span.kind == sim::SpanKind::kernel) {
-      kernels.push_back({span.start, span.end});
-    } else if (span.kind == sim::SpanKind::collective) {
-      const bool collective = std::holds_alternative<hccl::CollectiveTask>(purpose.task->work);
-      (collective ? collectives[purpose.phase] : between_stages).push_back({messages.under_way(span), span.end});
+    if (span.kind == sim::SpanKind::kernel) kernels.push_back({span.start, span.end});
+    if (span.kind == sim::SpanKind::collective) {
+      communication.push_back({purpose.task, {messages.under_way(span), span.end}});
     }
   }
+  std::vector<std::vector<hccl::Wait>> waits = waits_of(step.plan, step.trace, rank, iteration, messages);
+  waits.push_back(std::move(communication));  // that nothing waits for
   std::vector<sim::Interval> taken;
   Seconds time = 0;
   const auto take = [&](const std::vector<sim::Interval>& spans) {
@@ -94,15 +131,15 @@ StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iterati
     taken = sim::unite(std::move(taken));
     return sim::length(taken) - std::exchange(time, sim::length(taken));
   };
-  // Where kinds overlap, the first one counts.
+  // Where these overlap, the first one counts.
   StageTimes times{.compute = take(kernels), .exposed = {}};
-  times.exposed.messages = take(between_stages);
-  times.exposed.gradients = take(collectives[StepPhase::reduction]);
-  times.exposed.weights = take(collectives[StepPhase::gather]);
-  times.exposed.checks = take(collectives[StepPhase::check]);
-  times.exposed.results = take(collectives[StepPhase::result]);
-  times.exposed.operators = take(collectives[StepPhase::forward]) + take(collectives[StepPhase::backward]);
-  times.host = take(held_by_host(step, rank, iteration, begin));
+  std::vector<sim::Interval> held = held_by_host(step, rank, iteration, begin);
+  for (const std::vector<hccl::Wait>& some : waits) {
+    for (const ExposedKind kind : exposed_kinds) times.exposed.*kind += take(times_of_kind(some, kind));
+    const std::vector<sim::Interval> by_host = times_of_kind(some, nullptr);
+    held.insert(held.end(), by_host.begin(), by_host.end());
+  }
+  times.host = take(held);
   times.sum = std::max(length, time);
   times.idle = times.sum - time;
   return times;
@@ -114,11 +151,24 @@ Seconds begin_of_last(const hccl::TimedStep& step, Rank rank, Seconds start) {
   return count > 1 ? step.pipeline_ends[count - 2][rank] : start;
 }
 
-/// What a rank of a group of n sends at least: of an allreduce each byte twice but for its own share, of the others
-/// once.
-Bytes sent_bytes(const hccl::Operation& operation) {
-  const Bytes payload = operation.payload();
+/// The place of a rank in its group of a family.
+Rank place_in(const hccl::GroupFamily& family, Rank rank) {
+  for (const hccl::Communicator& group : family.groups) {
+    const auto found = std::ranges::find(group.ranks, rank);
+    if (found != group.ranks.end()) return static_cast<Rank>(found - group.ranks.begin());
+  }
+  internal_error("rank {} is in no group of a collective that it calls", rank);
+}
+
+/// What the member of a group of n at this place sends at least: where pairs of ranks have counts, what it has for
+/// others; else of an allreduce each byte twice but for its own share, of the others once.
+Bytes sent_bytes(const hccl::Operation& operation, Rank place) {
   const Rank n = operation.ranks;
+  if (counts_pairs(operation.collective) && !operation.counts.empty()) {
+    const std::uint64_t own = operation.counts.counts()[std::size_t{place} * n + place];
+    return (operation.counts.offset(place, n) - own) * size_of(operation.type);
+  }
+  const Bytes payload = operation.payload();
   switch (operation.collective) {
     case hccl::Collective::allreduce:
       return 2 * (n - 1) * payload / n;
@@ -144,10 +194,12 @@ std::vector<Traffic> traffic_of(const hccl::Plan& plan, const std::vector<Rank>&
     };
     for (const hccl::PlanTask& task : role.tasks) {
       if (const auto* collective = std::get_if<hccl::CollectiveTask>(&task.work)) {
-        const hccl::Operation& operation = plan.collectives[collective->collective].operation;
+        const hccl::PlannedCollective& planned = plan.collectives[collective->collective];
+        const hccl::Operation& operation = planned.operation;
+        const Rank place = operation.counts.empty() ? 0 : place_in(plan.families[planned.family], rank);
         const bool of_operator = task.kernel != hccl::Purpose::none;
         add(fmt::format("{}{}", of_operator ? "operator " : "", name_of(operation.collective)), operation,
-            sent_bytes(operation));
+            sent_bytes(operation, place));
       } else if (const auto* send = std::get_if<hccl::SendTask>(&task.work)) {
         const hccl::PlannedMessage& message = plan.messages[send->message];
         add("send", *message.schedule, message.bytes);
@@ -166,6 +218,10 @@ std::vector<Traffic> traffic_of(const hccl::Plan& plan, const std::vector<Rank>&
 
 const StageFigures& ParallelResult::most_loaded() const {
   return *std::ranges::max_element(stages, {}, &StageFigures::compute);
+}
+
+const StageFigures& ParallelResult::fullest() const {
+  return *std::ranges::max_element(stages, {}, [](const StageFigures& stage) { return stage.hbm.peak(); });
 }
 
 Rank printed_rank(const hccl::TrainingOptions& training, std::uint32_t stage) {
@@ -202,7 +258,7 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
     }
   }
   if (result.whole == result.parameters) result.shard = 1;
-  const hccl::PlanWalk device = walk(step.plan, training.iterations);
+  const hccl::PlanWalk device = walk(without_host_times(step.plan), training.iterations);
   result.ideal = ideal_walk(step.plan, experiment.costs, training).step;
   const auto last = static_cast<std::int32_t>(training.iterations) - 1;
   const hccl::MessageStarts messages(step.plan, step.trace);

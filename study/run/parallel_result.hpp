@@ -17,8 +17,8 @@ namespace hcclsim::study {
 
 struct Experiment;
 
-/// Communication during which a rank computes nothing, by kind. Kinds exclude each other: of several at a time the
-/// first in this order counts.
+/// Communication during which a rank computes nothing, by kind. Kinds exclude each other: of several at a time that one
+/// counts which the next kernel waits for (hccl/training/waits.hpp), and if it waits for none the first in this order.
 struct ExposedTimes {
   Seconds messages = 0;   ///< between stages, from when both ends are there
   Seconds gradients = 0;  ///< reductions, waiting for other replicas included
@@ -40,7 +40,9 @@ struct StageFigures {
   Seconds step = 0;                   ///< from the end of the iteration before, of the last rank of the pipeline
   Seconds compute = 0;
   // Idle without communication:
-  Seconds host = 0;    ///< its host has yet to bring the batch, to issue what comes next, or to write a checkpoint
+  /// Its host has yet to bring the batch, to issue what comes next, to work on a table that it keeps, or to write a
+  /// checkpoint.
+  Seconds host = 0;
   Seconds bubble = 0;  ///< other than that, up to what would be if neither links nor hosts took time
   Seconds wait = 0;    ///< beyond both: others are late
   ExposedTimes exposed;
@@ -87,6 +89,8 @@ struct ParallelResult {
 
   /// The stage that computes most, and so leaves least to gain elsewhere; the first of several.
   [[nodiscard]] const StageFigures& most_loaded() const;
+  /// The stage whose NPUs need most HBM; the first of several.
+  [[nodiscard]] const StageFigures& fullest() const;
 };
 
 /// The rank of a stage with the place of the printed rank.

@@ -15,6 +15,13 @@ double RunResult::images_per_second() const {
   });
 }
 
+RunResult::Fullest RunResult::fullest() const {
+  if (!parallel.has_value()) return {.hbm = hbm};
+  const StageFigures& most = parallel->fullest();
+  const auto needs_most = [&](const StageFigures& stage) { return stage.hbm.peak() == most.hbm.peak(); };
+  return {most.first_rank, most.hbm, std::ranges::all_of(parallel->stages, needs_most)};
+}
+
 std::optional<StepSpread> RunResult::spread() const {
   std::vector<Seconds> steps;
   for (std::size_t i = 1; i < step.pipeline_ends.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "hccl/training/step_view.hpp"
 #include "hccl/training/training.hpp"
 #include "models/program.hpp"
+#include "study/divergence.hpp"
 #include "study/experiment/host_work.hpp"
 #include "study/experiment/input_reading.hpp"
 #include "study/explanation.hpp"
@@ -82,12 +83,6 @@ struct GradientSampleLine {
   double quotient = 0;
   double tolerance = 0;
   std::string verdict;  ///< "agrees", "differs", "unclear"
-};
-
-/// Training that has gone astray.
-struct Divergence {
-  std::uint64_t iteration = 0;  ///< from this one on, numbered as above
-  bool loss = true;             ///< the loss is not finite; false: the weights behind it
 };
 
 struct NumericsResult {
@@ -187,7 +182,7 @@ struct RunResult : Comparison {
   std::optional<CompressionResult> compression;  ///< where it was compared with plain allreduces
   std::string network;                           ///< "simgrid" or "fluid"
   std::shared_ptr<const models::Program> program;
-  device::HbmAccount hbm;
+  device::HbmAccount hbm;         ///< of the printed rank
   Bytes hbm_capacity = 0;         ///< of one NPU
   BytesPerSecond shared_hbm = 0;  ///< what kernels, copies and transfers of an NPU share; 0: each has it to itself
 
@@ -218,6 +213,13 @@ struct RunResult : Comparison {
   /// Of all groups of replicas, each by its own step.
   [[nodiscard]] double images_per_second() const;
   [[nodiscard]] Seconds step_time() const { return step.step_times[rank]; }
+  /// The NPU that needs most HBM, the first of several.
+  struct Fullest {
+    Rank rank = 0;
+    device::HbmAccount hbm;
+    bool all_alike = true;  ///< no NPU needs less
+  };
+  [[nodiscard]] Fullest fullest() const;
   /// Of all steps but the first, which starts from rest; none if they are equal (without jitter) or fewer than two.
   [[nodiscard]] std::optional<StepSpread> spread() const;
   /// What took most of the time of a segment's allreduce.

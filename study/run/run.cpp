@@ -56,6 +56,31 @@ void note_unfolded(const hccl::TrainingOptions& training, const hccl::TimedStep&
       with_thousands(training.npus)));
 }
 
+/// A step of so many kernels takes seconds, and memory for each of them.
+bool has_many_kernels(const Experiment& experiment) {
+  constexpr std::size_t many = 200'000;
+  return experiment.program->kernels.size() > many;
+}
+
+/// Whether what a step is compared with, dozens of simulations, takes minutes: where kernels are many, or ranks of
+/// which none stands for others. Other splits have slices of other sizes, which padding alone makes alike.
+bool is_slow_to_compare(Experiment& experiment) {
+  constexpr Rank many = 2048;
+  if (experiment.npus <= many || has_many_kernels(experiment)) return has_many_kernels(experiment);
+  hccl::TrainingOptions options = experiment.training;
+  if (options.fold == hccl::Fold::off || !options.pad_segments) return true;
+  options.fold = hccl::Fold::require;
+  return ChildOf<bool>([&experiment, options = std::move(options)] {
+           try {
+             static_cast<void>(experiment.simulate(options));
+             return false;
+           } catch (const Error& error) {
+             return error.kind() == "fold";
+           }
+         })
+      .result();
+}
+
 RankPhases rank_phases(const hccl::StepView& view) {
   RankPhases phases{.bp_end = view.bp_end, .exposed = view.exposed};
   if (view.segments.empty()) return phases;
@@ -139,6 +164,30 @@ std::optional<RoutingTimes> routing_times(const Experiment& experiment, std::uin
   });
 }
 
+void start_comparisons(Experiment& experiment, bool at_any_size, std::optional<Comparisons>& comparisons) {
+  const bool splits = at_any_size || !is_slow_to_compare(experiment);
+  comparisons.emplace(experiment, splits);
+  if (splits) return;
+  experiment.notes.push_back(fmt::format(
+      "hcom_parallel turned and other splits are not simulated beside a step of {} ranks{} and {} kernels, which would "
+      "take minutes; --advice asks for them",
+      with_thousands(experiment.npus), has_many_kernels(experiment) ? "" : ", of which none stands for others,",
+      with_thousands(experiment.program->kernels.size())));
+}
+
+/// Of many NPUs the range alone, of steps in parts not even that.
+void start_range(Experiment& experiment, bool parallel, bool explained, std::optional<StepRange>& range) {
+  constexpr Rank most_npus = 64;
+  if (!explained && has_many_kernels(experiment)) {
+    experiment.notes.push_back(
+        fmt::format("the range over what is assumed is not simulated of a step of {} kernels; --explain-uncertainty "
+                    "asks for it",
+                    with_thousands(experiment.program->kernels.size())));
+  } else if (!parallel || experiment.npus <= most_npus) {
+    range.emplace(experiment, explained || experiment.npus <= most_npus);
+  }
+}
+
 }  // namespace
 
 RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
@@ -174,19 +223,18 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   }
   const bool parallel = experiment.stages.has_value() || experiment.batch.micro_batches > 1;
   std::optional<Comparisons> comparisons;
-  if (wishes.compared && !parallel && experiment.runs_of_parameters) comparisons.emplace(experiment);
+  if (wishes.compared && !parallel && experiment.runs_of_parameters) {
+    start_comparisons(experiment, wishes.compared_at_any_size, comparisons);
+  }
   std::optional<CompressionComparison> compression;
   if (training.compression.has_value()) {
     if (wishes.explained) {
       bad_input("unsupported", "--explain does not know the collectives of --compress yet; leave out one of them");
     }
-    if (wishes.compared) compression.emplace(experiment);
+    if (wishes.hook_compared) compression.emplace(experiment);
   }
   std::optional<StepRange> range;
-  constexpr Rank most_npus = 64;
-  if (wishes.uncertainty && (!parallel || experiment.npus <= most_npus)) {
-    range.emplace(experiment, wishes.explained_uncertainty || experiment.npus <= most_npus);
-  }
+  if (wishes.uncertainty) start_range(experiment, parallel, wishes.explained_uncertainty, range);
   std::optional<RoutingTimes> routing = routing_times(experiment, wishes.routing_seeds);
   std::optional<StartUpResult> start_up = start_up_of(experiment);
   std::optional<ChildOf<Seconds>> start_up_time;
@@ -207,7 +255,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   std::optional<RunExplanation> explanation;
   if (wishes.explained && !experiment.stages.has_value()) explanation.emplace(experiment);
 
-  const bool by_rank = wishes.by_rank && training.npus <= most_ranks_by_phase;
+  const bool by_rank = wishes.by_rank && training.npus <= most_ranks_by_phase && !has_many_kernels(experiment);
   for (Rank rank = 0; by_rank && rank < training.npus; ++rank) training.traced.push_back(rank);
   for (std::uint32_t stage = 0; stage < training.shape.stages; ++stage) {
     training.traced.push_back(printed_rank(training, stage));
@@ -242,7 +290,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   if (training.compression.has_value()) {
     result.compression = compression.has_value() ? compression->finish() : compression_result(experiment);
   }
-  if (range.has_value()) result.uncertainty = range->finish();
+  if (range.has_value()) result.uncertainty = range->finish(result.step_time());
   if (routing.has_value()) result.routing = routing->finish().front();
   if (explanation.has_value()) result.explanation = explanation->finish();
   if (start_up.has_value()) start_up->time = start_up_time->result();
@@ -281,7 +329,7 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
 RunFigures simulate(const RunSpec& spec) {
   return on_experiment(spec, [](Experiment& experiment) -> RunFigures {
     RunResult result = simulate_run(experiment);
-    return {result.step_time(), result.images_per_second(), result.hbm, std::move(result.view),
+    return {result.step_time(), result.images_per_second(), result.fullest().hbm, std::move(result.view),
             std::move(result.notes)};
   });
 }

@@ -33,6 +33,8 @@ struct RunWishes {
   bool uncertainty = false;
   bool explained_uncertainty = false;
   bool compared = false;               ///< with one NPU, hcom_parallel turned and other splits
+  bool compared_at_any_size = false;   ///< with these also where many ranks are simulated one by one
+  bool hook_compared = false;          ///< with steps of which none, or each one, has the hook that compresses
   bool explained = false;              ///< why each allreduce has its algorithm
   LinkWishes links{};                  ///< how busy links were
   bool by_rank = false;                ///< phases of every rank, of up to most_ranks_by_phase
@@ -60,7 +62,7 @@ auto on_experiment(const RunSpec& spec, const Work& work) {
 struct RunFigures {
   Seconds step_time = 0;
   double images_per_second = 0;
-  device::HbmAccount hbm{};
+  device::HbmAccount hbm{};  ///< of the NPU that needs most
   hccl::StepView view{};
   std::vector<std::string> notes{};
 };

@@ -54,7 +54,7 @@ void exchange_strategy_files(const RunSpec& spec, Experiment& experiment) {
     std::vector<std::string> known;  // they have been told
     const OperatorParallel& operators = spec.parallel.operators;
     const OperatorStrategies of_file = strategies_of_file(network, operators, devices, known);
-    const hccl::StrategyMap strategies = strategies_of(network, operators, of_file, devices);
+    const hccl::StrategyMap strategies = strategies_of(network, spec.parallel, of_file, devices, known);
     std::vector<std::uint32_t> stages(network.operators.size(), 0);
     if (!layers.empty()) stages = hccl::parts_of_operators(network, layers);
     for (std::uint32_t& part : stages) part %= spec.parallel.shape.stages;

@@ -57,7 +57,7 @@ std::vector<Trial> TrialSearch::trials() {
   std::vector<Trial> trials;
   for (const auto& [cuts, step] : simulated) {
     if (cuts != cuts_of(options_.segments)) {
-      Trial trial{.by_idx = cuts, .step_time = step.step};
+      Trial trial{.by_idx = cuts, .step_time = step.step, .hang_over = step.segments.back().end - step.backward_end};
       if (run_.by_parameter) {
         trial.fusion_index = hccl::fusion_index_of(cuts);
       } else {
@@ -79,8 +79,7 @@ std::vector<Trial> TrialSearch::trials() {
 }
 
 SplitAdvice TrialSearch::advice(const std::vector<Trial>& trials) const {
-  return advise_split({own_, cuts_of(options_.segments)}, problem_, searched_.cost.cost,
-                      trials.empty() ? std::nullopt : std::optional(trials.front()), late_rank());
+  return advise_split({own_, cuts_of(options_.segments)}, problem_, searched_.cost.cost, trials, late_rank());
 }
 
 std::string TrialSearch::late_rank() const {

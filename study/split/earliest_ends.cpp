@@ -176,24 +176,27 @@ Split EarliestEnds::split_of(const Rows& rows, std::size_t row) const {
 }
 
 Split EarliestEnds::slackest_split(const Rows& rows, std::uint32_t segments, Seconds limit) const {
-  constexpr double for_rounding = 1 + 0.5e-12;  // sums in another order may differ in their last digits
   const Seconds finish = rows[segments].end.back();
   const Seconds alike = finish * 1e-12;
-  Seconds deadline = finish * for_rounding;
+  // Sums in another order differ in their last digits, which are those of the largest date.
+  const Seconds rounding = 1e-14 * (limit < never ? std::max(finish, limit) : finish);
+  Seconds deadline = finish;
   Cuts cuts;
   for (std::uint32_t b = problem_.size(); b > 0; --segments) {
     cuts.push_back(b - 1);
     const Row& before = rows[segments - 1];
     // The date at which a segment from a on must begin, and the time from where it can to there.
     const auto latest_start = [&](std::uint32_t a) {
-      return std::min(deadline, (limit - problem_.followers_from(a)) * for_rounding) - cost_.cost(problem_.bytes(a, b));
+      return std::min(deadline, limit - problem_.followers_from(a)) + rounding - cost_.cost(problem_.bytes(a, b));
     };
     const auto slack = [&](std::uint32_t a) { return latest_start(a) - std::max(before.end[a], problem_.ready(b)); };
     Seconds most = -never;
     for (std::uint32_t a = 0; a < b; ++a) most = std::max(most, slack(a));
     if (most < 0) internal_error("no split ends at {} s", finish);
+    // A segment without time to spare is none of the alike: those before it would have to end too early.
+    const Seconds enough = std::max(most - alike, 0.0);
     std::uint32_t a = 0;
-    while (slack(a) < most - alike) ++a;
+    while (slack(a) < enough) ++a;
     deadline = latest_start(a);
     b = a;
   }

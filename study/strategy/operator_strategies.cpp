@@ -126,6 +126,7 @@ OperatorStrategies strategies_of_checkpoint(const std::string& path, const model
     if (node.recompute) result.recomputed.push_back(op.name);
     result.stages[op.name] = node.stage;
     result.strategies.emplace(op.name, std::move(strategy));
+    result.places.emplace(op.name, fmt::format("{}: {}", path, node.name));
   }
   if (used.size() < nodes.size()) {
     notes.push_back(fmt::format("{}: {} of {} strategies are of operators that the network does not have", path,

@@ -31,6 +31,7 @@ struct OperatorStrategies {
   std::map<std::string, std::uint32_t> stages{};  ///< of operators that are to be in one
   bool is_checkpoint = false;                     ///< whose stages count if there are as many
   bool has_regions = false;                       ///< MindSpore's shard() is called
+  std::map<std::string, std::string> places{};    ///< of operators: "FILE:LINE: 'PATTERN'", or "FILE: KEY"
 };
 
 /// For the operators of `network`, cut over so many devices. What has no effect is added to `notes`. Throws

@@ -60,6 +60,7 @@ class PatternFile {
         continue;
       }
       const std::vector<std::string> operators = operators_of(member.key);
+      for (const std::string& name : operators) result.places.insert_or_assign(name, where_);
       if (member.value.is_object()) read_keys(member.value, operators, result);
       std::optional<hccl::OperatorStrategy> strategy = strategy_of(member.value);
       if (strategy.has_value()) patterns.emplace_back(member.key, std::move(*strategy));

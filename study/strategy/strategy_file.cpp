@@ -275,7 +275,7 @@ std::string text_of(const std::string& path) {
   if (!std::filesystem::exists(path)) {
     bad_input("runtime-error", "{}: there is no such file of strategies or groups", path);
   }
-  return read_text_file(path, "strategy");
+  return read_whole_file(path, "strategy");
 }
 
 void write_private(const std::string& path, const std::string& text) {

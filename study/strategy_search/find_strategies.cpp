@@ -1,5 +1,8 @@
 #include "study/strategy_search/find_strategies.hpp"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -8,51 +11,60 @@
 #include "hccl/search/exact.hpp"
 #include "hccl/search/recursive/recursive_programming.hpp"
 #include "hccl/search/sharding_propagation.hpp"
-#include "study/strategy/operator_strategies.hpp"
-#include "study/strategy_search/strategy_seconds.hpp"
 
 namespace hcclsim::study {
 namespace {
 
 using hccl::NetworkStrategies;
 
+constexpr std::array<std::pair<StrategySearchMode, std::string_view>, 4> mode_names{
+    {{StrategySearchMode::recursive_programming, "recursive_programming"},
+     {StrategySearchMode::sharding_propagation, "sharding_propagation"},
+     {StrategySearchMode::dynamic_programming, "dynamic_programming"},
+     {StrategySearchMode::exact, "exact"}}};
+
+NetworkStrategies network_strategies(const models::Graph& network, const hccl::CostGraph& costs,
+                                     const hccl::Choice& choice, const std::vector<bool>& settled, Rank devices) {
+  NetworkStrategies strategies;
+  for (std::size_t id = 0; id < network.operators.size(); ++id) {
+    strategies.parts.push_back(costs.nodes[id].candidates[choice[id]]);
+  }
+  hccl::share_parameters(network, hccl::searched_operators(network), devices, settled, strategies.parts);
+  return strategies;
+}
+
 class StrategyFinder {
  public:
-  StrategyFinder(const models::Graph& network, const StrategySearchSpec& spec, Rank devices, std::uint32_t stages,
-                 Experiment* on)
-      : network_(network), spec_(spec), options_(spec.options), stages_(stages), on_(on) {
+  StrategyFinder(const models::Graph& network, const StrategySearch& search, Rank devices, std::uint32_t stages)
+      : network_(network), search_(search), options_(search.options), stages_(stages) {
     options_.devices = devices;
     hccl::check(options_);
   }
 
   FoundMap find() {
-    NetworkStrategies strategies;
-    switch (spec_.mode) {
-      case StrategySearchMode::recursive_programming:
-        strategies = recursive();
-        break;
-      case StrategySearchMode::sharding_propagation:
-        strategies = propagated();
-        break;
-      case StrategySearchMode::dynamic_programming:
-        strategies = dynamic();
-        break;
-      case StrategySearchMode::exact:
-        strategies = exact();
-        break;
-    }
+    const NetworkStrategies strategies = found();
     found_.dynamic_cost = dynamic_cost(strategies);
-    if (spec_.mode == StrategySearchMode::sharding_propagation) found_.cost = found_.dynamic_cost;
+    if (search_.mode == StrategySearchMode::sharding_propagation) found_.cost = found_.dynamic_cost;
     FoundMap result{hccl::strategy_map(network_, strategies), std::move(found_)};
-    for (const models::Operator& op : network_.operators) {
-      const auto strategy = result.strategies.find(op.name);
-      if (strategy == result.strategies.end()) continue;
-      result.found.strategies.emplace_back(op.name, hccl::to_string(strategy->second));
-    }
+    result.found.strategies = strategy_texts(network_, result.strategies);
     return result;
   }
 
  private:
+  NetworkStrategies found() {
+    switch (search_.mode) {
+      case StrategySearchMode::recursive_programming:
+        return recursive();
+      case StrategySearchMode::sharding_propagation:
+        return propagated();
+      case StrategySearchMode::dynamic_programming:
+        return dynamic();
+      case StrategySearchMode::exact:
+        return exact();
+    }
+    internal_error("unknown search {}", static_cast<int>(search_.mode));
+  }
+
   NetworkStrategies recursive() {
     hccl::RecursiveProgrammingResult result =
         hccl::recursive_programming(network_, {.devices = options_.devices * stages_,
@@ -67,22 +79,16 @@ class StrategyFinder {
     return std::move(result.strategies);
   }
 
-  /// Of the file that is given.
-  hccl::StrategyMap given() {
-    if (spec_.given.empty()) return {};
-    return read_operator_strategies(spec_.given, network_, options_.devices, found_.notes).strategies;
-  }
-
   NetworkStrategies propagated() {
-    hccl::PropagationResult result = hccl::sharding_propagation(network_, given(), options_);
+    hccl::PropagationResult result = hccl::sharding_propagation(network_, search_.given, options_);
     found_.candidates = result.candidates;
-    found_.notes.insert(found_.notes.end(), result.warnings.begin(), result.warnings.end());
+    found_.notes = std::move(result.warnings);
     return std::move(result.strategies);
   }
 
   /// What dynamic programming and the exact search choose from.
   hccl::CostGraph all_costs() {
-    fixed_ = hccl::given_parts(network_, given(), options_.devices);
+    fixed_ = hccl::given_parts(network_, search_.given, options_.devices);
     return hccl::make_cost_graph(network_, options_, [&](models::OperatorId id) { return fixed_[id]; });
   }
 
@@ -95,16 +101,8 @@ class StrategyFinder {
   }
 
   NetworkStrategies exact() {
-    if (on_ == nullptr)
-      return exact(all_costs(), [&](const hccl::SearchCost& cost) { return objective(cost, options_); });
-    fixed_ = hccl::given_parts(network_, given(), options_.devices);
-    found_.in_seconds = true;
-    return exact(costs_in_seconds(
-                     network_, options_, [&](models::OperatorId id) { return fixed_[id]; }, spec_.run, *on_),
-                 [](const hccl::SearchCost& cost) { return cost.computation; });
-  }
-
-  NetworkStrategies exact(const hccl::CostGraph& costs, const hccl::ScalarCost& count) {
+    const hccl::CostGraph costs = all_costs();
+    const auto count = [&](const hccl::SearchCost& cost) { return objective(cost, options_); };
     const hccl::ExactResult result =
         hccl::exact_search(costs, count, {.memory = static_cast<double>(options_.device_memory)});
     found_.cost = result.cost;
@@ -114,14 +112,9 @@ class StrategyFinder {
   }
 
   [[nodiscard]] NetworkStrategies chosen(const hccl::CostGraph& costs, const hccl::Choice& choice) const {
-    NetworkStrategies strategies;
     std::vector<bool> settled;
     for (const std::optional<hccl::DimensionParts>& parts : fixed_) settled.push_back(parts.has_value());
-    for (std::size_t id = 0; id < network_.operators.size(); ++id) {
-      strategies.parts.push_back(costs.nodes[id].candidates[choice[id]]);
-    }
-    hccl::share_parameters(network_, hccl::searched_operators(network_), options_.devices, settled, strategies.parts);
-    return strategies;
+    return network_strategies(network_, costs, choice, settled, options_.devices);
   }
 
   [[nodiscard]] double dynamic_cost(const NetworkStrategies& strategies) const {
@@ -131,19 +124,44 @@ class StrategyFinder {
   }
 
   const models::Graph& network_;
-  const StrategySearchSpec& spec_;
+  const StrategySearch& search_;
   hccl::SearchOptions options_;
   std::uint32_t stages_;
-  Experiment* on_;                                          ///< null: costs are not seconds
   std::vector<std::optional<hccl::DimensionParts>> fixed_;  ///< of operators whose strategy is given
   FoundStrategies found_;
 };
 
 }  // namespace
 
-FoundMap find_strategies(const models::Graph& network, const StrategySearchSpec& spec, Rank devices,
-                         std::uint32_t stages, Experiment* on) {
-  return StrategyFinder(network, spec, devices, stages, on).find();
+std::string_view name_of(StrategySearchMode mode) {
+  return std::ranges::find(mode_names, mode, &std::pair<StrategySearchMode, std::string_view>::first)->second;
+}
+
+std::optional<StrategySearchMode> strategy_search_mode(std::string_view name) {
+  const auto* const found =
+      std::ranges::find(mode_names, name, &std::pair<StrategySearchMode, std::string_view>::second);
+  if (found == mode_names.end()) return std::nullopt;
+  return found->first;
+}
+
+std::vector<std::pair<std::string, std::string>> strategy_texts(const models::Graph& network,
+                                                                const hccl::StrategyMap& strategies) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const models::Operator& op : network.operators) {
+    const auto strategy = strategies.find(op.name);
+    if (strategy != strategies.end()) texts.emplace_back(op.name, hccl::to_string(strategy->second));
+  }
+  return texts;
+}
+
+hccl::StrategyMap strategies_of_choice(const models::Graph& network, const hccl::CostGraph& costs,
+                                       const hccl::Choice& choice, const std::vector<bool>& settled, Rank devices) {
+  return hccl::strategy_map(network, network_strategies(network, costs, choice, settled, devices));
+}
+
+FoundMap find_strategies(const models::Graph& network, const StrategySearch& search, Rank devices,
+                         std::uint32_t stages) {
+  return StrategyFinder(network, search, devices, stages).find();
 }
 
 }  // namespace hcclsim::study

@@ -3,28 +3,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
 #include "hccl/parallel/sharding/operator_sharding.hpp"
+#include "hccl/parallel/sharding/presets.hpp"
+#include "hccl/search/exact.hpp"
+#include "hccl/search/strategies.hpp"
 #include "models/zoo/zoo.hpp"
 #include "study/plan_search/plan_search.hpp"
 #include "study/plan_search/planned_network.hpp"
 #include "study/run/run.hpp"
 #include "study/strategy/operator_strategies.hpp"
 #include "study/strategy_search/find_strategies.hpp"
+#include "study/strategy_search/least_choice.hpp"
+#include "study/strategy_search/strategy_seconds.hpp"
+#include "study/sweep/sweep.hpp"
 
 namespace hcclsim::study {
 namespace {
 
 constexpr std::uint32_t samples_per_npu = 8;
-constexpr std::array<std::pair<StrategySearchMode, std::string_view>, 4> mode_names{
-    {{StrategySearchMode::recursive_programming, "recursive_programming"},
-     {StrategySearchMode::sharding_propagation, "sharding_propagation"},
-     {StrategySearchMode::dynamic_programming, "dynamic_programming"},
-     {StrategySearchMode::exact, "exact"}}};
 
 /// What a search has to know of the run.
 struct SearchedRun {
@@ -52,121 +54,247 @@ SearchedRun look_at(const RunSpec& run) {
   });
 }
 
-StrategyTrial simulate_trial(const std::string& name, const RunSpec& run) {
-  try {
-    return on_experiment(run, [&](Experiment& experiment) {
-      const Bytes peak = hbm_peak(experiment);
-      return StrategyTrial{
-          .name = name, .step = simulated_step(experiment), .hbm_peak = peak, .fits = peak <= experiment.soc.hbm_bytes};
-    });
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::internal) throw;
-    return {.name = name, .refused = error.what()};
-  }
-}
+/// Strategies that are simulated under a name.
+struct NamedStrategies {
+  std::string name;
+  hccl::StrategyMap strategies;
+};
 
-/// What is compared.
-using Trials = std::vector<std::pair<std::string, OperatorParallel>>;
-
-/// What the searches find that the exact one judges; what they cannot do is left out.
-std::vector<std::pair<std::string, hccl::StrategyMap>> judged(const StrategySearchSpec& spec,
-                                                              const models::Graph& network, Rank devices,
-                                                              std::uint32_t stages) {
-  std::vector<std::pair<std::string, hccl::StrategyMap>> others;
-  StrategySearchSpec other = spec;
-  for (const auto& [mode, name] : mode_names) {
-    other.mode = mode;
-    const bool begins = mode != StrategySearchMode::sharding_propagation || !spec.given.empty();
-    // Strategies that are given are not to be changed.
-    const bool keeps = mode != StrategySearchMode::recursive_programming || spec.given.empty();
-    if (mode == spec.mode || !begins || !keeps) continue;
+/// Simulates steps with strategies, as many at a time as there are processors.
+std::vector<StrategyTrial> simulated(const RunSpec& plain, const std::vector<NamedStrategies>& trials) {
+  const auto simulate = [&](const NamedStrategies& trial) -> StrategyTrial {
+    RunSpec run = plain;
+    run.parallel.operators.found = trial.strategies;
     try {
-      others.emplace_back(name, find_strategies(network, other, devices, stages).strategies);
+      return on_experiment(run, [&](Experiment& experiment) {
+        const Bytes peak = hbm_peak(experiment);
+        return StrategyTrial{.name = trial.name,
+                             .step = simulated_step(experiment),
+                             .hbm_peak = peak,
+                             .fits = peak <= experiment.soc.hbm_bytes};
+      });
     } catch (const Error& error) {
       if (error.code() == ErrorCode::internal) throw;
+      return {.name = trial.name, .refused = error.what()};
+    }
+  };
+  std::vector<StrategyTrial> results;
+  for (std::size_t begin = 0; begin < trials.size(); begin += processors()) {
+    std::vector<ChildOf<StrategyTrial>> children;
+    for (std::size_t i = begin; i < std::min(begin + processors(), trials.size()); ++i) {
+      children.emplace_back([&simulate, &trial = trials[i]] { return simulate(trial); });
+    }
+    for (ChildOf<StrategyTrial>& child : children) results.push_back(child.result());
+  }
+  return results;
+}
+
+/// The step where it counts: infinite without one, or if it does not fit.
+Seconds step_of(const StrategyTrial& trial) {
+  return trial.refused.empty() && trial.fits ? trial.step : std::numeric_limits<Seconds>::infinity();
+}
+
+class StrategySearcher {
+ public:
+  StrategySearcher(const StrategySearchSpec& spec, const Stage& stage)
+      : spec_(spec),
+        stage_(stage),
+        run_(plain_run(spec)),
+        facts_(look_at(run_)),
+        devices_(run_.parallel.devices(facts_.npus)) {
+    models::ModelOptions sizes = run_.model;
+    sizes.batch = facts_.micro_batch * devices_;
+    network_ = models::make_model(sizes);
+    search_ = {.mode = spec.mode, .options = spec.options};
+    if (!spec.given.empty()) {
+      search_.given = read_operator_strategies(spec.given, network_, devices_, notes_).strategies;
     }
   }
-  return others;
-}
 
-/// What was found, for the exact search what others find, all batch parallel, and transformers as they are usually cut.
-Trials trials_of(const StrategySearchSpec& spec, const models::Graph& network, Rank devices, std::uint32_t stages,
-                 const hccl::StrategyMap& found) {
-  const OperatorParallel none = plain_run(spec).parallel.operators;
-  Trials trials;
-  const auto add = [&](std::string_view name, const hccl::StrategyMap& strategies) {
-    trials.emplace_back(name, none);
-    trials.back().second.found = strategies;
-  };
-  add(name_of(spec.mode), found);
-  if (spec.mode == StrategySearchMode::exact) {
-    for (const auto& [name, strategies] : judged(spec, network, devices, stages)) add(name, strategies);
-  }
-  const hccl::WholeGraph whole(network);
-  const auto last = static_cast<models::OperatorId>(network.operators.size() - 1);
-  add("data parallel", {{network.operators[last].name, hccl::batch_parallel(whole.signature(last), devices)}});
-  const PlannedNetwork planned = planned_network(network);
-  for (std::uint32_t model = 2; model <= devices && planned.heads % model == 0 && planned.heads > 0; model *= 2) {
-    if (devices % model != 0) break;
-    trials.emplace_back(fmt::format("model parallel {}", model), none);
-    trials.back().second.model = model;
-  }
-  return trials;
-}
-
-/// The search; the exact one on the platform.
-FoundMap find(const models::Graph& network, const StrategySearchSpec& spec, const RunSpec& run,
-              const StrategySearchResult& on) {
-  if (spec.mode != StrategySearchMode::exact) return find_strategies(network, spec, on.devices, on.stages);
-  return on_experiment(run, [&](Experiment& experiment) {
-    StrategySearchSpec exact = spec;
-    exact.run = run;
-    if (!spec.memory_given) exact.options.device_memory = experiment.soc.hbm_bytes;
-    return find_strategies(network, exact, on.devices, on.stages, &experiment);
-  });
-}
-
-/// The sum of what operators take one after the other is not quite the step: if strategies of another search are faster
-/// as a whole, they are what was found. `compared` are the trials with their steps.
-void take_faster(const models::Graph& network, const Trials& trials, FoundMap& found,
-                 std::vector<StrategyTrial>& compared) {
-  const auto step_of = [&](std::size_t number) {
-    const StrategyTrial& trial = compared[number];
-    const bool is_choice = trials[number].second.found.size() + 1 >= network.operators.size();
-    return trial.refused.empty() && trial.fits && is_choice ? trial.step : std::numeric_limits<Seconds>::infinity();
-  };
-  std::size_t best = 0;
-  for (std::size_t number = 1; number < trials.size(); ++number) {
-    if (step_of(number) < step_of(best)) best = number;
-  }
-  if (best == 0) return;
-  found.found.notes.push_back(fmt::format(
-      "the strategies of the least sum take {:.6g} s as a whole, those of {} only {:.6g} s: these are given",
-      compared.front().step, trials[best].first, compared[best].step));
-  found.strategies = trials[best].second.found;
-  found.found.strategies.clear();
-  for (const models::Operator& op : network.operators) {
-    const auto strategy = found.strategies.find(op.name);
-    if (strategy != found.strategies.end()) {
-      found.found.strategies.emplace_back(op.name, hccl::to_string(strategy->second));
+  StrategySearchResult search() && {
+    stage_(fmt::format("searching strategies by {}", name_of(spec_.mode)));
+    FoundMap found = spec_.mode == StrategySearchMode::exact ? exact() : by(search_);
+    if (spec_.simulates && spec_.mode != StrategySearchMode::exact) {
+      std::vector<NamedStrategies> trials = usual();
+      trials.insert(trials.begin(), {std::string(name_of(spec_.mode)), found.strategies});
+      compare(trials);
     }
+    if (!spec_.simulates) compared_.clear();
+    save(found.strategies);
+    found.found.notes.insert(found.found.notes.begin(), notes_.begin(), notes_.end());
+    return {.mode = spec_.mode,
+            .network = network_.title,
+            .platform = facts_.platform,
+            .npu = facts_.npu,
+            .npus = facts_.npus,
+            .stages = run_.parallel.shape.stages,
+            .devices = devices_,
+            .samples = network_.batch(),
+            .found = std::move(found.found),
+            .compared = std::move(compared_)};
   }
-  compared.front() = compared[best];
-  compared.front().name = name_of(StrategySearchMode::exact);
-}
+
+ private:
+  [[nodiscard]] FoundMap by(const StrategySearch& search) const {
+    return find_strategies(network_, search, devices_, run_.parallel.shape.stages);
+  }
+
+  void compare(const std::vector<NamedStrategies>& trials) {
+    stage_(fmt::format("simulating {} and others", trials.front().name));
+    std::ranges::move(simulated(run_, trials), std::back_inserter(compared_));
+  }
+
+  /// All batch parallel, and transformers as they are usually cut.
+  [[nodiscard]] std::vector<NamedStrategies> usual() const {
+    const hccl::WholeGraph whole(network_);
+    const auto last = static_cast<models::OperatorId>(network_.operators.size() - 1);
+    std::vector<NamedStrategies> trials{
+        {"data parallel", {{network_.operators[last].name, hccl::batch_parallel(whole.signature(last), devices_)}}}};
+    const PlannedNetwork planned = planned_network(network_);
+    for (std::uint32_t model = 2; model <= devices_ && planned.heads % model == 0 && planned.heads > 0; model *= 2) {
+      if (devices_ % model != 0) break;
+      trials.push_back({fmt::format("model parallel {}", model),
+                        hccl::transformer_strategies(network_, {.data = devices_ / model, .model = model})});
+    }
+    return trials;
+  }
+
+  /// What the searches find that the exact one judges, but for those that cannot do it, or do not keep to what is
+  /// given: the recursive search decides about every operator, whatever memory there is.
+  [[nodiscard]] std::vector<NamedStrategies> judged() const {
+    using enum StrategySearchMode;
+    std::vector<StrategySearchMode> modes{dynamic_programming};
+    if (!search_.given.empty()) modes.push_back(sharding_propagation);
+    if (is_free()) modes.push_back(recursive_programming);
+    std::vector<NamedStrategies> trials;
+    StrategySearch other = search_;
+    for (const StrategySearchMode mode : modes) {
+      other.mode = mode;
+      try {
+        trials.push_back({std::string(name_of(mode)), by(other).strategies});
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::internal) throw;
+      }
+    }
+    return trials;
+  }
+
+  /// Whether any strategies may be found.
+  [[nodiscard]] bool is_free() const { return search_.given.empty() && !spec_.memory_given; }
+
+  /// What the exact search chooses from.
+  struct Candidates {
+    StrategySeconds seconds;
+    Bytes hbm = 0;
+  };
+
+  /// Bounds are those of the whole step: of all micro-batches, and of a rank of one of the stages.
+  [[nodiscard]] Candidates candidates(const std::vector<std::optional<hccl::DimensionParts>>& fixed) const {
+    hccl::SearchOptions options = spec_.options;
+    options.devices = devices_;
+    return on_experiment(run_, [&](Experiment& experiment) {
+      const auto given = [&](models::OperatorId id) { return fixed[id]; };
+      Candidates found{costs_in_seconds(network_, options, given, run_, experiment), experiment.soc.hbm_bytes};
+      const double passes =
+          least_kernel_factor(experiment) * experiment.batch.micro_batches / run_.parallel.shape.stages;
+      for (std::vector<Seconds>& of_operator : found.seconds.computed) {
+        for (Seconds& computed : of_operator) computed *= passes;
+      }
+      return found;
+    });
+  }
+
+  /// The least simulated step. What has the least sum of operators and redistributions, what others find and what is
+  /// usual are where the search begins.
+  FoundMap exact() {
+    const auto fixed = hccl::given_parts(network_, search_.given, devices_);
+    std::vector<bool> settled;
+    for (const auto& parts : fixed) settled.push_back(parts.has_value());
+    const Candidates space = candidates(fixed);
+    const hccl::CostGraph& costs = space.seconds.costs;
+    const auto strategies_of = [&](const hccl::Choice& choice) {
+      return strategies_of_choice(network_, costs, choice, settled, devices_);
+    };
+    const Bytes memory = spec_.memory_given ? spec_.options.device_memory : space.hbm;
+    const hccl::ExactResult sum = exact_search(costs, [](const hccl::SearchCost& cost) { return cost.computation; },
+                                               {.memory = static_cast<double>(memory)});
+    std::vector<NamedStrategies> trials = judged();
+    trials.push_back({"least sum", strategies_of(sum.choice)});
+    const std::size_t of_searches = trials.size();
+    std::ranges::move(usual(), std::back_inserter(trials));
+    compare(trials);
+
+    std::vector<KnownChoice> known;
+    std::size_t best = 0;
+    for (std::size_t i = 0; i < (is_free() ? trials.size() : of_searches); ++i) {
+      const Seconds step = step_of(compared_[i]);
+      if (step < step_of(compared_[best])) best = i;
+      if (auto choice = choice_of(costs, trials[i].strategies); choice.has_value()) known.push_back({*choice, step});
+    }
+    constexpr std::uint64_t simulated_operators = 4096;
+    ChoiceSpace choices{.costs = costs,
+                        .least = space.seconds.computed,
+                        .most = std::max<std::uint64_t>(64, simulated_operators / network_.operators.size())};
+    if (spec_.memory_given) choices.memory = static_cast<double>(memory);
+    const LeastChoice least =
+        least_choice(choices, known, step_of(compared_[best]), [&, done = std::size_t{0}](const auto& asked) mutable {
+          stage_(fmt::format("simulating strategies, {} so far", done += asked.size()));
+          std::vector<NamedStrategies> some;
+          for (const hccl::Choice& choice : asked) some.push_back({"", strategies_of(choice)});
+          std::vector<Seconds> steps;
+          for (const StrategyTrial& trial : simulated(run_, some)) steps.push_back(step_of(trial));
+          return steps;
+        });
+    return found(least.best.has_value() ? strategies_of(least.best->choice) : trials[best].strategies, least);
+  }
+
+  /// The candidates that strategies are, if all are some.
+  [[nodiscard]] std::optional<hccl::Choice> choice_of(const hccl::CostGraph& costs,
+                                                      const hccl::StrategyMap& strategies) const {
+    const auto parts = hccl::given_parts(network_, strategies, devices_);
+    hccl::Choice choice(parts.size(), 0);
+    for (std::size_t op = 0; op < parts.size(); ++op) {
+      if (!parts[op].has_value()) {
+        if (costs.nodes[op].candidates.size() > 1) return std::nullopt;
+        continue;
+      }
+      const auto& candidates = costs.nodes[op].candidates;
+      const auto at = std::ranges::find(candidates, *parts[op]);
+      if (at == candidates.end()) return std::nullopt;
+      choice[op] = static_cast<std::uint32_t>(at - candidates.begin());
+    }
+    return choice;
+  }
+
+  FoundMap found(hccl::StrategyMap strategies, const LeastChoice& least) {
+    const std::vector<NamedStrategies> best{{std::string(name_of(spec_.mode)), strategies}};
+    compared_.insert(compared_.begin(), simulated(run_, best).front());
+    FoundMap result{.strategies = std::move(strategies), .found = {}};
+    result.found.cost = compared_.front().step;
+    result.found.bound = std::min(least.bound, result.found.cost);
+    result.found.candidates = least.simulated;
+    result.found.strategies = strategy_texts(network_, result.strategies);
+    return result;
+  }
+
+  void save(const hccl::StrategyMap& strategies) const {
+    if (spec_.save.empty()) return;
+    const std::vector<std::uint32_t> stages(network_.operators.size(), 0);
+    write_strategies(spec_.save, {.nodes = node_strategies(network_, strategies, devices_, stages), .parameters = {}});
+  }
+
+  const StrategySearchSpec& spec_;
+  const Stage& stage_;
+  RunSpec run_;  ///< without strategies
+  SearchedRun facts_;
+  Rank devices_;  ///< of a stage
+  models::Graph network_;
+  StrategySearch search_;
+  std::vector<std::string> notes_;
+  std::vector<StrategyTrial> compared_;
+};
 
 }  // namespace
-
-std::string_view name_of(StrategySearchMode mode) {
-  return std::ranges::find(mode_names, mode, &std::pair<StrategySearchMode, std::string_view>::first)->second;
-}
-
-std::optional<StrategySearchMode> strategy_search_mode(std::string_view name) {
-  const auto* const found =
-      std::ranges::find(mode_names, name, &std::pair<StrategySearchMode, std::string_view>::second);
-  if (found == mode_names.end()) return std::nullopt;
-  return found->first;
-}
 
 StrategySearchResult search_strategies(const StrategySearchSpec& spec, const Stage& stage) {
   if (spec.save.ends_with(".toml")) {
@@ -177,41 +305,7 @@ StrategySearchResult search_strategies(const StrategySearchSpec& spec, const Sta
     bad_input("search",
               "sharding_propagation begins at operators with a strategy: give --given FILE with at least one");
   }
-  RunSpec run = plain_run(spec);
-  const SearchedRun facts = look_at(run);
-  StrategySearchResult result{.mode = spec.mode,
-                              .network = {},
-                              .platform = facts.platform,
-                              .npu = facts.npu,
-                              .npus = facts.npus,
-                              .stages = run.parallel.shape.stages,
-                              .devices = run.parallel.devices(facts.npus),
-                              .samples = 0,
-                              .found = {},
-                              .compared = {}};
-  models::ModelOptions sizes = run.model;
-  sizes.batch = facts.micro_batch * result.devices;
-  const models::Graph network = models::make_model(sizes);
-  result.network = network.title;
-  result.samples = sizes.batch;
-  stage(fmt::format("searching strategies by {}", name_of(spec.mode)));
-  FoundMap found = find(network, spec, run, result);
-  if (spec.simulates) {
-    Trials trials = trials_of(spec, network, result.devices, result.stages, found.strategies);
-    for (const auto& [name, operators] : trials) {
-      stage(fmt::format("simulating {}", name));
-      run.parallel.operators = operators;
-      result.compared.push_back(simulate_trial(name, run));
-    }
-    if (spec.mode == StrategySearchMode::exact) take_faster(network, trials, found, result.compared);
-  }
-  if (!spec.save.empty()) {
-    const std::vector<std::uint32_t> stages(network.operators.size(), 0);
-    write_strategies(spec.save,
-                     {.nodes = node_strategies(network, found.strategies, result.devices, stages), .parameters = {}});
-  }
-  result.found = std::move(found.found);
-  return result;
+  return StrategySearcher(spec, stage).search();
 }
 
 }  // namespace hcclsim::study

@@ -11,30 +11,19 @@
 #include "hccl/search/options.hpp"
 #include "study/run/spec.hpp"
 #include "study/search/split_search.hpp"
+#include "study/strategy_search/find_strategies.hpp"
 
 /// How the operators of a run's network are to be cut: a search (hccl/search/) finds strategies by a cost model of its
 /// own, and the simulation says what they are worth, beside data parallelism and the usual ways to cut a transformer.
 /// MindSpore's cost models count bytes, not seconds: what they find need not be the fastest. The exact search, their
-/// judge, counts seconds (strategy_seconds.hpp); what it prints is simulated beside what they find, and if one of them
-/// turns out to be faster as a whole, its strategies are the result.
+/// judge, counts simulated steps (least_choice.hpp).
 namespace hcclsim::study {
-
-enum class StrategySearchMode : std::uint8_t {
-  recursive_programming,
-  sharding_propagation,
-  dynamic_programming,
-  exact
-};
-
-[[nodiscard]] std::string_view name_of(StrategySearchMode mode);
-/// None if no mode has this name.
-[[nodiscard]] std::optional<StrategySearchMode> strategy_search_mode(std::string_view name);
 
 struct StrategySearchSpec {
   RunSpec run{};  ///< without strategies; without a number of samples it has samples_per_npu for each NPU
   StrategySearchMode mode = StrategySearchMode::recursive_programming;
   hccl::SearchOptions options{};  ///< but for the devices
-  bool memory_given = false;      ///< in the options; else the exact search has the HBM of the NPU
+  bool memory_given = false;      ///< in the options; else only the HBM of the NPU limits the exact search
   /// File of strategies that propagation begins at, and that dynamic programming and the exact search leave as they
   /// are; empty: none. The recursive search takes none.
   std::string given{};
@@ -49,20 +38,6 @@ struct StrategyTrial {
   Bytes hbm_peak = 0;     ///< of the NPU that needs most
   bool fits = true;       ///< into its HBM
   std::string refused{};  ///< why it could not be simulated; empty: it was
-};
-
-/// What a search gives, before anything is simulated.
-struct FoundStrategies {
-  double cost = 0;                ///< by the search's own model
-  bool in_seconds = false;        ///< that cost: the sum of what all operators and edges take (exact)
-  double dynamic_cost = 0;        ///< by that of dynamic programming, by which all modes can be compared
-  std::optional<double> bound{};  ///< of exact: nothing costs less
-  // Of recursive programming: MindSpore's operators
-  std::optional<std::uint32_t> kept{};
-  std::optional<std::uint32_t> eliminated{};
-  std::uint64_t candidates = 0;                                   ///< that were compared, or sums of costs
-  std::vector<std::pair<std::string, std::string>> strategies{};  ///< operator and cuts, in forward order
-  std::vector<std::string> notes{};
 };
 
 struct StrategySearchResult {

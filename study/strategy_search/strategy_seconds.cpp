@@ -92,6 +92,12 @@ models::Graph untied(models::Graph network) {
   return network;
 }
 
+/// What an operator takes with a candidate.
+struct CandidateSeconds {
+  Seconds all = 0;
+  Seconds computed = 0;  ///< by its kernels in the passes
+};
+
 /// Times operators: in each round all of them have another of their candidates.
 class OperatorSeconds {
  public:
@@ -104,11 +110,11 @@ class OperatorSeconds {
         collectives_(collectives) {}
 
   /// Of every candidate of every operator.
-  std::vector<std::vector<Seconds>> of(const std::vector<hccl::CostNode>& nodes) {
-    std::vector<std::vector<Seconds>> seconds;
+  std::vector<std::vector<CandidateSeconds>> of(const std::vector<hccl::CostNode>& nodes) {
+    std::vector<std::vector<CandidateSeconds>> seconds;
     std::size_t rounds = 0;
     for (OperatorId id = 0; id < network_.operators.size(); ++id) {
-      seconds.emplace_back(nodes[id].candidates.size(), 0);
+      seconds.emplace_back(nodes[id].candidates.size());
       rounds = std::max(rounds, nodes[id].candidates.size());
     }
     for (std::size_t round = 0; round < rounds; ++round) {
@@ -117,7 +123,7 @@ class OperatorSeconds {
         strategies.parts.push_back(nodes[id].candidates[round % nodes[id].candidates.size()]);
       }
       strategies.outputs.resize(strategies.parts.size());
-      const std::vector<Seconds> found = of(strategies);
+      const std::vector<CandidateSeconds> found = of(strategies);
       for (OperatorId id = 0; id < network_.operators.size(); ++id) {
         seconds[id][round % seconds[id].size()] = found[id];
       }
@@ -127,7 +133,7 @@ class OperatorSeconds {
 
  private:
   /// Of every operator.
-  std::vector<Seconds> of(const hccl::NetworkStrategies& strategies) {
+  std::vector<CandidateSeconds> of(const hccl::NetworkStrategies& strategies) {
     const hccl::ShardedGraph sharded = shard_graph(network_, strategy_map(network_, strategies), options_.devices,
                                                    {.enable_alltoall = options_.enable_alltoall});
     std::vector<std::string> ignored;
@@ -136,24 +142,27 @@ class OperatorSeconds {
                                  {.allreduce = {.mode = hccl::FusionMode::none}}, false, sharded.mirrors);
     program.families = sharded.families;
     const hccl::Plan plan = hccl::parallel_plan({program}, {.ranks = options_.devices}, collectives_.schedules());
-    std::vector<Seconds> seconds(network_.operators.size(), 0);
-    const auto add = [&](OperatorId op, Seconds time) {
-      if (op != models::no_original) seconds[op] += time;
+    std::vector<CandidateSeconds> seconds(network_.operators.size());
+    const auto add = [&](OperatorId op, Seconds time, bool computes) {
+      if (op == models::no_original) return;
+      seconds[op].all += time;
+      if (computes) seconds[op].computed += time;
     };
     const models::Program& kernels = *program.program;
     for (const hccl::PlanTask& task : plan.roles.front().tasks) {
       if (const auto* block = std::get_if<hccl::KernelBlock>(&task.work)) {
         for (std::uint32_t k = block->first; k < block->first + block->count; ++k) {
-          add(owner_of(sharded.graph, kernels, kernels.kernels[k]), kernels.kernels[k].duration);
+          const models::Kernel& kernel = kernels.kernels[k];
+          add(owner_of(sharded.graph, kernels, kernel), kernel.duration, computes(kernel));
         }
       } else if (const auto* call = std::get_if<hccl::CollectiveTask>(&task.work)) {
         const hccl::PlannedCollective& collective = plan.collectives[call->collective];
         const Seconds time = collectives_.of(collective.schedules, groups_of(plan.families[collective.family]));
         if (task.kernel != hccl::Purpose::none) {
-          add(owner_of(sharded.graph, kernels, kernels.kernels[task.kernel]), time);
+          add(owner_of(sharded.graph, kernels, kernels.kernels[task.kernel]), time, false);
         } else if (collective.segment != hccl::Purpose::none) {
           const models::Gradient& gradient = kernels.gradients[program.reductions[collective.segment].segment.first];
-          add(sharded.graph.operators[sharded.graph.parameters[gradient.parameter].owner].original, time);
+          add(sharded.graph.operators[sharded.graph.parameters[gradient.parameter].owner].original, time, false);
         }
       }
     }
@@ -164,6 +173,12 @@ class OperatorSeconds {
     Groups groups;
     for (const hccl::Communicator& group : family.groups) groups.push_back(group.ranks);
     return groups;
+  }
+
+  /// Whether it runs on the compute stream in every pass, whoever shares its parameters.
+  static bool computes(const models::Kernel& kernel) {
+    return kernel.op != models::no_operator && kernel.kind != models::KernelClass::host &&
+           kernel.launched == models::Launched::always;
   }
 
   /// The operator of the whole network whose strategy decides what a kernel takes; none: what is between two of them.
@@ -187,7 +202,7 @@ class OperatorSeconds {
 
 }  // namespace
 
-hccl::CostGraph costs_in_seconds(const models::Graph& network, const hccl::SearchOptions& options,
+StrategySeconds costs_in_seconds(const models::Graph& network, const hccl::SearchOptions& options,
                                  const std::function<std::optional<DimensionParts>(OperatorId)>& fixed,
                                  const RunSpec& run, Experiment& on) {
   CollectiveSeconds collectives(on);
@@ -203,21 +218,24 @@ hccl::CostGraph costs_in_seconds(const models::Graph& network, const hccl::Searc
     }
     return seconds;
   };
-  hccl::CostGraph graph = make_cost_graph(
+  StrategySeconds result;
+  result.costs = make_cost_graph(
       network, options, fixed,
       [&](const std::vector<hccl::RedistributionStep>& steps, DataType type, bool trained, double memory) {
         const Seconds backward = trained ? seconds_of(backward_of(steps), type) : 0;
         return hccl::SearchCost{.computation = seconds_of(steps, type) + backward, .memory = memory};
       });
-  const std::vector<std::vector<Seconds>> seconds =
-      OperatorSeconds(network, options, run, on, collectives).of(graph.nodes);
+  const std::vector<std::vector<CandidateSeconds>> seconds =
+      OperatorSeconds(network, options, run, on, collectives).of(result.costs.nodes);
   for (std::size_t id = 0; id < seconds.size(); ++id) {
+    std::vector<Seconds>& computed = result.computed.emplace_back();
     for (std::size_t candidate = 0; candidate < seconds[id].size(); ++candidate) {
-      hccl::SearchCost& cost = graph.nodes[id].costs[candidate];
-      cost = {.computation = seconds[id][candidate], .memory = cost.memory};
+      hccl::SearchCost& cost = result.costs.nodes[id].costs[candidate];
+      cost = {.computation = seconds[id][candidate].all, .memory = cost.memory};
+      computed.push_back(seconds[id][candidate].computed);
     }
   }
-  return graph;
+  return result;
 }
 
 }  // namespace hcclsim::study

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "hccl/search/costs/cost_graph.hpp"
 #include "models/graph.hpp"
@@ -17,10 +18,16 @@
 /// overlaps, and counts a tensor that two operators need in the same way twice.
 namespace hcclsim::study {
 
-/// A cost graph as make_cost_graph() makes it, whose `computation` is seconds; of its other figures only the memory is
-/// left. `run` is the one that `on` was made of, without strategies. A strategy that an operator cannot have behind
-/// others costs infinitely much.
-[[nodiscard]] hccl::CostGraph costs_in_seconds(
+struct StrategySeconds {
+  /// As make_cost_graph() makes it, with seconds as `computation`; of the other figures only the memory is left.
+  hccl::CostGraph costs{};
+  /// Of every candidate of every operator: its kernels in the forward and the backward pass of a micro-batch. The
+  /// compute stream carries them out one behind the other, so no step with these candidates is shorter than their sum.
+  std::vector<std::vector<Seconds>> computed{};
+};
+
+/// `run` is the one that `on` was made of, without strategies.
+[[nodiscard]] StrategySeconds costs_in_seconds(
     const models::Graph& network, const hccl::SearchOptions& options,
     const std::function<std::optional<hccl::DimensionParts>(models::OperatorId)>& fixed, const RunSpec& run,
     Experiment& on);

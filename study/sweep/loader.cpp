@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/user_error.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -143,7 +144,7 @@ void serve(int socket, const std::vector<Point>& points, std::size_t first, cons
 Loader::Loader(const std::vector<Point>& points, std::size_t first, const LoadGroup& load) {
   std::array<int, 2> sockets{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
-    internal_error("cannot make a socket: {}", std::strerror(errno));
+    refused_by_system("a socket", errno);
   }
   socket_ = sockets[0];
   child_ = std::make_unique<Child>([&points, first, &load, sockets] {

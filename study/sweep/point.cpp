@@ -69,7 +69,7 @@ std::string content_hash(std::string_view bytes) {
   return to_string(generator(bytes.data(), bytes.size()));
 }
 
-std::string content_hash_of_file(const std::string& path) { return content_hash(read_text_file(path, "sweep")); }
+std::string content_hash_of_file(const std::string& path) { return content_hash(read_whole_file(path, "sweep")); }
 
 std::string point_id(const Point& point) {
   Json inputs = point.inputs;

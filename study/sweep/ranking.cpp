@@ -46,7 +46,7 @@ constexpr auto training_and(const std::array<WorkAxis, count>& more) {
   std::copy(more.begin(), more.end(), std::copy(what_is_trained.begin(), what_is_trained.end(), all.begin()));
   return all;
 }
-constexpr auto work_of_run = training_and<3>({{{"group"}, {"rank", "0"}, {"batch", "32"}}});
+constexpr auto work_of_run = training_and<4>({{{"group"}, {"rank", "0"}, {"batch", "32"}, {"global-batch"}}});
 constexpr auto work_of_job = training_and<2>({{{"steps", "1000"}, {"batch", "32"}}});
 constexpr std::array<WorkAxis, 10> work_of_collective{{{"collective"},
                                                        {"group"},

@@ -16,6 +16,7 @@
 #include "base/json.hpp"
 #include "base/output_file.hpp"
 #include "base/text.hpp"
+#include "base/user_error.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -33,7 +34,7 @@ Finished run_program(const std::vector<std::string>& words) {
   for (const std::string& word : words) command += shell_word(word) + ' ';
   std::fflush(nullptr);
   FILE* const pipe = ::popen((command + "2>&1").c_str(), "re");
-  if (pipe == nullptr) internal_error("cannot start {}: {}", words.front(), std::strerror(errno));
+  if (pipe == nullptr) refused_by_system(fmt::format("to start {}", words.front()), errno);
   Finished finished;
   std::array<char, 4096> buffer{};
   while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {

@@ -132,6 +132,11 @@ std::uint64_t& PointCounts::of(PointStatus status) {
   return *fields.at(static_cast<std::size_t>(status));
 }
 
+Json StoredPoint::result_json() const {
+  if (result.empty()) return {};
+  return parse_json_text(result, fmt::format("the result of point {} is damaged", number), "database");
+}
+
 std::optional<double> StoredPoint::figure(std::string_view column) const {
   const auto* const found = std::find(figure_columns.begin(), figure_columns.end(), column);
   if (found == figure_columns.end()) return std::nullopt;

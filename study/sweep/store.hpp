@@ -58,6 +58,8 @@ struct StoredPoint {
   std::string today{};  ///< id of the point that it would give; empty: none
 
   [[nodiscard]] std::optional<double> figure(std::string_view column) const;
+  /// The result as a value, null if there is none. Throws Error(bad_input, "database") for what is no JSON.
+  [[nodiscard]] Json result_json() const;
 };
 
 struct PointCounts {

@@ -26,7 +26,7 @@ std::vector<std::string> unmodelled_in(SweepStore& store, const std::set<std::st
   std::set<std::string> origins;
   const auto look_at = [&](const StoredPoint& point) {
     if (!wanted.contains(point.id) || point.result.find(key) == std::string::npos) return;
-    const Json result = Json::parse(point.result);
+    const Json result = point.result_json();
     for (const Json& origin : result.value(key, Json::array())) origins.insert(origin.get<std::string>());
   };
   store.for_each(look_at, true);

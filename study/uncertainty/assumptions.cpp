@@ -28,12 +28,13 @@ Assumption of_times(Subject subject, std::string_view what, double faster, doubl
           .slower = slower};
 }
 
-/// The ranges of the kinds of links on the ways that link_sources() looks at.
+/// The ranges of the kinds of links, of those that have one, on the ways that link_sources() looks at.
 std::map<sim::LinkKind, std::pair<BytesPerSecond, BytesPerSecond>> link_ranges(sim::Cluster& cluster,
                                                                                std::span<const Rank> ranks) {
   std::map<sim::LinkKind, std::pair<BytesPerSecond, BytesPerSecond>> ranges;
   for (const sim::LinkId id : links_between(cluster, ranks)) {
     const sim::Link& link = cluster.links()[id];
+    if (link.low == link.high) continue;
     const auto [place, is_new] = ranges.try_emplace(link.kind, link.low, link.high);
     if (is_new) continue;
     place->second.first = std::min(place->second.first, link.low);
@@ -49,7 +50,6 @@ std::vector<Assumption> assumptions_of(sim::Cluster& cluster, std::span<const Ra
   std::vector<Assumption> assumptions;
   for (const auto& [kind, range] : link_ranges(cluster, ranks)) {
     const auto& [low, high] = range;
-    if (low == high) continue;
     assumptions.push_back({.subject = Subject::links,
                            .kind = kind,
                            .text = fmt::format("{} {:g}..{:g} GB/s", title_of(kind), low / giga, high / giga)});
@@ -101,7 +101,8 @@ models::Program assumed(models::Program program, std::span<const Assumption> ass
 
 Seconds AssumptionEffect::span() const {
   constexpr double rounding = 1e-12;
-  return std::abs(slow - fast) <= rounding * slow ? 0 : slow - fast;
+  const Seconds difference = std::abs(slow - fast);
+  return difference <= rounding * slow ? 0 : difference;
 }
 
 void sort_effects(Uncertainty& uncertainty) {

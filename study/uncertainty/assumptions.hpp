@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -61,7 +62,8 @@ void assume(sim::Cluster& cluster, std::span<const Assumption> assumptions, Rang
                                                     std::span<const Assumption> assumptions, RangeEnd end);
 [[nodiscard]] models::Program assumed(models::Program program, std::span<const Assumption> assumptions, RangeEnd end);
 
-/// A time with one assumption at its ends.
+/// A time with one assumption at its ends. What is faster may end later: streams that wait for each other meet in
+/// another order.
 struct AssumptionEffect {
   std::string assumption;
   Seconds fast = 0;
@@ -71,12 +73,23 @@ struct AssumptionEffect {
   [[nodiscard]] Seconds span() const;
 };
 
-/// A time with all assumptions at their ends.
+/// The least and the largest of the times with all assumptions as they are used, and at either end.
 struct Uncertainty {
   Seconds fastest = 0;
   Seconds slowest = 0;
   std::vector<AssumptionEffect> effects{};  ///< one assumption at a time, the largest span first
+
+  /// Takes the time as it is used into the range.
+  void include(Seconds time) {
+    fastest = std::min(fastest, time);
+    slowest = std::max(slowest, time);
+  }
 };
+
+/// The range between the times at the two ends.
+[[nodiscard]] inline Uncertainty range_between(Seconds one, Seconds other) {
+  return {std::min(one, other), std::max(one, other)};
+}
 
 /// Puts the assumption with the largest span first.
 void sort_effects(Uncertainty& uncertainty);

@@ -41,13 +41,13 @@ StepRange::StepRange(Experiment& experiment, bool each) {
   }
 }
 
-Uncertainty StepRange::finish() {
+Uncertainty StepRange::finish(Seconds used) {
   Uncertainty uncertainty;
   for (Ends& ends : ends_) {
     AssumptionEffect effect{ends.text, ends.fast.result(), ends.slow.result()};
     if (ends.text.empty()) {
-      uncertainty.fastest = effect.fast;
-      uncertainty.slowest = effect.slow;
+      uncertainty = range_between(effect.fast, effect.slow);
+      uncertainty.include(used);
     } else {
       uncertainty.effects.push_back(std::move(effect));
     }

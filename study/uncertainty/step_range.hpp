@@ -16,8 +16,8 @@ class StepRange {
   /// simulates anything. The experiment must outlive the object.
   StepRange(Experiment& experiment, bool each);
 
-  /// Waits for the results.
-  [[nodiscard]] Uncertainty finish();
+  /// Waits for the results; `used`: the step with all assumptions as they are used.
+  [[nodiscard]] Uncertainty finish(Seconds used);
 
  private:
   struct Ends {

@@ -82,5 +82,29 @@ TEST(ConfigFile, HasCharactersBeyondAsciiInStringsAndCommentsOnly) {
             ":2: '\\xFF' stands outside of quotes and comments, where TOML has ASCII alone");
 }
 
+TEST(ConfigFile, Depth) {
+  const auto times = [](const std::string& text, int count) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += text;
+    return all;
+  };
+  EXPECT_TRUE(error("a" + times(".a", 100) + " = 1\n").starts_with(":1: key 'a.a' holds a table;"));
+  for (const int count : {101, 20'000}) {
+    const std::string refused = ":2: tables and lists are more than 100 deep";
+    EXPECT_EQ(error("b = 1\na" + times(".a", count) + " = 1\n"), refused);
+    EXPECT_EQ(error("b = 1\n[a" + times(".a", count) + "]\nc = 1\n"), refused);
+    EXPECT_EQ(error("b = 1\nc = {a" + times(".a", count) + " = 1}\n"), refused);
+    EXPECT_EQ(error("b = 1\nc = " + times("[", count) + times("]", count) + "\n"), refused);
+    EXPECT_EQ(error("b = 1\nc = " + times("{a = ", count) + "1" + times("}", count) + "\n"), refused);
+    // What is no TOML after them is not looked at.
+    EXPECT_EQ(error("b = 1\n\"a.\"" + times(".a", count) + " = 1\n = 2\n"), refused);
+  }
+  // Dots in strings and comments, and of one key after the other, are no depth.
+  const std::string dots = times(".", 200);
+  EXPECT_EQ(entries("a = '" + dots + "' # " + dots + "\nb = \"\\\"" + dots + "\"\nc = '''\n" + dots + "\n'''\n"),
+            ".a=" + dots + " :1;.b=\"" + dots + " :2;.c=" + dots + "\n :3;");
+  EXPECT_TRUE(entries("a = [" + times("1.5, ", 300) + "]\n").starts_with(".a=1.5,1.5,"));
+}
+
 }  // namespace
 }  // namespace hcclsim

@@ -95,5 +95,40 @@ TEST_F(InputFileTest, WaitsForTheWriterOfANamedPipe) {
   writer.join();
 }
 
+TEST_F(InputFileTest, WaitsForASlowWriterOfANamedPipe) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  std::thread writer([&] {
+    std::ofstream pipe(path("pipe"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    pipe << "la" << std::flush;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    pipe << "te";
+  });
+  EXPECT_EQ(read_text_file(path("pipe"), "thing"), "late");
+  writer.join();
+}
+
+TEST_F(InputFileTest, DoesNotWaitForEverForAWriter) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { static_cast<void>(read_text_file(path("pipe"), "thing")); }),
+            "cannot read " + path("pipe") + ": no program has opened this pipe to write for 5 s");
+  // One that writes nothing ends it.
+  std::thread writer([&] { std::ofstream(path("pipe")).flush(); });
+  EXPECT_EQ(read_text_file(path("pipe"), "thing"), "");
+  writer.join();
+}
+
+TEST_F(InputFileTest, TextIsUtf8) {
+  const auto check = [](const std::string& text) { return error_of([&] { require_utf8(text, "f", "thing"); }); };
+  EXPECT_EQ(check("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \x01\n"), "");
+  EXPECT_EQ(check("a\nb\xe9\n"), "f:2: \\xE9 is no character in UTF-8; save the file in this encoding");
+  EXPECT_EQ(check("\xc0\x80"), "f:1: \\xC0 is no character in UTF-8; save the file in this encoding");
+  EXPECT_EQ(check("a\xe2\x82"), "f:1: \\xE2 is no character in UTF-8; save the file in this encoding");
+  std::ofstream(path("a")) << "0\xff";
+  EXPECT_EQ(read_whole_file(path("a"), "thing"), "0\xff");
+  EXPECT_EQ(error_of([&] { static_cast<void>(read_text_file(path("a"), "thing")); }),
+            path("a") + ":1: \\xFF is no character in UTF-8; save the file in this encoding");
+}
+
 }  // namespace
 }  // namespace hcclsim

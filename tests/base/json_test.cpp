@@ -137,6 +137,9 @@ TEST(JsonText, RepeatedKeys) {
                                     "f.json", "kind", &keys);
   EXPECT_THAT(keys, ElementsAre("s[1].id", "s[1].x.y", "s"));
   EXPECT_EQ(json.dump(), R"({"s":4})");
+  EXPECT_EQ(refusal("{\"s\": [{\"id\": 1},\n {\"id\": 2, \"id\": 3}], \"s\": 4}"),
+            "f.json:2:15: the key s[1].id is given twice in one object; give it once");
+  EXPECT_EQ(refusal(R"({"\u0061": 1, "a": 2})"), "f.json:1:17: the key a is given twice in one object; give it once");
 }
 
 TEST(JsonText, ObjectsOfManyKeys) {
@@ -158,8 +161,9 @@ TEST(JsonText, BadText) {
 
 TEST(JsonText, Depth) {
   EXPECT_EQ(parsed(repeated("[", 100) + "1" + repeated("]", 100)).size(), 1U);
-  EXPECT_EQ(refusal(repeated("[", 101) + repeated("]", 101)), "f.json: objects and lists are more than 100 deep");
-  EXPECT_EQ(refusal(repeated(R"({"a":)", 200000)), "f.json: objects and lists are more than 100 deep");
+  EXPECT_EQ(refusal(repeated("[", 101) + repeated("]", 101)), "f.json:1:101: objects and lists are more than 100 deep");
+  EXPECT_EQ(refusal("\n" + repeated(R"({"a":)", 200'000)), "f.json:2:501: objects and lists are more than 100 deep");
+  EXPECT_EQ(Json::try_parse(repeated("[", 200'000) + repeated("]", 200'000)), std::nullopt);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
@@ -101,13 +102,14 @@ TEST_F(OutputFileTest, FollowsSymbolicLinksToNothing) {
 }
 
 TEST_F(OutputFileTest, RemovesWhatAKilledWriterLeft) {
-  for (const char* const name : {"a.123.tmp", "a.tmp", "a.12x.tmp", "b.123.tmp", "a..tmp"})
-    std::ofstream(path(name)) << "old";
+  // The last is what a killed writer left; the others are a user's own.
+  const std::vector<std::string> own{"a.123.tmp", "a.tmp", "a.hcclsim-.tmp", "a.hcclsim-12x.tmp", "b.hcclsim-123.tmp"};
+  for (const std::string& name : own) std::ofstream(path(name)) << "old";
+  std::ofstream(path("a.hcclsim-123.tmp")) << "old";
   OutputFile other(path("a"));  // writes, and so has its own
   write_file_atomically(path("a"), "new");
-  EXPECT_FALSE(fs::exists(path("a.123.tmp")));
-  for (const char* const name : {"a.tmp", "a.12x.tmp", "b.123.tmp", "a..tmp"})
-    EXPECT_TRUE(fs::exists(path(name))) << name;
+  EXPECT_FALSE(fs::exists(path("a.hcclsim-123.tmp")));
+  for (const std::string& name : own) EXPECT_TRUE(fs::exists(path(name))) << name;
   other.write("newer");
   other.commit();
   EXPECT_EQ(fs::file_size(path("a")), 5);

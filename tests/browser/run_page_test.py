@@ -77,6 +77,32 @@ class RunPageTest(ReportTest):
         self.assertEqual(len(self.chart("Bytes of gradients ready and reduced over time")["ready"]), 163)
         self.picture("each")
 
+    def test_compressed_gradients_are_as_many_as_those_that_are_ready(self):
+        data = self.report("compressed", "run", "--model", "lenet", "--compress", "fp16")
+        curves = self.chart("Bytes of gradients ready and reduced over time")
+        whole = sum(gradient["bytes"] for gradient in data["result"]["gradients"]) / 1e6
+        self.assertLess(sum(one["bytes"] for one in data["result"]["segments"]) / 1e6, 0.6 * whole)
+        for points in curves.values():
+            self.assertAlmostEqual(points[-1][1], whole)
+
+    def test_a_pipeline_has_its_batch_and_passes_that_take_turns(self):
+        data = self.report("pipeline", "run", "--model", "gpt2-small", "--layers", "4", "--hidden", "64", "--heads", "2",
+                           "--vocabulary", "8192", "--sequence", "32", "--batch", "8", "--stages", "4", "--micro-batches",
+                           "4", "--platform", "atlas800t-a2", "--uncertainty", "off")
+        batch = "8 per replica (16 global) in 4 micro-batches of 2"
+        self.assertIn(f"batch {batch}", self.text(".cards"))
+        self.assertIn(batch, self.text("#set-up"))
+        self.assertIn("on NPU 6", self.text(".cards"))
+        self.assertIn("HBM of NPU 0", self.text("#memory h2"))
+        result = data["result"]
+        self.assertLess(result["trace"]["bp_start_s"], result["trace"]["fp_end_s"])
+        lane = self.browser.run(
+            "const data = JSON.parse(document.getElementById('data').textContent);"
+            "const lane = phaseLane(data.timeline, 0, data.result.parallel.micro_batches);"
+            "return lane.start.map((start, i) => [lane.text(i), start, lane.duration[i]]);")
+        self.assertEqual([text for text, _, _ in lane], ["FP and BP of 4 micro-batches", "Hang-over"])
+        self.assertAlmostEqual(lane[0][2], result["trace"]["bp_end_s"] * 1e9, delta=1)
+
     def test_names_of_the_user_stay_text(self):
         evil = "</script><script>document.title = 'broken'</script><img src=x onerror=\"document.title='broken'\">"
         profile = Path(self.folder.name) / "profile.csv"

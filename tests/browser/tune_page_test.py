@@ -62,6 +62,17 @@ class TunePageTest(ReportTest):
         self.assertEqual(len(rows), len(data["result"]["break_even"]))
         for one, row in zip(data["result"]["break_even"], rows, strict=True):
             self.assertIn(one["links"], row)
+            # Where it pays or loses everywhere, that is so within what was tried.
+            tried = f"from × {one['slowest']['factor']:.4g} to × {one['fastest']['factor']:.4g}"
+            self.assertEqual(tried in row, one["at"] is None, row)
+
+    def test_axes_of_compression_have_labels(self):
+        self.report("compression", "tune", "--compress", "topk")
+        for axis in ("x", "y"):
+            ticks = self.browser.run(
+                "const c = document.querySelector('#sweep canvas');"
+                "return Chart.getChart(c).scales[arguments[0]].ticks.map((tick) => tick.label);", axis)
+            self.assertGreaterEqual(len([label for label in ticks if label]), 3, ticks)
 
 
 if __name__ == "__main__":

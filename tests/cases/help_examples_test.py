@@ -46,7 +46,7 @@ FILES = [
     f"cp {TRACES}/* .",
     "sed 's/Never/ExitCode/; s/GLOG_v/MS_ENABLE_RECOVERY/' job.yaml > elastic.yaml",
     f"g++ -o program {CLIENTS}/1_allreduce.cpp $(hcclsim exec --flags)",
-    "echo 'set_split_strategy_by_size([80, 20])' > train.py",
+    "printf 'if target == \"Ascend\":\n    set_split_strategy_by_size([80, 20])\n' > train.py",
     "printf 'index,name,bytes,ready_us\\n0,b,4000000,1000\\n1,a,4000000,2000\\n' > profile.csv",
 ]
 DIFFERS = {"hcclsim schedule diff ring.txt hd.txt --platform atlas800-9000"}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs for HCCL, compiled with g++ as a user would, on simulated NPUs.
+"""What programs for HCCL call, on simulated NPUs: results, times, and what is wrong.
 
 usage: clients_test.py HCCLSIM
 """
@@ -9,38 +9,11 @@ import os
 import re
 import struct
 import subprocess
-import sys
-import tempfile
 import unittest
+
 from pathlib import Path
 
-HCCLSIM = ""
-HERE = Path(__file__).resolve().parent
-EXAMPLES = HERE.parents[1] / "examples" / "clients"
-FOLDER = tempfile.TemporaryDirectory()
-LIMIT_S = 300
-
-
-def run(*words, **settings):
-    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=False, **settings)
-
-
-def program(source):
-    """The program of a source, compiled when it is first asked for."""
-    path = Path(FOLDER.name) / source.stem
-    if not path.exists():
-        flags = run(HCCLSIM, "exec", "--flags").stdout.split()
-        standard = ["-std=c++20"] if source.stem == "threads" else []
-        done = run("g++", "-O1", "-Wall", "-Wextra", "-Werror", *standard, f"-I{HERE.parents[1]}", "-o", str(path), str(source),
-                   *flags)
-        if done.returncode != 0:
-            raise AssertionError(done.stderr)
-    return str(path)
-
-
-def on_npus(processes, *words, platform="atlas800t-a2", options=(), **variables):
-    return run(HCCLSIM, "exec", "--platform", platform, "-n", str(processes), *options, "--", *words,
-               env={**os.environ, **variables})
+from support import EXAMPLES, FOLDER, HCCLSIM, HERE, ProgramsTest, on_npus, program, run
 
 
 def features(case, *arguments, **settings):
@@ -52,13 +25,7 @@ RANK_TABLE = {"status": "completed", "version": "1.0", "server_count": "1", "ser
                                          for rank, device in (("0", "3"), ("1", "1"), ("2", "0"))]}]}
 
 
-class ClientsTest(unittest.TestCase):
-    maxDiff = None
-
-    def passes(self, done):
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return done.stdout
-
+class ClientsTest(ProgramsTest):
     def test_headers_stand_alone(self):
         include = run(HCCLSIM, "exec", "--flags").stdout.split()[0]
         for header in ("acl/acl.h", "acl/acl_base.h", "acl/acl_prof.h", "acl/acl_rt.h", "hccl/hccl.h", "hccl/hccl_rank_graph.h",
@@ -95,6 +62,7 @@ class ClientsTest(unittest.TestCase):
         sizes = ["-b", "1K", "-e", "4M", "-f", "16", "-c", "0"]
         cases = [(op, "atlas800t-a2", 8, []) for op in
                  ("allreduce", "broadcast", "reduce", "reducescatter", "allgather", "scatter", "alltoall")]
+        cases += [("broadcast", "atlas800-9000", 4, ["-w", "0", "-n", "3"]), ("scatter", "atlas800-9000", 4, ["-w", "0", "-n", "3"])]
         cases += [("allreduce", "atlas800-9000", 8, []), ("allgather", "atlas800-9000", 4, ["-n", "1", "-w", "0"]),
                   ("allreduce", "atlas800-9000-x4", 32, ["-n", "3"])]
         for op, platform, ranks, more in cases:
@@ -103,7 +71,8 @@ class ClientsTest(unittest.TestCase):
                            "--uncertainty", "off", *sizes, *more).stdout
                 done = on_npus(ranks, program(EXAMPLES / "hccl_bench.cpp"), op, *sizes, *more, platform=platform,
                                options=("--launch", launch))
-                rows = [re.findall(r"^(\d+) *\| *([\d.]+)", text, re.MULTILINE) for text in (ours, self.passes(done))]
+                rows = [re.findall(r"^(\d+) *\| *([\d.]+) *\| *([\d.]+)", text, re.MULTILINE)
+                        for text in (ours, self.passes(done))]
                 self.assertEqual(len(rows[0]), 4)
                 self.assertEqual((op, platform, launch, rows[1]), (op, platform, launch, rows[0]))
 
@@ -118,6 +87,16 @@ class ClientsTest(unittest.TestCase):
             rows = [re.findall(r"^(\d+) *\| *([\d.]+) *\| *([\d.]+)", text, re.MULTILINE) for text in (ours, theirs)]
             self.assertEqual(len(rows[0]), 1)
             self.assertEqual((op, ranks, rows[1]), (op, ranks, rows[0]))
+
+    def test_bandwidths_are_those_of_the_command(self):
+        """To the last digit, which is what events as floats leave: the exact one is 62.78356."""
+        sizes = ["-b", "16M", "-e", "16M", "-n", "4", "-w", "0", "-c", "0"]
+        ours = run(HCCLSIM, "collective", "broadcast", "--platform", "atlas800t-a2", "--ranks", "8", "--uncertainty", "off",
+                   *sizes).stdout
+        theirs = self.passes(on_npus(8, program(EXAMPLES / "hccl_bench.cpp"), "broadcast", *sizes))
+        rows = [re.findall(r"^(\d+) *\| *([\d.]+) *\| *([\d.]+)", text, re.MULTILINE) for text in (ours, theirs)]
+        self.assertEqual(rows[0], [("16777216", "267.22", "62.78357")])
+        self.assertEqual(rows[1], rows[0])
 
     def test_types_and_reductions(self):
         """On data that are exact in every type."""
@@ -141,16 +120,11 @@ class ClientsTest(unittest.TestCase):
                 wanted[how] = json.loads(done.stdout)["rows"][0]["time_s"] * 10e3
             done = features("direct_memory", processes=4, options=("--launch", launch))
             found = [line.split() for line in self.passes_with_refusals(done).splitlines()]
-            self.assertEqual([how for how, _ in found], ["buffers", "buffers", "direct", "buffers", "direct", "buffers"])
+            self.assertEqual([how for how, _ in found],
+                             ["buffers", "buffers", "direct", "direct", "buffers", "buffers", "direct", "buffers"])
             for how, milliseconds in found:
                 as_event = struct.unpack("f", struct.pack("f", wanted[how]))[0]
                 self.assertEqual((launch, how, float(milliseconds)), (launch, how, float(f"{as_event:.9g}")))
-
-    def passes_with_refusals(self, done):
-        """Of a program that also asks for what is refused, which is told."""
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertNotIn("hcclsim: error", done.stderr)
-        return done.stdout
 
     def test_rank_tables(self):
         file = Path(FOLDER.name) / "table.json"
@@ -161,6 +135,65 @@ class ClientsTest(unittest.TestCase):
             [f"process {process}: rank {rank} of 3 in {name}"
              for process, rank in ((3, 0), (1, 1), (0, 2)) for name in (world, "configured: 7")] +
             [f"process {process}: rank {rank} of 2 in {sub}" for process, rank in ((0, 0), (3, 1))]))
+
+    def interface(self, case, **settings):
+        done = on_npus(settings.pop("processes", 1), program(HERE / "programs/interface.cpp"), case, **settings)
+        return self.passes_with_refusals(done), done.stderr
+
+    def test_root_info_is_no_longer_than_its_handle(self):
+        self.interface("small_root", processes=2)
+
+    def test_types_that_the_chip_lacks(self):
+        _, told = self.interface("types")
+        self.assertIn("HcclAllReduce: dataType 14, HIF8: the Ascend 950 has it, Ascend910B", told)
+        self.assertIn("HcclSend: dataType 13; accepted: 0 to 11", told)
+
+    def test_newer_settings_of_communicators(self):
+        said, told = self.interface("config")
+        self.assertEqual(said, "old\n")
+        for part in ("of the 1 GB for the windows of a rank (hcclSymWinMaxMemSizePerRank) 0 bytes are left",
+                     "config: hcclAlgo: ", "config: hcclSymWinMaxMemSizePerRank: 0; accepted: 1 to",
+                     "config: hcclOpExpansionMode: 5; accepted: 0 to 4",
+                     "HcclCommConfig of impatient: hcclExecTimeOut without effect"):
+            self.assertIn(part, told)
+
+    def test_waits_before_a_record(self):
+        said, told = self.interface("events")
+        self.assertEqual(said, "no tasks to wait for: 10.000 us\nheld: 110.000 us\nheld: 110.000 us\nthe latest: 30.000 us\n")
+        self.assertEqual(told.count("aclrtStreamWaitEvent: the event was never recorded: call aclrtRecordEvent before"), 2)
+
+    def poison(self, case, *options):
+        return on_npus(4, program(HERE / "programs/poison.cpp"), case, options=options)
+
+    def test_poison(self):
+        """Fresh memory is no zero, and what uses memory too early is found; what does not, is not."""
+        self.assertEqual(self.passes(self.poison("right", "--poison")), "right\n" * 4)
+        self.assertEqual(self.passes(self.poison("fresh")), "00000000 00000000\n" * 4)
+        self.assertEqual(self.passes(self.poison("fresh", "--poison")), "7f7f7f7f 7f7f7f7f\n" * 4)
+        said = self.passes(self.poison("host_destination", "--poison"))
+        self.assertEqual(sorted(said.splitlines()), [f"7f7f7f7f, then {5 + rank}" for rank in range(4)])
+        allreduce = r"that HcclAllReduce #2 on hccl_root_1 in stream 0 of NPU \d"
+        cases = {
+            "result_to_host": rf"a copy of 4096 bytes in stream \d of NPU \d reads 4096 bytes at 0x\w+ of NPU \d {allreduce} writes",
+            "result_in_other_stream": rf"a copy of 4096 bytes .* reads 4096 bytes .* {allreduce} writes",
+            "input_is_written": rf"a copy of 4096 bytes in stream 1 of NPU \d writes 4096 bytes .* {allreduce} reads",
+            "input_is_filled": rf"filling 40 bytes in stream \d of NPU \d writes 40 bytes .* {allreduce} reads",
+            "result_is_given": rf"HcclBroadcast #3 on .* in stream 1 of NPU \d (reads|writes) 4096 bytes .* {allreduce} writes",
+            "pinned_source": r"process \d has written to the memory that a copy of 4096 bytes .* reads, at 0x\w+, before",
+        }
+        for case, wanted in cases.items():
+            self.passes(self.poison(case))
+            done = self.poison(case, "--poison")
+            self.assertEqual((case, done.returncode), (case, 3))
+            self.assertRegex(done.stderr, rf"process \d.*{wanted}" if case != "pinned_source" else wanted)
+
+    def test_poison_lets_right_programs_be(self):
+        for name, processes in (("1_allreduce", 1), ("2_overlap", 8), ("3_groups", 8)):
+            done = on_npus(processes, program(EXAMPLES / f"{name}.cpp"), options=("--poison",))
+            self.assertEqual(self.passes(done), (EXAMPLES / f"{name}.txt").read_text())
+        done = on_npus(4, program(HERE / "programs/all_calls.cpp"), options=("--poison",))
+        lines = self.passes(done).splitlines()
+        self.assertEqual((len(lines), [line for line in lines if line.endswith("DIFFERS")]), (72, []))
 
     def test_suspended_communicators(self):
         self.passes_with_refusals(features("suspend", processes=2))
@@ -227,64 +260,36 @@ class ClientsTest(unittest.TestCase):
         self.assertEqual(self.passes_with_refusals(done), (HERE / "programs/one_thread.txt").read_text())
         self.assertIn("calls of one thread for several NPUs belong between HcclGroupStart and HcclGroupEnd", done.stderr)
 
-    def waits(self, case, *options):
-        return on_npus(4, program(HERE / "programs/waits.cpp"), case, options=options)
-
-    def test_processes_that_meet_over_tcp(self):
-        """They wait in real time, as long as it takes, and no simulated time passes."""
-        lines = sorted(self.passes(self.waits("tcp")).splitlines())
-        self.assertEqual([line[:6] for line in lines], [f"rank {rank}" for rank in range(4)])
-        self.assertEqual(len({line[6:] for line in lines}), 1)
-
-    def test_threads_that_watch(self):
-        self.assertEqual(sorted(self.passes(self.waits("watched")).splitlines()), [f"rank {rank}" for rank in range(4)])
-
-    def test_programs_that_look_in_vain(self):
-        """Nobody can go on, though threads poll: found after some seconds."""
-        for case, looks in (("watched_in_vain", "errors: HcclGetCommAsyncError"), ("asks_for_event", "an event: aclrtQueryEvent"),
-                            ("asks_for_errors", "errors: HcclGetCommAsyncError"), ("asks_for_date", "the date: MPI_Wtime")):
-            done = self.waits(case)
-            self.assertEqual((case, done.returncode), (case, 3))
-            self.assertIn("stands still", done.stderr)
-            self.assertIn(f"looks again and again at {looks}", done.stderr)
-
-    def test_wall_timeout(self):
-        for case, doing in (("computes", "computes, or waits in a loop without a call"), ("sleeps", "sleeps in a call of the system")):
-            done = self.waits(case, "--wall-timeout", "2")
-            self.assertEqual((case, done.returncode), (case, 3))
-            self.assertIn("the program has not ended within 2 s of real time (--wall-timeout):", done.stderr)
-            self.assertIn(f"process 1: {doing}", done.stderr)
-            self.assertIn("waits for", done.stderr)
-        done = on_npus(1, "sleep", "1000", options=("--wall-timeout", "0.5"))
-        self.assertEqual(done.returncode, 3)
-        self.assertIn("within 0.5 s", done.stderr)
-
-    def test_libraries_that_a_program_loads_itself(self):
-        """Python's ctypes; its threads are not those of our libraries."""
-        wanted = [f"device {npu}: 10.0 at 2.57504665e-05 s" for npu in range(4)]
-        for case, processes in (("main", 4), ("thread", 4), ("threads", 1)):
-            done = on_npus(processes, sys.executable, str(HERE / "programs/loaded.py"), case)
-            self.assertEqual((case, sorted(self.passes(done).splitlines())), (case, wanted))
-
-    def test_threads(self):
-        done = on_npus(1, program(HERE / "programs/threads.cpp"))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stdout, (HERE / "programs/threads.txt").read_text())
-        self.assertEqual(len(done.stderr.splitlines()), 2)
-
-    def test_threads_that_begin_together(self):
-        for _ in range(3):
-            done = on_npus(4, program(HERE / "programs/beginning.cpp"))
-            self.assertEqual(self.passes(done), "all have begun\n" * 4)
-
-    def test_every_run_is_the_same(self):
-        words = [program(HERE / "programs/all_calls.cpp")]
-        broken = [program(HERE / "programs/broken.cpp"), "orders_differ"]
-        for line in (words, broken):
-            first = on_npus(4, *line)
-            for _ in range(3):
-                again = on_npus(4, *line)
-                self.assertEqual((again.stdout, again.stderr), (first.stdout, first.stderr))
+    @unittest.skipUnless("HCCLSIM_HCCL_TEST" in os.environ, "HCCLSIM_HCCL_TEST is not the folder of hccl_test's sources")
+    def test_hccl_test(self):
+        """The unmodified programs, if there are any: never in a repository of ours. Rank 0's times, zero copy over several sizes,
+        and without the hosts."""
+        folder = Path(os.environ["HCCLSIM_HCCL_TEST"])
+        flags = run(HCCLSIM, "exec", "--flags").stdout.replace("-lascendcl", "-lacl_rt -lmsprofiler").split()
+        common = sorted(map(str, folder.glob("common/src/*.cc")))
+        built = {}
+        for source in sorted(folder.glob("opbase_test/*.cc")):
+            path = Path(FOLDER.name) / source.stem
+            done = run("g++", "-std=c++11", "-Werror", "-O1", f"-I{folder}/common/src", f"-I{folder}/opbase_test", "-o", str(path),
+                       str(source), *common, *flags)
+            self.assertEqual((source.name, done.stderr), (source.name, ""))
+            built[source.stem.split("_")[1]] = str(path)
+        self.assertEqual(len(built), 11)
+        sizes = ["-b", "64K", "-e", "64M", "-f", "32"]
+        for name, path in built.items():
+            said = self.passes(on_npus(8, path, *sizes, "-p", "8"))
+            self.assertEqual((name, said.count("success")), (name, 3), said)
+        for op, name in (("allreduce", "allreduce"), ("allgather", "allgather"), ("reducescatter", "reducescatter")):
+            for zero_copy in ("0", "1"):
+                line = [*sizes, "-z", zero_copy]
+                ours = run(HCCLSIM, "collective", op, "--platform", "atlas800t-a2", "--ranks", "8", "--uncertainty", "off", "-c", "0",
+                           *line).stdout
+                theirs = self.passes(on_npus(8, built[name], *line, "-p", "8"))
+                rows = [re.findall(r"^(\d+) *\| *([\d.]+) *\| *([\d.]+)", text, re.MULTILINE) for text in (ours, theirs)]
+                self.assertEqual((op, zero_copy, rows[1]), (op, zero_copy, rows[0]))
+        for more in (["-m", "1"], ["-s", "1"], ["-t", "1"]):
+            said = self.passes(on_npus(8, built["allreduce"], *sizes, "-p", "8", *more))
+            self.assertEqual((more, said.count("success")), (more, 3))
 
     def test_broken_programs(self):
         """Each ends with the kind of its error, and with what is wrong."""
@@ -338,6 +343,7 @@ class ClientsTest(unittest.TestCase):
             "message_counts_differ": [r"calls HcclRecv of 11 fp32, rank 0 \(process 0\) has called HcclSend of 10 fp32"],
             "connects_to_one_who_has_ended": [r"has waited 120 s .* for rank 2 of 4 on hccl_root_1; process 2 has ended"],
             "connects_to_one_who_waits": [r"for rank 2 of 4 on hccl_root_1; process 2 waits in MPI for ranks 0, 1, 3 of 4"],
+            "never_recorded": [r"stands still", r"stream 0 \(process \d\): the wait for an event that is still to be recorded"],
             "config_is_not_filled": [r"config: call HcclCommConfigInit first"],
         }
         for case, wanted in cases.items():
@@ -361,22 +367,6 @@ class ClientsTest(unittest.TestCase):
         done = on_npus(4, program(HERE / "programs/broken.cpp"), "rank_is_missing_goes_on")
         self.assertEqual(re.findall(r"rank \d has waited 120 s .* for (.*)", done.stderr), ["rank 3 of 4"] * 4)
 
-    def test_what_cannot_be_started(self):
-        for words, said in ((["./no-such-program"], "cannot be started: No such file"), ([], "no program"),
-                            (["--bogus"], "unknown option --bogus")):
-            done = run(HCCLSIM, "exec", *(["--"] if not words or words[0] != "--bogus" else []), *words)
-            self.assertEqual(done.returncode, 2)
-            self.assertIn(said, done.stderr)
-        done = run(HCCLSIM, "exec", "-n", "9", "--", "true")
-        self.assertIn("9 on a server need" if "9 on" in done.stderr else "--processes 9", done.stderr)
-
-    def test_other_programs(self):
-        """What is not linked with our libraries, and scripts that start what is."""
-        self.assertEqual(self.passes(on_npus(2, "echo", "hello")), "hello\nhello\n")
-        line = f"{program(EXAMPLES / '3_groups.cpp')}; echo $?"
-        self.assertEqual(self.passes(on_npus(8, "sh", "-c", line)).count("\n0\n"), 8)
-
 
 if __name__ == "__main__":
-    HCCLSIM = str(Path(sys.argv.pop(1)).resolve())
-    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
+    unittest.main()

@@ -170,7 +170,7 @@ class Hooks(Forgetting):
         hcclsim.PowerSGDState(None, start_powerSGD_iter=0, use_error_feedback=False, warm_start=False)
 
     def test_pickled_states_have_no_group(self):
-        with self.assertLogs("hcclsim.hooks", "WARNING"):
+        with self.assertLogs("hcclsim.powerSGD_hook", "WARNING"):
             state = pickle.loads(pickle.dumps(hcclsim.PowerSGDState("group", matrix_approximation_rank=4)))
         self.assertIsNone(state.process_group)
         self.assertEqual(state.matrix_approximation_rank, 4)

@@ -95,7 +95,7 @@ class Files(unittest.TestCase):
     def test_what_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "gradients")
-            with self.assertRaisesRegex(hcclsim.BadInput, "needs --numerics"):
+            with self.assertRaisesRegex(hcclsim.BadInput, "needs numerics"):
                 hcclsim.run(model="lenet", save_gradients=file)
             with self.assertRaisesRegex(hcclsim.BadInput, "standard output is taken"):
                 hcclsim.run(model="lenet", numerics=True, save_gradients="-")

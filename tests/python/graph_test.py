@@ -54,7 +54,7 @@ class PlainCells(Forgetting):
         settings.current.split_by_idx[settings.world_group] = [3]
         net = nn.SequentialCell(nn.Dense(64, 64), nn.Dense(64, 64))
         net.parts[0].matmul.shard(((2, 1), (4, 1)))
-        message = r"--split-by-idx was set by set_split_strategy_by_idx\(\): hcclsim.reset\(\) forgets it"
+        message = r"split_by_idx was set by set_split_strategy_by_idx\(\): hcclsim.reset\(\) forgets it"
         with self.assertRaisesRegex(hcclsim.BadInput, message):
             hcclsim.run(model=net, inputs=[Tensor((32, 64))])
         with self.assertRaises(hcclsim.BadInput) as raised:

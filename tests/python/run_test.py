@@ -6,6 +6,8 @@ import inspect
 import io
 import json
 import pickle
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -16,7 +18,7 @@ from pathlib import Path
 import numpy
 
 import hcclsim
-from hcclsim import errors, helper, options, records
+from hcclsim import errors, helper, options, records, results
 
 
 class Runs(unittest.TestCase):
@@ -65,7 +67,7 @@ class Runs(unittest.TestCase):
     def test_values_that_are_none(self):
         for keywords, message in (
             ({"split_by_size": []}, "split_by_size must not be empty"),
-            ({"gradients": 5}, "gradients are a file or rows"),
+            ({"gradients": 5}, "gradients are a file, a DataFrame or rows"),
             ({"inputs": [1], "model": "lenet"}, "inputs go with a Cell"),
             ({"progress": 3}, "progress must be a function"),
         ):
@@ -121,6 +123,61 @@ class Runs(unittest.TestCase):
         found = hcclsim.search(model="gpt2-small", npus=2, global_batch=4, layers=2, sequence=64)
         self.assertGreater(found.pareto.column("step_time_s").min(), 0)
 
+    def test_a_schedule_is_timed_on_the_platform_that_it_was_made_for(self):
+        one = hcclsim.schedule.generate("allreduce", platform="atlas800t-a2", ranks=4, bytes="64K")
+        self.assertEqual(hcclsim.schedule.time(one).platform, "atlas800t-a2.xml")
+        self.assertEqual(hcclsim.schedule.time(one, platform="atlas800-9000").platform, "atlas800-9000.xml")
+        other = hcclsim.schedule.generate("allreduce", platform="atlas800-9000", ranks=4, bytes="64K")
+        with self.assertRaisesRegex(ValueError, "atlas800-9000, atlas800t-a2"):
+            hcclsim.schedule.time(one, other)
+
+    def test_defaults_are_as_nothing(self):
+        plain = hcclsim.run(model="lenet", uncertainty=False)
+        given = {"sequence_parallel": False, "chunks": 1, "schedule": "1f1b", "stages": 1, "jitter_shape": "normal", "lr": 0.01,
+                 "optimizer_parallel": False, "recompute": False, "weight_decay": 0.0, "profile_level": 1, "mode": "allreduce"}
+        for keyword, value in given.items():
+            with self.subTest(keyword=keyword):
+                self.assertEqual(hcclsim.run(model="lenet", uncertainty=False, **{keyword: value}), plain)
+        for keyword in ("split_by_idx", "levels", "npus"):
+            with self.subTest(keyword=keyword), self.assertRaisesRegex(TypeError, f"{keyword} cannot be False"):
+                hcclsim.run(**{keyword: False})
+
+    def test_every_default_of_the_command_is_accepted(self):
+        for option in options.command("run").options:
+            if not option.default or " " in option.default or option.is_argument or option.name in ("--format", "--data", "--model"):
+                continue
+            with self.subTest(option=option.name):
+                helper.call(["run", "--model=lenet", f"{option.name}={option.default}"])
+
+    def test_errors_speak_of_keywords(self):
+        with self.assertRaises(hcclsim.BadInput) as raised:
+            hcclsim.run(chunks=2)
+        self.assertEqual(str(raised.exception), "chunks is of a pipeline: it needs stages of 2 or more")
+        with self.assertRaisesRegex(TypeError, "did you mean global_batch"):
+            hcclsim.search(batch=4)
+
+    def test_gradients_of_a_data_frame(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        frame = pandas.DataFrame({"name": ["b", "a"], "bytes": [400, 800], "ready_s": [1e-4, 2e-4]})
+        result = hcclsim.run(gradients=frame, split="each")
+        self.assertEqual(list(result.gradients.column("bytes")), [400, 800])
+        self.assertEqual([one.name for one in hcclsim.run(gradients=result.gradients, split="each").gradients], ["b", "a"])
+
+    def test_compression_has_its_plain_step(self):
+        result = hcclsim.run(model="lenet", compress="powersgd:start=2")
+        self.assertEqual(result.compression.plain_step_s, hcclsim.run(model="lenet").step_time_s)
+
+    def test_tensors_of_arrays(self):
+        image = hcclsim.Tensor(numpy.zeros((2, 3)))
+        self.assertEqual((image.shape, image.dtype), ((2, 3), "float32"))
+        self.assertEqual(hcclsim.Tensor(numpy.zeros(4, dtype=numpy.int32)).dtype, "int64")
+        self.assertEqual(hcclsim.Tensor(image).shape, (2, 3))
+        with self.assertRaises(TypeError):
+            hcclsim.Tensor(numpy.zeros(4, dtype=bool))
+
     def test_schedules(self):
         ring = hcclsim.schedule.generate("allreduce", algorithm="ring", bytes="1M")
         report = hcclsim.schedule.check(ring, platform="atlas800-9000")
@@ -153,6 +210,12 @@ class Runs(unittest.TestCase):
             self.assertEqual((best.columns()[0], best[0].inputs.model), ("point", "lenet"))
             most = hcclsim.sweep.best(database, by="images_per_s:max")[0]
             self.assertEqual(most.images_per_s, hcclsim.sweep.results(database).column("images_per_s").max())
+            # Columns of inputs are numbers; a grid gives its own points, whatever else the database has.
+            self.assertEqual(sorted(points.column("batch")), [1, 1, 2, 2])
+            self.assertEqual(set(points.column("split_by_size")), {"80,20", "50,50"})
+            again = hcclsim.sweep.run(database, "run", {**grid, "batch": 2, "split_by_size": [[80, 20]]})
+            self.assertEqual([(one.batch, one.split_by_size) for one in again], [(2, "80,20")])
+            self.assertEqual(len(hcclsim.sweep.results(database)), 4)
             with self.assertRaises(TypeError):
                 hcclsim.sweep.run(database, "run", {"modell": ["lenet"]})
             with self.assertRaises(hcclsim.CheckFailed) as raised:
@@ -228,6 +291,49 @@ class Failures(unittest.TestCase):
                 hcclsim.run()
 
 
+PROGRAM = """
+import hcclsim, time
+with hcclsim.settings.Folder() as folder:
+    print(folder, flush=True)
+    hcclsim.helper.call(["run", "--model=lenet", "--iterations=10000", "--jitter=0.1", "--numerics", "--uncertainty=off"])
+"""
+
+
+class Endings(unittest.TestCase):
+    def test_killed_programs_leave_nothing(self):
+        program = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
+        folder = Path(program.stdout.readline().strip())
+        self.assertTrue(folder.is_dir())
+        children = self.waited_for(lambda: children_of(program.pid, "hcclsim"))
+        program.kill()
+        program.wait()
+        program.stdout.close()
+        self.waited_for(lambda: not folder.exists())
+        self.waited_for(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+
+    def waited_for(self, what):
+        for _ in range(200):
+            found = what()
+            if found:
+                return found
+            time.sleep(0.05)
+        self.fail("it did not happen")
+
+
+def children_of(parent, name):
+    """Processes of this name below a process."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except OSError:
+            continue
+        _, _, behind = text.rpartition(")")
+        if int(behind.split()[1]) == parent and f"({name})" in text:
+            found.append(int(stat.parent.name))
+    return found
+
+
 class Documentation(unittest.TestCase):
     def test_help_has_every_keyword(self):
         signature = inspect.signature(hcclsim.run)
@@ -281,6 +387,21 @@ class Tables(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             print(records.of_json([{"a": 1}]))
         self.assertEqual(printed.getvalue(), "<1 records of a>\n")
+        self.assertRegex(repr(hcclsim.run(model="lenet")), r"^RunResult\(lenet on 8 NPUs of atlas800-9000.xml: [0-9.]+ ms per step\)$")
+        other_chip = hcclsim.run(model="lenet", platform="atlas800t-a2")
+        self.assertEqual(str(other_chip).splitlines()[1:], [f"Note: {note}" for note in other_chip.notes])
+        self.assertGreater(len(other_chip.notes), 0)
+        many = records.of_json({f"k{number}": number for number in range(30)})
+        self.assertTrue(repr(many).endswith("k7=7, 22 more)"))
+        self.assertIn("<th>a</th>", records.of_json([{"a": "<b>"}])._repr_html_())
+        self.assertIn("<td>&#x27;&lt;b&gt;&#x27;</td>", records.of_json([{"a": "<b>"}])._repr_html_())
+        self.assertIn("<th>k29</th>", many._repr_html_())
+
+    def test_records_are_of_their_declared_types(self):
+        result = hcclsim.run(model="lenet", numerics=True, batch=2, iterations=1)
+        self.assertIsInstance(result.trace, results.TracePoints)
+        self.assertIsInstance(result.segments[0], results.Segment)
+        self.assertIsInstance(result.numerics.iterations[0], results.Iteration)
 
 
 class Segments(unittest.TestCase):

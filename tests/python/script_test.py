@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -9,6 +10,10 @@ from pathlib import Path
 
 COMMAND = os.environ["HCCLSIM_COMMAND"]
 SCRIPTS = Path(__file__).parent / "scripts"
+
+
+#: What the buckets of DistributedDataParallel are, but for their size.
+BUCKETS = ("--framework=mindspore", "--hcom-parallel=on")
 
 
 def script(path, *options, status=0):
@@ -38,25 +43,40 @@ class Scripts(unittest.TestCase):
         output = self.folder / "profile" / "output"
         text = (SCRIPTS / "npu_optimizer.py").read_text(encoding="utf-8").replace("OUTPUT", str(output))
         path = self.written(text)
-        result = json.loads(script(path, "--model", "resnet18", "--format", "json"))
+        result = json.loads(script(path, "--model", "resnet18", "--output-dir", str(self.folder), "--format", "json"))
         self.assertEqual(result, run("--model=resnet18", "--hcom-parallel=on", "--split-by-size=80,20"))
-        trace = (output / "step_trace_0.csv").read_text(encoding="utf-8").splitlines()
+        self.assertFalse(output.exists())
+        below = self.folder / str(output)[1:]
+        trace = (below / "step_trace_0.csv").read_text(encoding="utf-8").splitlines()
         self.assertTrue(trace[0].startswith("Iteration ID,FP Start(us),BP End(us)"))
         self.assertEqual(len(trace), 4)
-        told = script(path)
+        told = script(path, f"--output-dir={self.folder}")
         self.assertIn("hcclsim run --hcom-parallel=on --split-by-size=80,20 --step-trace=", told)
         self.assertIn("no effect: the network runs on the NPU", told)
 
     def test_groups(self):
         result = json.loads(script(SCRIPTS / "groups.py", "--fc-bias=off", "--format=json"))
         self.assertEqual([(segment["first"], segment["last"]) for segment in result["segments"]], [(0, 20), (21, 100), (101, 159)])
-        self.assertIn("last index must be 160 (161 gradients), got 159", script(SCRIPTS / "groups.py", status=2))
+        told = script(SCRIPTS / "groups.py", status=2)
+        self.assertIn("groups.py:6: the split ends at index 159, the last one of 160 gradients; resnet50 has 161", told)
+        self.assertIn("networks with as many: --model resnet50 --fc-bias off", told)
 
     def test_hooks(self):
         result = json.loads(script(SCRIPTS / "ddp.py", "--model=lenet", "--iterations=4", "--format=json"))
         self.assertEqual(
-            result, run("--model=lenet", "--iterations=4", "--compress=batched-powersgd:rank=2,start=2")
+            result,
+            run("--model=lenet", "--iterations=4", "--compress=batched-powersgd:rank=2,start=2", *BUCKETS, "--fusion=size:25"),
         )
+
+    def test_buckets_of_pytorch(self):
+        path = self.written("import torch\nm = torch.nn.parallel.DistributedDataParallel(net, bucket_cap_mb=1)\n")
+        result = json.loads(script(path, "--model=resnet18", "--format=json"))
+        self.assertEqual(result["segments"], run("--model=resnet18", *BUCKETS, "--fusion=size:1")["segments"])
+        self.assertIn("hcclsim run --model=lenet --split=none\n", script(path, "--model=lenet", "--split=none"))
+        path = self.written("m = DistributedDataParallel(net)\nm.register_comm_hook(None, fp16_compress_hook)\n")
+        self.assertIn("--fusion=size:25", script(path, "--model=lenet"))
+        path = self.written("m = DistributedDataParallel(net, bucket_cap_mb=args.cap)\n")
+        self.assertIn("bucket_cap_mb is no literal: args.cap; the script is read, not executed; give --fusion", script(path, status=2))
 
     def test_contexts(self):
         result = json.loads(script(SCRIPTS / "mindspore_context.py", "--model=lenet", "--format=json"))
@@ -103,13 +123,23 @@ class Scripts(unittest.TestCase):
             "for a in ([80, 20], [60, 40]):\n    pass\n",
             "a = [80, 20]\ndel a\n",
             "a = [80, 20]\nwith f() as a:\n    pass\n",
-            "a = [80, 20]\nif x:\n    a = [60, 40]\n",
-            "if x:\n    a = [80, 20]\nelse:\n    a = [60, 40]\n",
             "a = [80, 20]\nfor i in b:\n    a = [60, 40]\n",
         ):
             with self.subTest(text=text):
                 told = script(self.written(f"{text}set_split_strategy_by_size(a)\n"), status=2)
-                self.assertRegex(told, "dataSizeList is no literal: (a|list)")
+                self.assertRegex(told, "dataSizeList is no literal: (a|list).*; give --split-by-size")
+        for text, decided in (
+            ("a = [80, 20]\nif x:\n    a = [60, 40]\n", "--branch 3 or --branch 'not x', or --split-by-size"),
+            ("if x:\n    a = [80, 20]\nelse:\n    a = [60, 40]\n", "--branch 2 or --branch 4, or --split-by-size"),
+            ("if d == 'Ascend':\n    a = [80, 20]\nelse:\n    a = [60, 40]\n", "--branch Ascend, or --split-by-size"),
+        ):
+            with self.subTest(text=text):
+                path = self.written(f"{text}set_split_strategy_by_size(a)\n")
+                told = script(path, status=2)
+                self.assertRegex(told, r"dataSizeList is a, which is \[80, 20\] in line . and \[60, 40\] in line .; give ")
+                self.assertIn(decided, told)
+        self.assertIn("--split-by-size=80,20", script(path, "--branch=Ascend", "--npus=1", "--model=lenet"))
+        self.assertIn("--split-by-size=60,40", script(path, "--branch", "GPU", "--npus=1", "--model=lenet"))
 
     def test_parts_of_objects_have_names(self):
         for text in (
@@ -144,13 +174,14 @@ class Scripts(unittest.TestCase):
                     f"OUT = {str(output)!r}\no.parameter_map['profiling_mode'].b = True\n"
                     f"o.parameter_map['profiling_options'].s = {options}\n"
                 )
-                self.assertIn(f"--step-trace={output}/step_trace_0.csv", script(path, "--npus=1", "--model=lenet"))
+                told = script(path, "--npus=1", "--model=lenet", "--output-dir", str(self.folder))
+                self.assertIn(f"--step-trace={self.folder}{output}/step_trace_0.csv", told)
 
     def test_several_configurations(self):
         both = "a.parameter_map['hcom_parallel'].b = True\nb.parameter_map['hcom_parallel'].b = {}\n"
         self.assertIn("hcom_parallel = True  as before", script(self.written(both.format(True)), "--npus=1", "--model=lenet"))
         path = self.written(both.format(False))
-        self.assertIn("train.py:2: hcom_parallel is set otherwise in line 1; give --hcom-parallel", script(path, status=2))
+        self.assertIn("train.py:2: hcom_parallel is on in line 1 and off in line 2; give --hcom-parallel", script(path, status=2))
         self.assertTrue(json.loads(script(path, "--model=lenet", "--hcom-parallel=on", "--format=json"))["hcom_parallel"])
         # One after the other, of the same configuration, the last one counts; not in branches.
         path = self.written("a.parameter_map['hcom_parallel'].b = True\na.parameter_map['hcom_parallel'].b = False\n")
@@ -158,7 +189,7 @@ class Scripts(unittest.TestCase):
         path = self.written(
             "if x:\n    a.parameter_map['hcom_parallel'].b = True\nelse:\n    a.parameter_map['hcom_parallel'].b = False\n"
         )
-        self.assertIn("set otherwise in line 2", script(path, status=2))
+        self.assertIn("hcom_parallel is on in line 2 and off in line 4; give --branch 2 or --branch 4", script(path, status=2))
 
     def test_splits_of_the_command_line_count_before_all_of_the_script(self):
         path = self.written("set_split_strategy_by_size([80, 20])\nset_split_strategy_by_idx([3, 9])\n")
@@ -172,13 +203,16 @@ class Scripts(unittest.TestCase):
             ("op.parameter_map['hcom_parallel'].b = FLAGS.hcom\n", ["--hcom-parallel=off"]),
             ("c = NPURunConfig(hcom_parallel=FLAGS.hcom)\n", ["--hcom-parallel=off"]),
             ("set_split_strategy_by_size(FLAGS.cut)\n", ["--split-by-size=80,20"]),
+            ("create_group('g', FLAGS.n, [0])\nx.hcom_parallel = 1\n", ["--split=none"]),
+            ("for k in keys:\n    op.parameter_map[k].b = True\n", ["--hcom-parallel=on"]),
+            ("c = NPURunConfig(profiling_config=FLAGS.p)\n", [f"--step-trace={self.folder / 'trace.csv'}"]),
             ("m.register_comm_hook(args.state, powerSGD_hook)\ns = 1\n", ["--compress=fp16"]),
-            ("import mindspore as ms\nms.set_auto_parallel_context(device_num=args.n, parallel_mode='data_parallel')\n", ["--npus=2"]),
+            ("import mindspore as ms\nms.set_auto_parallel_context(parallel_mode=args.mode)\n", ["--parallel-mode=data_parallel"]),
         ):
             with self.subTest(text=text):
                 path = self.written(text)
-                self.assertEqual(json.loads(script(path, "--model=lenet", "--npus=2", "--format=json", *(set(options) - {"--npus=2"})))["npus"], 2)
-                self.assertIn("train.py", script(path, "--model=lenet", status=2))
+                self.assertEqual(json.loads(script(path, "--model=lenet", "--npus=2", "--format=json", *options))["npus"], 2)
+                self.assertIn(f"give {options[0].split('=')[0]}", script(path, "--model=lenet", status=2))
         # What has no effect need not be known.
         path = self.written("m['x'] = 1\nop.parameter_map['precision_mode'].s = f(x)\nop.parameter_map['jit_compile'].b = x\n")
         told = script(path, "--npus=1", "--model=lenet")
@@ -193,9 +227,9 @@ class Scripts(unittest.TestCase):
         ):
             with self.subTest(text=text):
                 told = script(self.written(state + text), "--npus=2", "--model=lenet")
-                self.assertIn("hcclsim run --compress=powersgd:rank=2,start=2 --npus=2", told)
+                self.assertIn("hcclsim run --compress=powersgd:rank=2,start=2 --framework=mindspore", told)
         path = self.written(state + "m.register_comm_hook(s, powerSGD_hook)\nn.register_comm_hook(None, fp16_compress_hook)\n")
-        self.assertIn("train.py:3: compress is set otherwise in line 2; give --compress", script(path, status=2))
+        self.assertIn("train.py:3: compress is powersgd:rank=2,start=2 in line 2 and fp16 in line 3; give --compress", script(path, status=2))
 
     def test_contexts_with_names(self):
         path = self.written(
@@ -211,30 +245,122 @@ class Scripts(unittest.TestCase):
             "context.set_auto_parallel_context(device_num=size, global_rank=get_rank(), parallel_mode='data_parallel')\n"
         )
         told = script(path, "--model=lenet", "--npus=2")
-        self.assertIn("device_num: as the run has it, global_rank: as the run has it", told)
+        self.assertIn("device_num: as the run has it (--npus), global_rank: as the run has it (--rank)", told)
         self.assertIn("hcclsim run --parallel-mode=data_parallel --model=lenet", told)
         for text, message in (
-            ("N = f()\nms.set_auto_parallel_context(device_num=N)\n", "device_num is no literal: f()"),
+            ("N = f()\nms.set_auto_parallel_context(full_batch=N)\n", "full_batch is no literal: f(); the script is read, not executed; give --full-batch"),
+            ("ms.set_auto_parallel_context(**f())\n", "**f() is no literal: f(); the script is read, not executed; give --context"),
             ("ms.set_auto_parallel_context('data_parallel')\n", "by keyword only"),
             (
                 "if x:\n    ms.set_auto_parallel_context(device_num=4)\nelse:\n    ms.set_auto_parallel_context(device_num=8)\n",
-                "train.py:5: set_auto_parallel_context: device_num is set otherwise in another branch, line 3; give --device-num",
+                "train.py:5: set_auto_parallel_context: device_num is 4 in line 3 and 8 in line 5; give --branch 3 or --branch 5, or --device-num or --npus",
             ),
-            ("N = 4\nms.set_context(mode=ms.PYNATIVE_MODE)\nms.set_auto_parallel_context(device_num=N)\n", "must be literals"),
+            (
+                "N = 4\nms.set_context(mode=ms.PYNATIVE_MODE)\nms.set_auto_parallel_context(device_num=N, parallel_mode='auto_parallel')\n",
+                "train.py:3: mode=PYNATIVE_MODE: beside it set_auto_parallel_context must have literals and stand under no condition",
+            ),
         ):
             with self.subTest(text=text):
                 self.assertIn(message, script(self.written(f"import mindspore as ms\n{text}"), status=2))
 
+    def told(self, text, *options, status=0):
+        return script(self.written(text), *options, *(() if status else ("--npus=1", "--model=lenet")), status=status)
+
     def test_conditions(self):
-        path = self.written("if x:\n    set_split_strategy_by_size([80, 20])\n")
-        self.assertIn("--split-by-size=80,20, if line 1 holds\n", script(path, "--npus=1", "--model=lenet"))
-        path = self.written(
-            "if x:\n    set_split_strategy_by_size([80, 20])\nelif y:\n    pass\nelse:\n    set_split_strategy_by_size([60, 40])\n"
+        self.assertIn("--split-by-size=80,20, if line 1 holds\n", self.told("if x:\n    set_split_strategy_by_size([80, 20])\n"))
+        eighty, sixty = (f"    set_split_strategy_by_size({cut})\n" for cut in ([80, 20], [60, 40]))
+        for text, message in (
+            (f"if x:\n{eighty}elif y:\n    pass\nelse:\n{sixty}", "line 2 and [60, 40] in line 6; give --branch 2 or --branch 3"),
+            (f"if x:\n{eighty}if y:\n{sixty}", "split: by-size is [80, 20] in line 2 and [60, 40] in line 4; give --branch 2 or --branch 4"),
+            (f"if x:\n{eighty}{sixty.strip()}\n", "[80, 20] in line 2 and [60, 40] in line 3; give --branch 2"),
+            (f"try:\n{eighty}except E:\n{sixty}", "[80, 20] in line 2 and [60, 40] in line 4; give --branch 2 or --branch 4"),
+            (f"def f():\n{eighty}def g():\n{sixty}", "[80, 20] in line 2 and [60, 40] in line 4; give --branch 2"),
+            (f"if t == 'Ascend':\n{eighty}else:\n    set_split_strategy_by_idx([3, 9])\n", "another branch; give --branch Ascend"),
+        ):
+            with self.subTest(text=text):
+                self.assertIn(message, self.told(text, status=2))
+                lines = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith("    set_split")]
+                options = self.told(text, f"--branch={lines[-1]}").split("hcclsim run ")[1].split()
+                cut = text.splitlines()[lines[-1] - 1].split("[")[1].split("]")[0].replace(" ", "")
+                self.assertEqual([option.split("=")[1] for option in options if "split-by" in option], [cut])
+        self.assertIn("hcclsim run --split=none --npus=1", self.told(text, "--split=none"))
+        # What is the same in all branches, or certain, is no difference.
+        for text in (
+            f"if x:\n{eighty}else:\n{eighty}",
+            f"if 0:\n{sixty}set_split_strategy_by_size([80, 20])\n",
+            f"DEBUG = False\nif DEBUG:\n{sixty}set_split_strategy_by_size([80, 20])\n",
+            f"while 0:\n{sixty}set_split_strategy_by_size([80, 20])\n",
+            f"if x:\n{eighty}{sixty}",
+            "set_split_strategy_by_size([80, 20])\nif x:\n    set_split_strategy_by_size([60, 40])\n",
+            f"if __name__ == '__main__':\n{eighty}else:\n{sixty}",
+            f"try:\n{eighty}except E:\n    raise\n",
+        ):
+            with self.subTest(text=text):
+                self.assertIn("hcclsim run --split-by-size=80,20 --npus=1", self.told(text))
+
+    def test_branches_of_contexts(self):
+        start = "from mindspore import context\n"
+        ascend = (
+            f"{start}if target == 'Ascend':\n    context.reset_auto_parallel_context()\n"
+            "    context.set_auto_parallel_context(parallel_mode='data_parallel', all_reduce_fusion_config=[3, 9])\n"
         )
-        self.assertIn("train.py:6: by-size is set otherwise in another branch: [80, 20]", script(path, status=2))
-        # One behind the other: the first stays.
-        path = self.written("if x:\n    set_split_strategy_by_size([80, 20])\nset_split_strategy_by_size([60, 40])\n")
-        self.assertIn("no effect: the first setting stays", script(path, "--npus=1", "--model=lenet"))
+        # A reset counts in its own branch.
+        for rest in ("else:\n    context.reset_auto_parallel_context()\n", "elif f():\n    context.reset_auto_parallel_context()\n", ""):
+            with self.subTest(rest=rest):
+                self.assertIn("hcclsim run --parallel-mode=data_parallel '--all-reduce-fusion-config=[3, 9]' ", self.told(ascend + rest))
+        text = f"{ascend}elif target == 'GPU':\n    context.reset_auto_parallel_context()\n    context.set_auto_parallel_context(parallel_mode='data_parallel')\n"
+        self.assertIn("all_reduce_fusion_config is [3, 9] in line 4 and not set in another branch; give --branch Ascend", self.told(text, status=2))
+        self.assertIn("hcclsim run --parallel-mode=data_parallel '--all-reduce-fusion-config=[3, 9]' ", self.told(text, "--branch=Ascend"))
+        self.assertIn("hcclsim run --parallel-mode=data_parallel --npus", self.told(text, "--branch", "GPU"))
+        self.assertIn("hcclsim run --parallel-mode=data_parallel '--all-reduce-fusion-config=[2,9]' --npus", self.told(text, "--all-reduce-fusion-config=[2,9]"))
+        self.assertIn("--branch Asc decides nothing", self.told(text, "--branch=Asc", status=2))
+        self.assertIn("--branch needs a value", self.told(text, "--branch", status=2))
+        # Words, conditions, values of conditional expressions.
+        text = f"{start}mode = 'data_parallel' if a.run else 'stand_alone'\ncontext.set_auto_parallel_context(parallel_mode=mode)\n"
+        self.assertIn("give --branch 'a.run', or --branch 'not a.run', or --parallel-mode", self.told(text, status=2))
+        self.assertIn("--parallel-mode=data_parallel", self.told(text, "--branch=a.run"))
+        self.assertIn("--parallel-mode=stand_alone", self.told(text, "--branch", "not a.run"))
+        text = (
+            f"{start}if net in ('resnet50', 'resnet18'):\n    cut = [3, 9]\nelse:\n    cut = [4, 9]\n"
+            "context.set_auto_parallel_context(parallel_mode='data_parallel', all_reduce_fusion_config=cut)\n"
+        )
+        self.assertIn("--all-reduce-fusion-config=[3, 9]", self.told(text, "--branch=resnet18"))
+        self.assertIn("--all-reduce-fusion-config=[4, 9]", self.told(text, "--branch", "net == 'vgg16'"))
+        self.assertIn("--all-reduce-fusion-config=[4, 9]", self.told(text, "--branch=5"))
+
+    def test_what_the_run_has(self):
+        for value in ("int(os.getenv('RANK_SIZE'))", "args.device_num", "get_group_size()"):
+            text = (
+                "from mindspore import context, ParallelMode\nmode = ParallelMode.DATA_PARALLEL\n"
+                f"context.set_auto_parallel_context(device_num={value}, parallel_mode=mode, strategy_ckpt_load_file=args.path)\n"
+            )
+            path = self.written(text)
+            with self.subTest(value=value):
+                told = script(path, "--npus=2", "--model=lenet")
+                self.assertIn("device_num: as the run has it (--npus), strategy_ckpt_load_file: no effect on time", told)
+                self.assertIn("hcclsim run --parallel-mode=data_parallel --npus=2", told)
+                done = subprocess.run([COMMAND, "script", path, "--npus=2", "--format=json"], capture_output=True, text=True, check=True)
+                self.assertEqual(json.loads(done.stdout)["npus"], 2)
+                self.assertIn("train.py:3: set_auto_parallel_context(device_num=", done.stderr)
+                self.assertIn("train.py:1: network: resnet50, as no option says which network is trained; --model NAME does\n", done.stderr)
+
+    def test_the_network(self):
+        self.assertIn("it has 161 gradients, as the split says, which ends at index 160", script(self.written("set_split_strategy_by_idx([20, 160])\n")))
+        told = script(self.written("from src.resnet import ResNet18\nnet = resnet_18()\nset_split_strategy_by_size([80, 20])\n"))
+        self.assertIn("network is trained; --model NAME does, such as resnet18, which the script mentions\n", told)
+        told = script(self.written("set_split_strategy_by_idx([20, 205])\n"), status=2)
+        self.assertIn("train.py:1: the split ends at index 205, the last one of 206 gradients; resnet50 has 161; networks with as many: --model bert-base", told)
+        told = script(self.written("set_split_strategy_by_idx([20, 1000000])\n"), status=2)
+        self.assertIn("no network of 'hcclsim models list' has as many; --gradients FILE", told)
+        self.assertIn("--split-by-idx=3,9 --model=lenet", script(self.written("set_split_strategy_by_idx([3, 9])\n"), "--model=lenet"))
+        path = self.written("import mindspore as ms\nms.set_auto_parallel_context(parallel_mode='data_parallel', all_reduce_fusion_config=[90, 205])\n")
+        self.assertIn("networks with as many: --model bert-base", script(path))
+
+    def test_rewriting(self):
+        path = self.written("r = c.graph_options.rewrite_options\nr.remapping = RewriterConfig.OFF\nr.memory_optimization = RewriterConfig.NO_MEM_OPT\n")
+        self.assertIn("rewrite_options.memory_optimization = NO_MEM_OPT  as Ascend needs it", script(path))
+        path = self.written("c.graph_options.rewrite_options.memory_optimization = RewriterConfig.ON\n")
+        self.assertIn("must be RewriterConfig.OFF or RewriterConfig.NO_MEM_OPT on Ascend, it is ON", script(path, status=2))
 
     def test_a_run_config(self):
         output = self.folder / "output"
@@ -243,10 +369,66 @@ class Scripts(unittest.TestCase):
             f"p = ProfilingConfig(enable_profiling=True, profiling_options={options!r})\n"
             "c = NPURunConfig(hcom_parallel=True, profiling_config=p, precision_mode='x', model_dir='y')\n"
         )
-        told = script(path, "--npus=1", "--model=lenet")
-        self.assertIn(f"hcclsim run --hcom-parallel=on --step-trace={output}/step_trace_0.csv", told)
+        told = script(path, "--npus=1", "--model=lenet", "--output-dir", str(self.folder))
+        self.assertIn(f"hcclsim run --hcom-parallel=on --step-trace={self.folder}{output}/step_trace_0.csv", told)
         self.assertIn("NPURunConfig(precision_mode=…)", told)
-        self.assertTrue((output / "step_trace_0.csv").exists())
+        self.assertTrue(Path(f"{self.folder}{output}/step_trace_0.csv").exists())
+
+    def test_outputs_go_below_a_folder_that_the_user_names(self):
+        outside = self.folder / "outside"
+        inside = self.folder / "a" / "inside"
+        for output in (str(outside), "../../outside", "../.././../outside", f"{inside}/../../outside"):
+            path = self.written(
+                "p = ProfilingConfig(enable_profiling=True, "
+                f"profiling_options={json.dumps({'output': output, 'training_trace': 'on'})!r})\n"
+                "c = NPURunConfig(hcom_parallel=True, profiling_config=p)\n"
+            )
+            with self.subTest(output=output):
+                told = script(path, "--npus=1", "--model=lenet")
+                self.assertIn(f"Note: output {output!r} of profiling_options is not written; --output-dir DIR", told)
+                self.assertNotIn("--step-trace", told)
+                script(path, "--npus=1", "--model=lenet", f"--output-dir={inside}")
+                self.assertEqual(sorted(entry.name for entry in self.folder.iterdir()), ["a", "train.py"])
+                self.assertEqual([entry.name for entry in (self.folder / "a").iterdir()], ["inside"])
+                self.assertEqual(len(list(inside.rglob("step_trace_0.csv"))), 1)
+                shutil.rmtree(self.folder / "a")
+        trace = self.folder / "trace.csv"
+        self.assertNotIn("Note: output", script(path, "--npus=1", "--model=lenet", f"--step-trace={trace}"))
+        self.assertTrue(trace.exists())
+
+    def test_pipes_and_devices(self):
+        text = "set_auto_parallel_context(parallel_mode='data_parallel', gradients_mean=True)\n"
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        options = [COMMAND, "script", str(pipe), "--npus=2", "--model=lenet"]
+        process = subprocess.Popen(options, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pipe.write_text(text, encoding="utf-8")
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertIn("- sets\n  line    1  set_auto_parallel_context", out)
+        self.assertIn("hcclsim run --context=- ", out)
+        self.assertIn("cannot read /dev/zero: it is a device", script("/dev/zero", status=2))
+        path = self.written(text)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([COMMAND, "script", str(path)], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, "hcclsim: error: cannot write to standard output: No space left on device\n")
+        for environment in ({}, {"HCCLSIM_MESSAGES": "json"}):
+            reading, writing = os.pipe()
+            os.close(reading)
+            done = subprocess.run(
+                [COMMAND, "script", str(path)], stdout=writing, stderr=subprocess.PIPE, text=True, check=False, env={**os.environ, **environment}
+            )
+            os.close(writing)
+            self.assertEqual((done.returncode, done.stderr), (141, ""))
+
+    def test_messages_are_short(self):
+        long = "x" * 100_000
+        for text in (f"set_split_strategy_by_idx({long})\n", f"set_split_strategy_by_size(['{long}é'])\n", f"{long} = \n"):
+            with self.subTest(text=text[:30]):
+                message = script(self.written(text), "--npus=1", status=2)
+                self.assertLessEqual(len(message.encode()), 2048 + len("hcclsim: error: \n"))
+                self.assertIn("train.py:1", message)
 
     def test_parameter_servers(self):
         path = self.written("set_ps_context(enable_ps=True, server_num=2)\nset_ps_context(scheduler_port=8081)\n")

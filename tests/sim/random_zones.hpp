@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -40,7 +41,8 @@ inline std::string zone_file(const std::string& zone) {
 /// Zones in zones, each with hosts of its own or with zones; links of all kinds, shared by several routes.
 class RandomZones {
  public:
-  explicit RandomZones(std::uint32_t seed) : random_(seed) {}
+  /// With `graphs` some zones have routing Dijkstra, DijkstraCache or Floyd.
+  explicit RandomZones(std::uint32_t seed, bool graphs = false) : random_(seed), graphs_(graphs) {}
 
   std::string file() { return zone_file(zone(0).text); }
 
@@ -78,7 +80,8 @@ class RandomZones {
   Zone zone(std::uint32_t depth) {
     const std::string name = fmt::format("z{}", zones_++);
     if (depth == 0 || (depth == 1 && below(2) == 0)) return zone_of_zones(name, depth);
-    return below(2) == 0 ? full(name) : star(name);
+    const std::uint32_t kind = below(graphs_ ? 3 : 2);
+    return kind == 0 ? full(name) : kind == 1 ? star(name) : graph(name);
   }
 
   Zone zone_of_zones(const std::string& name, std::uint32_t depth) {
@@ -158,7 +161,34 @@ class RandomZones {
     return {name, name + "-r", text + "</zone>\n"};
   }
 
+  /// A connected graph of hosts and routers with some ways that are equally long; points stand in the file in another
+  /// order than in the routes.
+  Zone graph(const std::string& name) {
+    constexpr std::array routings{"Dijkstra", "DijkstraCache", "Floyd"};
+    std::string text = fmt::format("<zone id=\"{}\" routing=\"{}\">\n", name, routings.at(below(3)));
+    std::vector<std::string> points;
+    for (std::uint32_t i = 0; i < 3 + below(5); ++i) {
+      points.push_back(fmt::format("{}-h{}", name, i));
+      text += host(points.back());
+    }
+    for (std::uint32_t i = 0; i < 1 + below(4); ++i) {
+      points.push_back(fmt::format("{}-r{}", name, i));
+      text += fmt::format("<router id=\"{}\"/>\n", points.back());
+    }
+    std::shuffle(points.begin(), points.end(), random_);
+    std::string links;
+    std::string routes;
+    for (std::size_t b = 1; b < points.size(); ++b) {
+      const std::uint32_t a = below(static_cast<std::uint32_t>(b));
+      routes += one_route(points[a], points[b], true, links);
+      const std::uint32_t other = below(static_cast<std::uint32_t>(b));
+      if (other != a && below(2) == 0) routes += one_route(points[b], points[other], true, links);
+    }
+    return {name, points[below(static_cast<std::uint32_t>(points.size()))], text + links + routes + "</zone>\n"};
+  }
+
   std::mt19937 random_;
+  bool graphs_;
   std::uint32_t links_ = 0;
   std::uint32_t zones_ = 0;
 };

@@ -179,6 +179,16 @@ study::LinkWishes link_wishes(const RunOptions& options) {
   return {.most = options.links > 0 ? options.links : usual, .intervals = intervals};
 }
 
+/// Of every stage the ranks that have the place of these in theirs: those that they send messages to.
+std::vector<Rank> with_other_stages(const std::vector<Rank>& ranks, const study::Experiment& experiment) {
+  const Rank devices = experiment.stages.has_value() ? experiment.stages->devices : experiment.npus;
+  std::vector<Rank> all;
+  for (const Rank rank : ranks) {
+    for (Rank other = rank % devices; other < experiment.npus; other += devices) all.push_back(other);
+  }
+  return all;
+}
+
 /// Simulates, prints and writes. Runs in a child. `session` is there with --numerics; `work` counts steps, unless null.
 void run_and_print(const RunOptions& options, const BaselineOptions& regression_options, study::Experiment& experiment,
                    Session* session, std::shared_ptr<SharedWork> work) {
@@ -208,6 +218,8 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   study::RunWishes wishes{.uncertainty = options.uncertainty && options.format != OutputFormat::csv,
                           .explained_uncertainty = options.explain_uncertainty,
                           .compared = options.format == OutputFormat::text || options.advice || !html.empty(),
+                          .compared_at_any_size = options.advice,
+                          .hook_compared = options.format != OutputFormat::csv || !html.empty(),
                           .explained = options.explain,
                           .links = link_wishes(options),
                           .by_rank = options.format == OutputFormat::json || !html.empty() ||
@@ -223,7 +235,8 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   const std::vector<Rank> shown = html.empty() ? std::vector<Rank>() : ranks_of_page(options, npus);
   wishes.traced.insert(wishes.traced.end(), shown.begin(), shown.end());
   wishes.tasks = !wishes.traced.empty() || profile.level == ProfileLevel::level1;
-  wishes.traced.insert(wishes.traced.end(), profiled.begin(), profiled.end());
+  const std::vector<Rank> messaging = with_other_stages(profiled, experiment);
+  wishes.traced.insert(wishes.traced.end(), messaging.begin(), messaging.end());
   std::optional<study::TrainingClock> clock;
   if (session != nullptr) clock.emplace(experiment, options.spec.iterations, past_of(*options.spec.numerics));
   study::exchange_strategies(options.spec, experiment);
@@ -233,7 +246,13 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   if (session != nullptr) failure = compute(options, experiment, *clock, *session, report);
   timelines.write(report.step.plan, report.step.trace, options.spec.faults,
                   report.links.has_value() ? &*report.links : nullptr, report.view.fp_start);
-  if (profile_folder.has_value()) profile_folder->write(report.step, profiled, experiment.soc.generation);
+  if (profile_folder.has_value()) {
+    profile_folder->write(report.step, profiled, experiment.soc.generation,
+                          [&](Rank rank) -> const device::HbmAccount& {
+                            const std::optional<study::Stages>& stages = experiment.stages;
+                            return stages.has_value() ? stages->hbm.at(rank / stages->devices) : experiment.hbm;
+                          });
+  }
   study::write_plan(traces, report.step.plan, experiment);
   for (OutputFile& file : step_trace) file.write(step_trace_csv(report.view.iterations));
   for (OutputFile& file : gradients) file.write(gradients_csv(report));

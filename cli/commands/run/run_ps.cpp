@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -22,13 +21,8 @@ namespace {
 /// Losses over simulated time of every worker's steps, and over the same steps by allreduce if their times are known.
 std::string loss_chart(const study::PsResult& result) {
   ChartSeries servers{"parameter servers", {}};
-  std::map<std::uint32_t, std::pair<double, std::size_t>> sums;
-  for (const hccl::ReplayedStep& step : result.numerics->steps) {
-    sums[step.step].first += step.loss;
-    ++sums[step.step].second;
-  }
-  for (const auto& [step, sum] : sums) {
-    servers.points.emplace_back(static_cast<double>(step + 1), sum.first / static_cast<double>(sum.second));
+  for (const study::WorkersStep& one : study::steps_of_workers(result.numerics->steps)) {
+    servers.points.emplace_back(static_cast<double>(one.step + 1), one.loss);
   }
   ChartSeries allreduce{"allreduce", {}};
   for (std::size_t step = 0; step < result.numerics->allreduce_losses.size(); ++step) {
@@ -83,6 +77,7 @@ void run_parameter_servers(const RunOptions& options) {
       page->commit();
     }
     if (!result.outcome.failure.empty()) simulated_failure("ps", "{}", result.outcome.failure);
+    if (result.numerics.has_value()) require_finite(result.numerics->diverged);
   });
 }
 

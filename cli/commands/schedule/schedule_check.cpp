@@ -54,6 +54,7 @@ JunitTest test_of(const std::string& file, const hccl::CheckReport& report) {
     for (const hccl::Finding& finding : level.findings) {
       test.details += fmt::format("{} {}: {}\n", level.level, finding.kind, finding.message);
     }
+    test.details += more_findings(level, level.level + ' ');
   }
   return test;
 }

@@ -27,7 +27,9 @@ void diff(const DiffCommand& command) {
     JunitTest test{.name = "schedules are equal"};
     if (!comparison.equal()) {
       test.outcome = JunitTest::Outcome::failed;
-      test.message = fmt::format("{} and {} differ", spec.first, spec.second);
+      test.details = comparison_text(comparison, spec);
+      const std::string_view first = std::string_view(test.details).substr(0, test.details.find('\n'));
+      test.message = fmt::format("{} and {} differ: {}", spec.first, spec.second, first);
     }
     check.add_test(std::move(test));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/suggest.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/parse/common.hpp"
@@ -20,6 +21,7 @@ namespace {
 struct SweepRunCommand {
   GridArguments grid;
   study::SweepSpec spec;
+  std::string format = "text";
 };
 
 /// The best point of each group in which there is a choice.
@@ -52,6 +54,30 @@ std::string failures(const study::SweepReport& report) {
   return text;
 }
 
+std::string report_text(const study::SweepReport& report) {
+  return fmt::format("Points {}: {} done, {} failed, {} left; {} computed now\n", report.points.size(), report.done,
+                     report.failed, report.left(), report.computed) +
+         (report.failed > 0 ? failures(report) : "") + best_lines(report) + unmodelled_line(report.unmodelled);
+}
+
+std::string report_json(const study::SweepReport& report) {
+  Json ids = Json::array();
+  for (const study::StoredPoint& point : report.points) ids.push_back(point.id);
+  const Json json = {{"format_version", 1},   {"done", report.done},         {"failed", report.failed},
+                     {"left", report.left()}, {"computed", report.computed}, {"ids", ids}};
+  return json.dump(2) + '\n';
+}
+
+/// Throws Error(check_failed) if some points have failed or are left.
+void require_all_done(const study::SweepReport& report) {
+  const auto require_none = [&](std::size_t count, const char* what) {
+    if (count == 0) return;
+    throw Error(ErrorCode::check_failed, "sweep", fmt::format("{} of {} points {}", count, report.points.size(), what));
+  };
+  require_none(report.failed, "failed; --retry-failed computes them anew");
+  require_none(report.left(), "are left; the same command goes on");
+}
+
 void run(SweepRunCommand command) {
   const std::vector<study::Point> points = command.grid.points();
   command.spec.database = command.grid.database;
@@ -68,7 +94,8 @@ void run(SweepRunCommand command) {
       });
   progress.erase();
   try {
-    print_report(report);
+    print(command.format == "json" ? report_json(report) : report_text(report));
+    require_all_done(report);
   } catch (const Error&) {
     if (interruption.signal() == 0) throw;  // what is left then is no surprise
   }
@@ -89,15 +116,8 @@ std::vector<study::Point> GridArguments::points() const {
 }
 
 void print_report(const study::SweepReport& report) {
-  const std::size_t all = report.points.size();
-  print(fmt::format("Points {}: {} done, {} failed, {} left; {} computed now\n", all, report.done, report.failed,
-                    report.left(), report.computed) +
-        (report.failed > 0 ? failures(report) : "") + best_lines(report) + unmodelled_line(report.unmodelled));
-  const auto require_none = [&](std::size_t count, const char* what) {
-    if (count > 0) throw Error(ErrorCode::check_failed, "sweep", fmt::format("{} of {} points {}", count, all, what));
-  };
-  require_none(report.failed, "failed; --retry-failed computes them anew");
-  require_none(report.left(), "are left; the same command goes on");
+  print(report_text(report));
+  require_all_done(report);
 }
 
 void add_grid_arguments(Command& command, GridArguments& arguments) {
@@ -125,6 +145,10 @@ void add_sweep_run_command(Command& sweep) {
   command.add("--not-in", read_file(options->spec.not_in),
               "Leave out points that are finished in this database, which is only read");
   command.add("--retry-failed", flag(options->spec.retry_failed), "Compute failed points anew");
+  command
+      .add("--format", one_of({"text", "json"}, options->format),
+           "What is printed; json: counts, and the ids of the grid's points")
+      .with_default();
   command.add("--shared", flag(options->spec.shared),
               "Other machines open this database, too; so it is where the file system is not known to be local");
   command.footer(

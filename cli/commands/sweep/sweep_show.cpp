@@ -18,6 +18,7 @@
 #include "cli/options/parse/common.hpp"
 #include "cli/options/sweep_grid.hpp"
 #include "cli/print/output.hpp"
+#include "study/plan_search/plan_search.hpp"
 #include "study/sweep/curves.hpp"
 #include "study/sweep/generations.hpp"
 #include "study/sweep/ranking.hpp"
@@ -66,6 +67,15 @@ std::vector<StoredPoint> chosen_points(const SweepShowCommand& command) {
   std::vector<StoredPoint> points = read_points(command.database);
   if (!command.old) points = study::newest(std::move(points));
   print_stale(points, command.database);
+  return points;
+}
+
+/// Of a search of plans only what it has simulated.
+std::vector<StoredPoint> runs_among(std::vector<StoredPoint> points, const std::string& database) {
+  points = study::as_runs(std::move(points));
+  if (points.empty()) {
+    bad_input("sweep", "{}: the search has simulated no plan yet; the same `hcclsim search` goes on", database);
+  }
   return points;
 }
 
@@ -139,20 +149,21 @@ Json json_of(const StoredPoint& point) {
   }
   if (!point.stale.empty()) json["stale"] = point.stale;
   if (point.status == PointStatus::done || !point.result.empty()) {
-    json["result"] = Json::try_parse(point.result).value_or(Json());
+    json["result"] = point.result_json();
   }
   return json;
 }
 
 /// `chosen`: what to export; results are read one at a time.
 std::string json(const std::vector<StoredPoint>& chosen, const std::string& database) {
-  std::map<std::int64_t, std::string> stale;  // by number of point
-  for (const StoredPoint& point : chosen) stale[point.number] = point.stale;
+  std::map<std::int64_t, const StoredPoint*> known;  // by number of point
+  for (const StoredPoint& point : chosen) known[point.number] = &point;
   Json points = Json::array();
   const auto add = [&](StoredPoint point) {
-    const auto found = stale.find(point.number);
-    if (found == stale.end()) return;
-    point.stale = found->second;
+    const auto found = known.find(point.number);
+    if (found == known.end()) return;
+    point.stale = found->second->stale;
+    point.command = found->second->command;
     points.push_back(json_of(point));
   };
   SweepStore(database, SweepStore::Access::read).for_each(add, true);
@@ -261,7 +272,7 @@ void add_sweep_show_commands(Command& sweep) {
   const auto options = std::make_shared<SweepShowCommand>();
   Command& table = add_command(sweep, "show", "A table of the points and their figures", *options);
   add_old(table, *options);
-  table.on_run([options] { print(show(chosen_points(*options))); });
+  table.on_run([options] { print(show(runs_among(chosen_points(*options), options->database))); });
 
   Command& exported = sweep.add_command("export", "All points as CSV, or as JSON with their results");
   exported.add("FORM", one_of({"csv", "json"}, options->form), "csv or json").value_name("TEXT").required();
@@ -281,7 +292,8 @@ void add_sweep_show_commands(Command& sweep) {
       .value_name("COLUMN[:min|max]");
   add_format_option(chosen, options->format, {"text", "json"});
   chosen.on_run([options] {
-    const std::vector<StoredPoint> points = study::newest(read_points(options->database));
+    const std::vector<StoredPoint> points =
+        runs_among(study::newest(read_points(options->database)), options->database);
     const std::vector<StoredPoint> best = best_points(points, *options);
     print(options->format == "json" ? json(best, options->database) : best_text(best, study::axes_of(points)));
     print_stale(points, options->database);
@@ -302,7 +314,9 @@ void add_sweep_show_commands(Command& sweep) {
   where.name = "NAME=VALUE";
   curves.add("--where", where, "Only points with this value of an input; may be repeated");
   add_output_option(curves, "-o,--output", options->output);
-  curves.on_run([options] { write_output(options->output, plot(chosen_points(*options), *options)); });
+  curves.on_run([options] {
+    write_output(options->output, plot(runs_among(chosen_points(*options), options->database), *options));
+  });
 
   Command& merged = sweep.add_command("merge", "Take the finished points of other databases, such as those of shards");
   add_database(merged, *options, "Database that takes them; it is made if there is none");

@@ -51,11 +51,16 @@ const powersOfTwo = {
   },
 };
 
-// Powers of ten only: the ticks between them are too many to read.
+// Powers of ten, and so many multiples of them that there are three ticks: all of them are too many to read.
 const powersOfTen = {
   type: "logarithmic",
   afterBuildTicks(scale) {
-    scale.ticks = scale.ticks.filter(({ value }) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9);
+    const all = scale.ticks;
+    const shown = (multiples) => all.filter(({ value }) => {
+      const multiple = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
+      return multiples.some((one) => Math.abs(multiple - one) < 1e-6);
+    });
+    scale.ticks = [[1], [1, 3], [1, 2, 5]].map(shown).find((ticks) => ticks.length >= 3) ?? all;
   },
 };
 

@@ -4,8 +4,9 @@ function compressionSections(data) {
   const { result } = data;
   const trials = [...result.trials].sort((a, b) => a.factor - b.factor);
   const all = result.break_even.find((one) => one.links === "all");
+  const tried = (one) => `from × ${short(one.slowest.factor)} to × ${short(one.fastest.factor)}`;
   const verdict = (one) => (one.at ? `pays ${one.slowest.saved_s > 0 ? "below" : "above"} × ${short(one.at.factor)}`
-    : one.slowest.saved_s > 0 ? "pays at all speeds" : "never pays");
+    : `${one.slowest.saved_s > 0 ? "pays" : "never pays"} ${tried(one)}`);
   const speed = (bytes) => (bytes === null ? "–" : `${fixed(bytes / 1e9, 3)} GB/s`);
   const factor = (value) => `× ${short(value)}`;
   const cards = [

@@ -29,16 +29,19 @@ function podTimeline(pods, end) {
   return box;
 }
 
-// Losses of the runs of all workers together, or of each that trains by itself, over simulated time.
+// Losses over simulated time, a line for each run of steps without a break: of all workers together, or of each that
+// trains by itself. Steps that were lost and their repetition are two lines.
 function jobLosses(training) {
   const colours = ["forward", "allreduce", "update", "backward", "check", "flag"];
-  const lines = {};
-  for (const run of training) {
-    (lines[run.worker || "all workers"] ??= []).push(...run.numbers.map((step) => [step.end_s, step.loss]));
-  }
-  return lineChart("Loss over simulated time",
-    Object.entries(lines).slice(0, colours.length).map(([name, points], number) => ({ name, points, colour: colours[number] })),
-    axis("s", short), axis("loss", short), { x: short, y: short }, { tall: true });
+  const runs = {};
+  const lines = training.filter((run) => run.numbers.length > 0).map((run, number) => {
+    const name = run.worker || "all workers";
+    runs[name] = (runs[name] ?? 0) + 1;
+    return { name: runs[name] === 1 ? name : `${name}, run ${runs[name]}`, colour: colours[number % colours.length],
+             points: run.numbers.map((step) => [step.end_s, step.loss]) };
+  });
+  return lineChart("Loss over simulated time", lines, axis("s", short), axis("loss", short), { x: short, y: short },
+    { tall: true });
 }
 
 function jobSections(data) {
@@ -64,7 +67,7 @@ function jobSections(data) {
         pods.length > mostPodsDrawn ? element("p", { class: "quiet" }, `The first ${mostPodsDrawn} of ${pods.length} pods.`) : null),
       section("pods", "Pods", table("", [{ title: "Pod" }, { title: "Status" }, { title: "Server" }, { title: "NPUs" },
                                          { title: "Restarts", number: true }, { title: "Exit code", number: true }],
-        pods.map((pod) => [pod.label, pod.status, pod.node ?? "–", pod.npus.join(", "), String(pod.restarts),
+        pods.map((pod) => [pod.label, pod.deleted_s === null ? pod.status : `deleted at ${date(pod.deleted_s)} s (was ${pod.status})`, pod.node ?? "–", pod.npus.join(", "), String(pod.restarts),
                            pod.exit_code === null ? "–" : String(pod.exit_code)]))),
       section("conditions", "Conditions", table("", [{ title: "Time s", number: true }, { title: "Condition" }],
         result.conditions.map((one) => [date(one.at_s), one.type]))),

@@ -8,7 +8,7 @@ function runCards(data) {
   const exposed = result.exposed_communication_s;
   const cards = [
     card("Step time", milliseconds(result.step_time_s), "ms", range),
-    card("Throughput", fixed(result.images_per_s, 1), "samples/s", `batch ${result.batch} ${result.npus > 1 ? `on each of ${result.npus} NPUs` : "on one NPU"}`),
+    card("Throughput", fixed(result.images_per_s, 1), "samples/s", `batch ${data.batch}`),
     card("Exposed communication", milliseconds(exposed), "ms", `${percentWords(exposed / result.step_time_s)} of the step`),
     card("Computing", milliseconds(result.compute_s), "ms", `${percentWords(result.compute_s / result.step_time_s)} of the step`),
   ];
@@ -16,14 +16,16 @@ function runCards(data) {
     cards.push(card("Efficiency", percentWords(advice.one_npu_step_s / result.step_time_s), "",
                     `of ${result.npus} × one NPU, ${milliseconds(advice.one_npu_step_s)} ms`));
   }
-  const unit = memoryUnit(memory.peak);
-  cards.push(card("HBM peak", fixed(memory.peak / unit.size, 2), unit.name,
-                  `${percentWords(memory.peak / memory.capacity)} of ${memoryWords(memory.capacity)}`));
+  const peak = result.hbm_peak_bytes;
+  const unit = memoryUnit(peak);
+  cards.push(card("HBM peak", fixed(peak / unit.size, 2), unit.name,
+                  `${percentWords(peak / memory.capacity)} of ${memoryWords(memory.capacity)}` +
+                  (peak > memory.peak ? `, on NPU ${result.hbm_peak_rank}` : "")));
   return cards;
 }
 
 const kindWords = {
-  forward: "forward", backward: "backward", check: "gradient checks", update: "update", allreduce: "allreduce",
+  forward: "forward", backward: "backward", check: "gradient checks", update: "update", allreduce: "communication",
   flag: "overflow flag", copy: "copy", reduce: "transfer that reduces", local_reduce: "reduction on a core",
   post: "notify", wait: "wait for notify",
 };
@@ -48,11 +50,12 @@ function timelineLane(lane, timeline) {
   return { ...lane, group: `NPU ${lane.rank}`, kind, text, facts };
 }
 
-// The step in four words, above the lanes of the NPUs.
-function phaseLane(timeline, rank) {
+// The step in three words, above the lanes of the NPUs. Passes of several micro-batches take turns.
+function phaseLane(timeline, rank, passes) {
   const dates = Object.fromEntries(timeline.points);
-  const phases = [["forward", "Forward (FP)", dates.fp_start, dates.bp_start],
-                  ["backward", "Backward (BP)", dates.bp_start, dates.bp_end],
+  const backward = passes > 1 ? dates.fp_start : dates.bp_start;
+  const phases = [["forward", "Forward (FP)", dates.fp_start, backward],
+                  ["backward", passes > 1 ? `FP and BP of ${passes} micro-batches` : "Backward (BP)", backward, dates.bp_end],
                   ["allreduce", "Hang-over", dates.bp_end, dates.iteration_end]].filter(([, , from, to]) => to > from);
   return {
     group: "Step", name: `NPU ${rank}`, tasks: false,
@@ -67,7 +70,7 @@ function phaseLane(timeline, rank) {
 
 function timelineSection(data) {
   const { timeline } = data;
-  const lanes = [phaseLane(timeline, data.rank), ...timeline.lanes.map((lane) => timelineLane(lane, timeline))];
+  const lanes = [phaseLane(timeline, data.rank, data.result.parallel?.micro_batches ?? 1), ...timeline.lanes.map((lane) => timelineLane(lane, timeline))];
   const used = new Set(timeline.lanes.flatMap((lane) => lane.kind));
   const kinds = timeline.kinds.filter((_, number) => used.has(number)).map((kind) => [kind, kindWords[kind]]);
   const groups = [...new Set(timeline.lanes.map((lane) => `NPU ${lane.rank}`))];
@@ -102,7 +105,8 @@ function splitSection(result) {
                    : [gradientChart(result), folded(`All ${rows.length} segments`, table(result.segment_log, columns, rows))]));
 }
 
-// Bytes of gradients that are there, and that have been reduced, over the step.
+// Bytes of gradients that are there, and that have been reduced, over the step; as they are computed, whatever is sent of
+// them.
 function gradientChart(result) {
   const ready = [[0, 0]];
   let sum = 0;
@@ -116,7 +120,7 @@ function gradientChart(result) {
   sum = 0;
   for (const one of result.segments) {
     reduced.push([one.start_s * 1e3, sum / 1e6]);
-    sum += one.bytes;
+    for (const gradient of result.gradients.slice(one.first, one.last + 1)) sum += gradient.bytes;
     reduced.push([one.end_s * 1e3, sum / 1e6]);
   }
   reduced.push([end, sum / 1e6]);
@@ -182,7 +186,7 @@ function memorySection(data) {
                   colour: "local_reduce" });
   }
   const rows = [...fixedParts, ["activations, at the peak", most - below], ["peak", most], ["capacity", memory.capacity]];
-  return section("memory", "HBM of an NPU over the step",
+  return section("memory", result.hbm_peak_bytes > memory.peak ? `HBM of NPU ${data.rank} over the step` : "HBM of an NPU over the step",
     element("p", { class: "quiet" }, dates.length
       ? `Peak ${memoryWords(memory.peak)} of ${memoryWords(memory.capacity)}. Weights, gradients, optimizer state and buffers are there for the whole step; activations come and go with the kernels.`
       : `Peak ${memoryWords(memory.peak)} of ${memoryWords(memory.capacity)}. A profile tells nothing of activations.`),
@@ -211,7 +215,7 @@ function runSections(data) {
   const { result } = data;
   const many = result.npus > 1;
   return {
-    lead: `${data.set_up.find(([name]) => name === "Split")[1]}, hcom_parallel ${data.parallel ? "on" : "off"}, ${result.platform}`,
+    lead: `${data.set_up.find(([name]) => name === "Segments")[1]}, hcom_parallel ${data.parallel ? "on" : "off"}, ${result.platform}`,
     cards: runCards(data),
     sections: [backTestSection(result.profile), timelineSection(data), many ? splitSection(result) : null, comparisonSection(data), memorySection(data),
                linksSection(data), explanationSection(result.explain), numericsSection(result.numerics),

@@ -5,11 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "base/text.hpp"
 #include "cli/options/parse/overwriting.hpp"
 
 namespace hcclsim::cli {
@@ -55,6 +58,13 @@ CLI::Option* add_to(CLI::App& app, const std::string& names, Value& value, const
   return option->get_positional() ? option : option->allow_extra_args(false);
 }
 
+/// Whether two texts of a value are one value: "0" is "0.0", too.
+bool is_same(const std::string& one, const std::string& other) {
+  if (one == other) return true;
+  const std::optional<double> number = parse_number<double>(one);
+  return number.has_value() && number == parse_number<double>(other);
+}
+
 /// The sub-command that was named last, such as `platform show`; the app itself if none.
 const CLI::App& named_command(const CLI::App& app) {
   const auto commands = app.get_subcommands();
@@ -87,7 +97,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
 
 /// An option without its value, or with too many: CLI11 says "--batch: 1 required :1..65536 missing" and "--batch: At
 /// Most 1 required but received 2".
-std::string mismatch_message(const std::string& what) {
+std::string mismatch_message(const std::string& what, const Command& named) {
   const std::string name = what.substr(0, what.find(": "));
   constexpr std::string_view received = "but received ";
   if (const std::size_t at = what.find(received); at != std::string::npos) {
@@ -99,19 +109,37 @@ std::string mismatch_message(const std::string& what) {
   if (begin == std::string::npos || end == std::string::npos) return what;
   std::string accepted = what.substr(begin + required.size(), end - begin - required.size());
   if (accepted.starts_with(':')) accepted.erase(0, 1);
-  return fmt::format("{} needs a value: {}", name, accepted);
+  const Option* const option = named.find(name);
+  const std::string& hint = option == nullptr ? std::string() : option->hint_without_value();
+  return fmt::format("{} needs a value: {}{}{}", name, accepted, hint.empty() ? "" : "; ", hint);
 }
 
 /// Says what an argument that nobody took may have meant.
 std::string unexpected_argument(const CLI::App& command, const std::string& argument) {
   if (argument.starts_with('-')) {
     const std::string name = argument.substr(0, argument.find('='));
+    if (command.get_option_no_throw(name) != nullptr) {
+      return fmt::format("{} stands before the command that it is an option of: {} {} …", name, full_name(command),
+                         name);
+    }
     return fmt::format("unknown option {}{}", name, did_you_mean(name, long_names(command)));
   }
   const auto commands = command_names(command);
   if (commands.empty()) return fmt::format("unexpected argument '{}'", argument);
   return fmt::format("unknown command '{}'{}; commands: {}", argument, did_you_mean(argument, commands),
                      fmt::join(commands, ", "));
+}
+
+/// Whether a text has a word, and not as a part of another one.
+bool has_word(std::string_view text, std::string_view word) {
+  const auto is_part = [&](std::size_t at) {
+    return at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_' || text[at] == '-');
+  };
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    if ((at == 0 || !is_part(at - 1)) && !is_part(at + word.size())) return true;
+  }
+  return false;
 }
 
 /// An option that took the name of the next one for its value; none: empty.
@@ -126,7 +154,7 @@ std::string option_without_value(const CLI::App& command) {
 }
 
 /// What is wrong with the arguments, and where to read on.
-std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
+std::string message_of(const CLI::ParseError& error, const CLI::App& app, const Command& named) {
   const CLI::App& command = named_command(app);
   const auto unexpected = app.remaining(true);
   const auto commands = command_names(command);
@@ -143,7 +171,7 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
   } else if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     message = fmt::format("a command is required; commands: {}", fmt::join(commands, ", "));
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    message = mismatch_message(message);
+    message = mismatch_message(message, named);
   }
   return fmt::format("{}\nSee '{} --help'.", message, full_name(command));
 }
@@ -193,6 +221,11 @@ Option& Option::not_in_files() {
   return *this;
 }
 
+Option& Option::without_value(const std::string& hint) {
+  hint_without_value_ = hint;
+  return *this;
+}
+
 Option& Option::refuse(const std::string& reason) {
   // With its name, and of a kind that CLI11 passes on as it is: it has no name for an option that --help does not show.
   const auto complain = [name = "--" + key(), reason](const std::string& /*given*/) -> std::string {
@@ -217,9 +250,12 @@ const std::string& Option::group() const { return option_->get_group(); }
 bool Option::is_flag() const { return option_->get_expected_max() == 0; }
 bool Option::is_required() const { return option_->get_required(); }
 bool Option::is_in_files() const { return option_->get_configurable(); }
+bool Option::asks() const { return given() && !(texts().size() == 1 && is_same(texts().front(), default_text())); }
 const std::vector<std::string>& Option::texts() const { return std::as_const(*option_).results(); }
 
-void Option::add(const std::string& text) {
+void Option::add(const std::string& text, const std::string& place, const std::string& written) {
+  place_ = place;
+  written_ = written;
   try {
     option_->add_result(text);
     option_->run_callback();
@@ -228,8 +264,11 @@ void Option::add(const std::string& text) {
   }
 }
 
+std::string Option::origin() const { return place_ + ": " + (written_.empty() ? key() : written_); }
+
 void Option::replace(const std::optional<std::string>& text) {
   option_->clear();
+  place_.clear();
   if (text.has_value()) add(*text);
 }
 
@@ -251,6 +290,7 @@ Command& Command::add_command(const std::string& name, const std::string& descri
                               std::function<void(Command&)> declare) {
   Command& command = *commands_.emplace_back(new Command(*app_.add_subcommand(name, description)));
   command.declare_ = std::move(declare);
+  command.writes_files_ = writes_files_;
   return command;
 }
 
@@ -305,7 +345,9 @@ void Command::keep_rest_behind_dashes() {
   takes_dashes_ = true;
 }
 std::vector<std::string> Command::rest() const { return app_.remaining(); }
-void Command::on_run(const std::function<void()>& run) { app_.callback(run); }
+void Command::on_run(const std::function<void()>& run) {
+  app_.callback(run);
+}
 
 const std::string& Command::name() const { return app_.get_name(); }
 std::string Command::description() const { return app_.get_description(); }
@@ -329,6 +371,41 @@ Option& Command::get(const std::string& written) const {
   return *option;
 }
 
+/// The error behind the line of the file that has the value which it is about: nothing if it is about no such value, or
+/// names the place itself. A value is named by its option, or quoted. Advice, which follows a semicolon, is about
+/// others.
+std::optional<Error> Command::located(const Error& error) const {
+  const std::string_view message = error.what();
+  const std::string_view fault = message.substr(0, message.find(';'));
+  const auto names = [&](const Option& option) {
+    return std::ranges::any_of(option.long_names(), [&](const std::string& name) {
+      std::string in_python = name;
+      std::ranges::replace(in_python, '-', '_');
+      return has_word(fault, "--" + name) || (in_python != name && has_word(fault, in_python));
+    });
+  };
+  const auto quotes = [&](const Option& option) {
+    constexpr std::size_t shortest = 4;
+    return std::ranges::any_of(
+        option.texts(), [&](const std::string& text) { return text.size() >= shortest && has_word(fault, text); });
+  };
+  const Option* found = nullptr;
+  for (const auto& option : options_) {
+    if (!option->given()) continue;
+    const bool of_file = !option->place().empty();
+    if (of_file && message.find(option->place()) != std::string_view::npos) return std::nullopt;
+    if (!names(*option)) continue;
+    if (!of_file) return std::nullopt;  // it is about the command line
+    if (found == nullptr) found = option.get();
+  }
+  for (const auto& option : options_) {
+    if (found == nullptr && !option->place().empty() && quotes(*option)) found = option.get();
+  }
+  if (found == nullptr || error.code() != ErrorCode::bad_input) return std::nullopt;
+  const std::string& origin = found->written_.empty() ? found->place_ : found->origin();
+  return Error(error.code(), error.kind(), fmt::format("{}: {}", origin, message));
+}
+
 std::optional<std::string> Command::parse(const std::vector<std::string>& arguments) {
   const Command& named = declare(arguments);
   std::vector<std::string> words(arguments.rbegin(), arguments.rend());  // CLI11 takes them from the end
@@ -345,7 +422,10 @@ std::optional<std::string> Command::parse(const std::vector<std::string>& argume
     const CLI::App& command = named_command(app_);
     return command.help(parent_name(command));
   } catch (const CLI::ParseError& error) {
-    bad_input("option", "{}", message_of(error, app_));
+    bad_input("option", "{}", message_of(error, app_, named));
+  } catch (const Error& error) {
+    if (const std::optional<Error> located = named.located(error)) throw Error(*located);
+    throw;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "cli/options/parse/values.hpp"
 
 namespace CLI {
@@ -36,6 +37,8 @@ class Option {
   Option& excludes(Option& other);
   /// No key of option files.
   Option& not_in_files();
+  /// What is said where its value is missing, beside what is accepted.
+  Option& without_value(const std::string& hint);
   /// In no help, and no key of option files: who gives it is told why it is not for this command.
   Option& refuse(const std::string& reason);
   /// Commas are part of a value, as of those whose values are called LIST: a sweep separates values by semicolons.
@@ -57,6 +60,7 @@ class Option {
   /// What help says of it, and the value that it names as the default.
   [[nodiscard]] const std::string& help() const;
   [[nodiscard]] std::string default_text() const;
+  [[nodiscard]] const std::string& hint_without_value() const { return hint_without_value_; }
   [[nodiscard]] bool is_flag() const;
   [[nodiscard]] bool is_required() const;
   [[nodiscard]] bool takes_several() const { return takes_several_; }
@@ -65,11 +69,19 @@ class Option {
 
   /// Whether something was given, on the command line or by add() and replace().
   [[nodiscard]] bool given() const { return !texts().empty(); }
+  /// Whether something else than the default was given: an option that means nothing beside the others is refused only
+  /// then.
+  [[nodiscard]] bool asks() const;
   [[nodiscard]] const std::vector<std::string>& texts() const;
-  /// Gives a value as the command line would, beside what was given or in its place. Throws Error(bad_input, "option")
-  /// with the message that the command line would get.
-  void add(const std::string& text);
+  /// Gives a value as the command line would, beside what was given or in its place; `place`: "FILE:LINE" that has it,
+  /// empty for none, and `written` the key and value there if they are not the option's. Throws Error(bad_input,
+  /// "option") with the message that the command line would get.
+  void add(const std::string& text, const std::string& place = "", const std::string& written = "");
   void replace(const std::optional<std::string>& text);
+  /// Of the file that gave its value; empty: none did.
+  [[nodiscard]] const std::string& place() const { return place_; }
+  /// "run.toml:3: split", or "llm.yaml:12: runner_config.batch_size 4", of a value that a file gave.
+  [[nodiscard]] std::string origin() const;
 
  private:
   friend class Command;
@@ -78,6 +90,9 @@ class Option {
   std::string value_name_;
   std::string accepted_;
   std::string current_;
+  std::string hint_without_value_{};
+  std::string place_{};    ///< of the file that gave its value
+  std::string written_{};  ///< there, if it is not the key
   Role role_;
   bool takes_several_;
   bool has_commas_ = false;
@@ -110,12 +125,15 @@ class Command {
   void version(const std::string& text);
   /// One of its sub-commands must be given.
   void require_command();
+  /// Refuses all files that options name to be written, here and of sub-commands that are added later.
+  void refuse_written_files() { writes_files_ = false; }
+  [[nodiscard]] bool writes_files() const { return writes_files_; }
   /// What follows the first argument is not parsed but kept, for rest().
   void keep_rest();
   /// The same, and "--" may stand before it, as before the words of another program.
   void keep_rest_behind_dashes();
   [[nodiscard]] std::vector<std::string> rest() const;
-  /// What the command does, when it was parsed and its files were looked at.
+  /// What the command does, when it was parsed and its files were looked at. Errors that name options of a file say so.
   void on_run(const std::function<void()>& run);
 
   [[nodiscard]] const std::string& name() const;
@@ -141,12 +159,14 @@ class Command {
   void look_at_files_first();
   /// Returns the command that the arguments name.
   Command& declare(std::span<const std::string> arguments);
+  [[nodiscard]] std::optional<Error> located(const Error& error) const;
 
   std::unique_ptr<CLI::App> owned_;  ///< of the command that is no sub-command
   CLI::App& app_;
   std::function<void(Command&)> declare_;
   std::string group_ = "Options";
   bool takes_dashes_ = false;
+  bool writes_files_ = true;
   std::vector<std::unique_ptr<Option>> options_;
   std::vector<std::unique_ptr<Command>> commands_;
 };

@@ -40,9 +40,10 @@ void apply_entry(const Command& command, const ConfigEntry& entry) {
   const bool is_switch = option.accepted() == "on|off";
   const bool is_truth = entry.value == "true" || entry.value == "false";
   try {
-    option.add(is_switch && is_truth ? (entry.value == "true" ? "on" : "off") : entry.value);
+    option.add(is_switch && is_truth ? (entry.value == "true" ? "on" : "off") : entry.value, entry.place,
+               entry.written);
   } catch (const Error& error) {
-    bad_input("config", "{}: {}", entry.place, error.what());
+    bad_input("config", "{}: {}", entry.written.empty() ? entry.place : entry.origin(), error.what());
   }
 }
 
@@ -53,11 +54,12 @@ void OptionOrigins::apply(const std::vector<ConfigEntry>& entries) {
   for (const ConfigEntry& entry : entries) {
     if (!excluded(entry.key)) meant.push_back(&entry);
   }
-  for (const ConfigEntry* entry : meant) {
-    const bool from_command_line = given(entry->key);
-    apply_entry(command_, *entry);
-    if (!from_command_line) places_[entry->key] = entry->place;
-  }
+  for (const ConfigEntry* entry : meant) apply_entry(command_, *entry);
+}
+
+bool OptionOrigins::is_of_file(const std::string& key) const {
+  const Option* const option = command_.find("--" + key);
+  return option != nullptr && !option->place().empty();
 }
 
 bool OptionOrigins::given(const std::string& key) const {
@@ -65,11 +67,15 @@ bool OptionOrigins::given(const std::string& key) const {
   return option != nullptr && option->given();
 }
 
-std::string OptionOrigins::name(const std::string& key) const {
-  const auto place = places_.find(key);
-  if (place != places_.end()) return fmt::format("{}: {}", place->second, key);
-  // CLI11 does not tell which of its names the user wrote.
+bool OptionOrigins::asks(const std::string& key) const {
   const Option* const option = command_.find("--" + key);
+  return option != nullptr && option->asks();
+}
+
+std::string OptionOrigins::name(const std::string& key) const {
+  const Option* const option = command_.find("--" + key);
+  if (is_of_file(key)) return option->origin();
+  // CLI11 does not tell which of its names the user wrote.
   const std::string short_name = option == nullptr ? "" : option->short_name();
   return short_name.empty() ? "--" + key : fmt::format("-{} (--{})", short_name, key);
 }

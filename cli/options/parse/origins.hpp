@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,9 +27,12 @@ class OptionOrigins {
 
   [[nodiscard]] const Command& command() const { return command_; }
   [[nodiscard]] bool given(const std::string& key) const;
+  /// Whether something else than its default was given.
+  [[nodiscard]] bool asks(const std::string& key) const;
   /// Whether it comes from a file.
-  [[nodiscard]] bool is_of_file(const std::string& key) const { return places_.contains(key); }
-  /// "--split", "-p (--npus)" where it has a short name, or "run.toml:3: split" for an option of the file.
+  [[nodiscard]] bool is_of_file(const std::string& key) const;
+  /// "--split", "-p (--npus)" where it has a short name, or "run.toml:3: split" for an option of the file, also
+  /// "llm.yaml:12: runner_config.batch_size 4".
   [[nodiscard]] std::string name(const std::string& key) const;
   /// Throws Error(bad_input, "option") if both are given.
   void require_one_of(const std::string& one, const std::string& other) const;
@@ -41,7 +43,6 @@ class OptionOrigins {
 
   const Command& command_;
   std::span<const OptionPair> exclusive_;
-  std::map<std::string, std::string> places_;
 };
 
 }  // namespace hcclsim::cli

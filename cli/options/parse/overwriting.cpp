@@ -43,12 +43,19 @@ bool is_same(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
+std::string refused_file(std::string_view option) {
+  return fmt::format("{} names a file to write, and this command must write none", option);
+}
+
 std::string overwriting(const Command& command) {
   std::vector<NamedFile> inputs;
   std::vector<NamedFile> outputs;
   for (const auto& option : command.options()) {
     for (const std::string& value : option->texts()) {
-      if (option->role() == Role::writes_file) outputs.push_back({option->name(), value});
+      if (option->role() == Role::writes_file) {
+        if (!command.writes_files()) return refused_file(option->name());
+        outputs.push_back({option->name(), value});
+      }
       if (option->role() == Role::reads_file) add_files(*option, value, inputs);
     }
   }

@@ -36,8 +36,7 @@ std::string_view why_of_no_job(const Option& option) {
   if (key == "rank-table") return "npus-list says which NPUs a concurrent job is on";
   if (is_key_of(key, of_files)) return "with --concurrent every job has its own file";
   if (is_key_of(key, of_one_run) || key == "tolerance") return "it is of a run that is alone";
-  const bool writes = option.role() == Role::writes_file || key == "profile-output";
-  if (writes && key != "trace") return "it is of a run that is alone";
+  if (option.role() == Role::writes_file && key != "trace") return "it is of a run that is alone";
   if (key == "trace-format") return "the timeline of concurrent jobs is Chrome's JSON";
   return {};
 }
@@ -155,7 +154,7 @@ ConcurrentJobs concurrent_jobs(const Command& command, const ConcurrentOptions& 
               concurrent.files.front());
   }
   for (const auto& option : command.options()) {
-    const std::string_view reason = option->given() ? why_not_for_all(*option) : std::string_view();
+    const std::string_view reason = option->asks() ? why_not_for_all(*option) : std::string_view();
     if (!reason.empty()) bad_input("option", "{} with --concurrent: {}", option->name(), reason);
   }
   const std::vector<std::string> names = names_of_jobs(concurrent.files);

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
+#include "cli/options/parse/overwriting.hpp"
 #include "study/context/apply_context.hpp"
 #include "study/context/auto_parallel_context.hpp"
 
@@ -47,6 +51,28 @@ std::vector<std::string_view> keys_given(const OptionOrigins& origins, bool in_f
   return keys;
 }
 
+/// What a context's file names to be written goes below the folder of --output-dir, wherever its path leads, or is not
+/// written; what an option names, too, is written where that says.
+void place_outputs(const OptionOrigins& origins, const ContextOptions& options, study::RunSpec& spec) {
+  if (options.file.empty()) return;
+  const auto place = [&](std::string& path, std::initializer_list<const char*> keys) {
+    const bool confirmed = std::ranges::any_of(keys, [&](const char* key) { return origins.given(key); });
+    if (path.empty() || confirmed) return;
+    if (options.output_folder.empty()) {
+      spec.notes.push_back(
+          fmt::format("{} names '{}', which is not written: --output-dir DIR writes it below a folder, "
+                      "--{} '{}' there",
+                      options.file, printable(path), *keys.begin(), printable(path)));
+      path.clear();
+      return;
+    }
+    const std::filesystem::path inside = (std::filesystem::path("/") / path).lexically_normal().relative_path();
+    path = (std::filesystem::path(options.output_folder) / inside).string();
+  };
+  place(spec.strategy_files.save, {"strategy-ckpt-save-file", "strategy-ckpt-config"});
+  place(spec.strategy_files.groups, {"group-ckpt-save-file"});
+}
+
 /// Throws Error(bad_input, "option") where one of the keys says otherwise than `context`, or than a key before it.
 void require_agreement(const OptionOrigins& origins, const std::vector<std::string_view>& keys,
                        const std::string& others, study::AutoParallelContext context) {
@@ -72,8 +98,16 @@ void add_context_options(Command& command, ContextOptions& options, bool all) {
   for (std::size_t i = 0; i < options.values.size(); ++i) {
     const study::ContextOption& option = study::context_options()[i];
     if (is_option_of_numerics(option.key) && !all) continue;
-    command.add("--" + dashed(option.key), text(options.values[i]), std::string(option.help)).value_name("VALUE");
+    std::string& value = options.values[i];
+    const bool writes = option.key.ends_with("_save_file");
+    command.add("--" + dashed(option.key), writes ? written_file(value) : text(value), std::string(option.help))
+        .value_name("VALUE");
   }
+  if (all) return;  // nothing is run
+  command
+      .add("--output-dir", written_file(options.output_folder),
+           "Folder below which the files go that a context's file names; without it they are not written")
+      .value_name("DIR");
 }
 
 study::AutoParallelContext merged_context(const OptionOrigins& origins, const ContextOptions& options,
@@ -121,6 +155,10 @@ void finish_context_options(const OptionOrigins& origins, const ContextOptions& 
                                   .split_by_size = origins.given("split-by-size"),
                                   .hcom_parallel = origins.given("hcom-parallel")};
   apply_context(merged_context(origins, options, spec.parallel), given, spec);
+  place_outputs(origins, options, spec);
+  if (!spec.strategy_files.save.empty() && !origins.command().writes_files()) {
+    bad_input("option", "{}", refused_file("strategy_ckpt_config"));
+  }
   if (spec.parallel_mode != "data_parallel") return;
   const char* const groups = std::getenv("GROUP_INFO_FILE");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   if (groups != nullptr) spec.strategy_files.groups = groups;

@@ -19,6 +19,7 @@ struct ContextOptions {
   std::string file{};                 ///< empty: none
   std::string compat{};               ///< "mindspore-2.3"; empty: as documented
   std::vector<std::string> values{};  ///< of every option, as it was given
+  std::string output_folder{};        ///< below which files go that the file names; empty: they are not written
 };
 
 /// `all`: also those that training with real numbers has under the same name.

@@ -74,11 +74,8 @@ void finish_failure_options(const OptionOrigins& origins, const FailureOptions& 
   }
   add_checkpoints(origins, options, spec);
   if (!fails) {
-    const std::array<std::pair<const char*, bool>, 3> others{{{"restart-time", options.restart.has_value()},
-                                                              {"job-time", options.length.has_value()},
-                                                              {"job-runs", options.runs.has_value()}}};
-    for (const auto& [key, given] : others) {
-      if (given) bad_input("option", "{} is of a job with failures: give --mtbf too", origins.name(key));
+    for (const char* const key : {"restart-time", "job-time", "job-runs"}) {
+      if (origins.asks(key)) bad_input("option", "{} is of a job with failures: give --mtbf too", origins.name(key));
     }
     return;
   }

@@ -50,11 +50,11 @@ void add_host_options(Command& command, HostOptions& options) {
 
 void finish_host_options(const OptionOrigins& origins, const HostOptions& options, study::RunSpec& spec) {
   const bool eager = options.exec == "eager";
-  if (origins.given("host-launch-us") && !eager) {
+  if (origins.asks("host-launch-us") && !eager) {
     bad_input("option", "{} is of --exec eager: with sink the graph is launched at once",
               origins.name("host-launch-us"));
   }
-  if (origins.given("prefetch-depth") && !options.images_per_second.has_value()) {
+  if (origins.asks("prefetch-depth") && !options.images_per_second.has_value()) {
     bad_input("option", "{} needs --data-images-per-s: without it all batches are ready",
               origins.name("prefetch-depth"));
   }

@@ -153,7 +153,7 @@ void check_optimizer_options(const OptionOrigins& origins, Optimizer rule) {
                                                 {"epsilon", {adam, adamw, lars, lamb}},
                                                 {"trust-coefficient", {lars}}}};
   for (const OptimizerOption& option : options) {
-    if (!origins.given(option.key) || std::find(option.rules.begin(), option.rules.end(), rule) != option.rules.end()) {
+    if (!origins.asks(option.key) || std::find(option.rules.begin(), option.rules.end(), rule) != option.rules.end()) {
       continue;
     }
     std::vector<std::string_view> names;
@@ -192,14 +192,14 @@ void finish_numerics_options(const OptionOrigins& origins, models::Optimizer rul
                              bool with_context) {
   if (!options.enabled) {
     for (const auto& option : origins.command().options()) {
-      if (!is_numeric(*option, with_context) || !option->given()) continue;
+      if (!is_numeric(*option, with_context) || !option->asks()) continue;
       bad_input("option", "{} needs --numerics, which computes real gradients; a timed run has none",
                 origins.name(option->key()));
     }
   }
   check_files(origins, options);
   check_optimizer_options(origins, rule);
-  if (origins.given("decay-norms") && options.spec.optimizer.weight_decay == 0) {
+  if (origins.asks("decay-norms") && options.spec.optimizer.weight_decay == 0) {
     bad_input("option", "{} has no meaning without --weight-decay", origins.name("decay-norms"));
   }
   if (options.spec.check_gradients && (options.spec.round.has_value() || options.spec.compute != DataType::fp32)) {

@@ -87,7 +87,7 @@ void finish_forward_only(const OptionOrigins& origins, study::RunSpec& spec) {
                                    "optimizer-dtype",
                                    "master-weights"};
   for (const char* const option : of_training) {
-    if (origins.given(option)) {
+    if (origins.asks(option)) {
       bad_input("option", "{} is of training: it does not go with --forward-only", origins.name(option));
     }
   }
@@ -112,16 +112,17 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
   const study::ParallelSpec& parallel = spec.parallel;
   constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "split-group",
                                            "group", "gradients",     "explain"};
-  const char* const spread = parallel.forward_only                  ? "--forward-only"
-                             : parallel.shape.stages > 1            ? "--stages"
-                             : parallel.operators.model > 1         ? "--model-parallel"
-                             : parallel.operators.context > 1       ? "--context-parallel"
-                             : parallel.operators.experts > 1       ? "--expert-parallel"
-                             : !parallel.operators.strategy.empty() ? "--strategy"
-                             : !parallel.operators.loaded.empty()   ? "load_file of strategy_ckpt_config"
-                                                                    : "--optimizer-parallel";
+  const char* const spread = parallel.forward_only                   ? "--forward-only"
+                             : parallel.shape.stages > 1             ? "--stages"
+                             : parallel.operators.model > 1          ? "--model-parallel"
+                             : parallel.operators.context > 1        ? "--context-parallel"
+                             : parallel.operators.experts > 1        ? "--expert-parallel"
+                             : !parallel.operators.strategy.empty()  ? "--strategy"
+                             : !parallel.operators.loaded.empty()    ? "load_file of strategy_ckpt_config"
+                             : parallel.operators.search.has_value() ? "a search of strategies"
+                                                                     : "--optimizer-parallel";
   for (const char* const option : of_data_parallelism) {
-    if (!parallel.has_stages() || !origins.given(option)) continue;
+    if (!parallel.has_stages() || !origins.asks(option)) continue;
     bad_input("option", "{} does not go with {}", origins.name(option), spread);
   }
   if (parallel.has_stages() && spec.fusion_index.has_value()) {
@@ -273,20 +274,20 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
 void require_effect(const OptionOrigins& origins, const study::RunSpec& spec, const ParallelOptions& options) {
   const study::ParallelSpec& parallel = spec.parallel;
   for (const char* const option : {"schedule", "chunks", "stage-layers"}) {
-    if (parallel.shape.stages > 1 || options.searched || !origins.given(option)) continue;
+    if (parallel.shape.stages > 1 || options.searched || !origins.asks(option)) continue;
     bad_input("option", "{} is of a pipeline: it needs --stages of 2 or more", origins.name(option));
   }
   for (const char* const option : {"sequence-parallel", "vocabulary-parallel"}) {
-    if (parallel.operators.model > 1 || options.searched || !origins.given(option)) continue;
+    if (parallel.operators.model > 1 || options.searched || !origins.asks(option)) continue;
     bad_input("option", "{} is of ranks that share operators: it needs --model-parallel of 2 or more",
               origins.name(option));
   }
-  if (parallel.operators.context == 1 && origins.given("context-kind")) {
+  if (parallel.operators.context == 1 && origins.asks("context-kind")) {
     bad_input("option", "{} is of ranks that share positions: it needs --context-parallel of 2 or more",
               origins.name("context-kind"));
   }
   for (const char* const option : {"moe-imbalance", "moe-seed"}) {
-    if (parallel.operators.experts > 1 || !origins.given(option)) continue;
+    if (parallel.operators.experts > 1 || !origins.asks(option)) continue;
     bad_input("option", "{} is of ranks that share experts: it needs --expert-parallel of 2 or more",
               origins.name(option));
   }

@@ -94,7 +94,7 @@ constexpr const char* context_group = "MindSpore's set_auto_parallel_context";
 
 void refuse_others(const OptionOrigins& origins) {
   for (const char* const key : not_of_servers) {
-    if (!origins.given(key)) continue;
+    if (!origins.asks(key)) continue;
     bad_input("option", "{} does not go with --mode ps", origins.name(key));
   }
   for (const auto& option : origins.command().options()) {
@@ -107,7 +107,7 @@ void refuse_others(const OptionOrigins& origins) {
 
 void refuse_own(const OptionOrigins& origins) {
   for (const auto& option : origins.command().options()) {
-    if (option->group() != ps_group || option->key() == "mode" || !option->given()) continue;
+    if (option->group() != ps_group || option->key() == "mode" || !option->asks()) continue;
     bad_input("option", "{} needs --mode ps; gradients are reduced among all NPUs otherwise",
               origins.name(option->key()));
   }

@@ -263,8 +263,9 @@ void add_output_options(Command& command, RunOptions& options) {
                   [&options](const std::string& word) { options.format = parse_output_format(word); }),
            "What is printed")
       .with_default("text");
-  command.add("--advice", flag(options.advice),
-              "Also simulate, with --format json, what the text form compares with and advises");
+  command.add(
+      "--advice", flag(options.advice),
+      "Also simulate what the text form compares with and advises: with --format json, or beside any number of NPUs");
   command.add("--explain", flag(options.explain),
               "Why each allreduce uses its algorithm; what the others cost, by formula and simulated");
   command.add("--explain-memory", flag(options.explain_memory),
@@ -328,7 +329,7 @@ constexpr std::array<OptionPair, exclusive.size() + either.size() + aliases.size
 
 void check_against_each_other(const OptionOrigins& origins, const RunOptions& options) {
   for (const auto& [one, other] : exclusive) origins.require_one_of(one, other);
-  if (origins.given("jitter-shape") && !origins.given("jitter")) {
+  if (origins.asks("jitter-shape") && !origins.given("jitter")) {
     bad_input("option", "{} needs --jitter, whose distribution it is", origins.name("jitter-shape"));
   }
   check_timeline_options(origins, options.timeline, !options.html.path.empty());

@@ -39,6 +39,23 @@ std::string shared_of(const study::Point& point) {
   return shared;
 }
 
+/// What is computed again, and what of that is kept.
+std::string recomputed_of(const study::Point& point) {
+  const bool keeps = input_of(point, "mp-comm-recompute", "on") == "off";
+  return input_of(point, "recompute", "none") + (keeps ? ", collectives kept" : "");
+}
+
+/// How whole gradients are reduced, as far as it is told.
+std::string reductions_of(const study::Point& point) {
+  std::string text =
+      point.inputs.contains("hcom-parallel") ? "--hcom-parallel " + input_of(point, "hcom-parallel", "") : "";
+  for (const char* const option : {"split", "split-by-idx", "split-by-size", "fusion", "fusion-index"}) {
+    if (!point.inputs.contains(option)) continue;
+    text += fmt::format("{}--{} {}", text.empty() ? "" : " ", option, input_of(point, option, ""));
+  }
+  return text;
+}
+
 std::string gibibytes(Bytes bytes) { return fmt::format("{:.2f}", static_cast<double>(bytes) / 0x1p30); }
 
 std::uint64_t count_of(const study::PlanSearchResult& result, study::PlanVerdict verdict) {
@@ -48,7 +65,8 @@ std::uint64_t count_of(const study::PlanSearchResult& result, study::PlanVerdict
 
 Table front_table(const study::PlanSearchResult& result, std::size_t shown) {
   Table table(
-      "step ms|HBM GiB|data|model|stages|chunks|micro-batches|<recompute|<shared by replicas|<shared by model ranks");
+      "step ms|HBM GiB|data|model|stages|chunks|micro-batches|<recompute|<shared by replicas|<shared by model ranks|"
+      "<reductions");
   for (std::size_t row = 0; row < std::min(shown, result.front.size()); ++row) {
     const study::JudgedPlan& plan = result.plans[result.front[row]];
     const study::Point& point = plan.point;
@@ -56,7 +74,7 @@ Table front_table(const study::PlanSearchResult& result, std::size_t shown) {
         {milliseconds(plan.step), gibibytes(plan.estimate.hbm_peak), fmt::to_string(data_of(point)),
          input_of(point, "model-parallel", "1"), input_of(point, "stages", "1"), input_of(point, "chunks", "1"),
          fmt::format("{} x {}", micro_batches_of(point), input_of(point, "micro-batch-size", "1")),
-         input_of(point, "recompute", "none"), input_of(point, "optimizer-parallel", "off"), shared_of(point)});
+         recomputed_of(point), input_of(point, "optimizer-parallel", "off"), shared_of(point), reductions_of(point)});
   }
   return table;
 }
@@ -99,7 +117,9 @@ Json plan_json(const study::JudgedPlan& plan) {
           {"recompute", input_of(point, "recompute", "none")},
           {"optimizer_parallel", input_of(point, "optimizer-parallel", "off")},
           {"sequence_parallel", point.inputs.contains("sequence-parallel")},
-          {"vocabulary_parallel", point.inputs.contains("vocabulary-parallel")}};
+          {"vocabulary_parallel", point.inputs.contains("vocabulary-parallel")},
+          {"mp_comm_recompute", input_of(point, "mp-comm-recompute", "on") != "off"},
+          {"reductions", reductions_of(point)}};
 }
 
 }  // namespace
@@ -143,20 +163,21 @@ std::string plan_search_json(const PlanSearchReport& report) {
 std::string plan_search_csv(const PlanSearchReport& report) {
   std::string text =
       "verdict,best,step_time_s,bound_s,hbm_peak_bytes,data,model,stages,chunks,micro_batches,micro_batch_size,"
-      "recompute,"
-      "optimizer_parallel,sequence_parallel,vocabulary_parallel,reason\n";
+      "recompute,optimizer_parallel,sequence_parallel,vocabulary_parallel,mp_comm_recompute,reductions,reason\n";
   for (const study::JudgedPlan& plan : report.result.plans) {
     const study::Point& point = plan.point;
     const bool estimated = plan.estimate.hbm_peak > 0;
     const auto figure = [](bool known, double value) { return known ? fmt::format("{}", value) : std::string(); };
     text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name_of(plan.verdict), plan.best ? 1 : 0,
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name_of(plan.verdict), plan.best ? 1 : 0,
         figure(plan.verdict == study::PlanVerdict::simulated, plan.step), figure(estimated, plan.estimate.bound),
         estimated ? fmt::to_string(plan.estimate.hbm_peak) : std::string(), data_of(point),
         number_of(point, "model-parallel"), number_of(point, "stages"), number_of(point, "chunks"),
         micro_batches_of(point), number_of(point, "micro-batch-size"), input_of(point, "recompute", "none"),
         input_of(point, "optimizer-parallel", "off"), point.inputs.contains("sequence-parallel") ? 1 : 0,
-        point.inputs.contains("vocabulary-parallel") ? 1 : 0, csv_field(plan.reason));
+        point.inputs.contains("vocabulary-parallel") ? 1 : 0,
+        input_of(point, "mp-comm-recompute", "on") == "off" ? 0 : 1, csv_field(reductions_of(point)),
+        csv_field(plan.reason));
   }
   return text;
 }

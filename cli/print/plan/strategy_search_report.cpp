@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "base/names.hpp"
 #include "cli/print/output.hpp"
 
 namespace hcclsim::cli {
@@ -70,14 +71,13 @@ std::string strategy_table(const study::FoundStrategies& found) {
 std::string cost_text(const study::StrategySearchResult& result) {
   const study::FoundStrategies& found = result.found;
   std::string text;
-  if (found.in_seconds) {
-    text = fmt::format(
-        "Operators and redistributions, one after the other, take {} ms{}; cost by the model of dynamic "
-        "programming {:.6g}",
-        milliseconds(found.cost),
-        *found.bound >= found.cost ? ", proved to be the least"
-                                   : fmt::format("; no strategies take less than {} ms", milliseconds(*found.bound)),
-        found.dynamic_cost);
+  if (result.mode == study::StrategySearchMode::exact) {
+    const bool proved = *found.bound >= found.cost;
+    text = fmt::format("The step takes {} ms, {}; {} simulated", milliseconds(found.cost),
+                       proved ? "proved to be the least of all choices"
+                              : fmt::format("and of all choices, too many to prove more, none takes less than {} ms",
+                                            milliseconds(*found.bound)),
+                       counted(found.candidates, "choice"));
   } else {
     text = fmt::format("Cost by the search's own model {:.6g}, by that of dynamic programming {:.6g}", found.cost,
                        found.dynamic_cost);
@@ -113,7 +113,7 @@ Json trial_json(const study::StrategyTrial& trial) {
 
 }  // namespace
 
-std::string strategy_search_text(const study::StrategySearchResult& result) {
+std::string strategy_search_text(const study::StrategySearchResult& result, const std::string& run) {
   std::string text =
       fmt::format("{}: {} x {}, {}; {} stage{} of {} device{}, {} samples together\n{}\n", result.network, result.npus,
                   result.npu, result.platform, result.stages, result.stages == 1 ? "" : "s", result.devices,
@@ -121,11 +121,13 @@ std::string strategy_search_text(const study::StrategySearchResult& result) {
   text += "\n" + strategy_table(result.found) + "\n" + cost_text(result);
   if (!result.compared.empty()) text += "\n" + trial_table(result);
   for (const std::string& note : result.found.notes) text += fmt::format("Note: {}\n", note);
+  if (!run.empty()) text += fmt::format("\nTheir step: {}\n", run);
   return text;
 }
 
-std::string strategy_search_json(const study::StrategySearchResult& result) {
+std::string strategy_search_json(const study::StrategySearchResult& result, const std::string& run) {
   const study::FoundStrategies& found = result.found;
+  const bool exact = result.mode == study::StrategySearchMode::exact;
   Json json{{"format_version", 1},
             {"mode", study::name_of(result.mode)},
             {"model", result.network},
@@ -136,7 +138,7 @@ std::string strategy_search_json(const study::StrategySearchResult& result) {
             {"devices", result.devices},
             {"samples", result.samples},
             {"cost", found.cost},
-            {"dynamic_programming_cost", found.dynamic_cost},
+            {"dynamic_programming_cost", exact ? Json(nullptr) : Json(found.dynamic_cost)},
             {"bound", found.bound.has_value() ? Json(*found.bound) : Json(nullptr)},
             {"kept_operators", found.kept.has_value() ? Json(*found.kept) : Json(nullptr)},
             {"eliminated_operators", found.eliminated.has_value() ? Json(*found.eliminated) : Json(nullptr)},
@@ -150,6 +152,7 @@ std::string strategy_search_json(const study::StrategySearchResult& result) {
   json["compared"] = Json::array();
   for (const study::StrategyTrial& trial : result.compared) json["compared"].push_back(trial_json(trial));
   json["notes"] = found.notes;
+  if (!run.empty()) json["command"] = run;
   return json.dump(2) + "\n";
 }
 

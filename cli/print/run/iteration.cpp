@@ -87,7 +87,9 @@ std::vector<std::string> iteration_bar(const hccl::IterationPoints& iteration) {
   if (iteration.bp_start > iteration.fp_start) compute.push_back({"FP", '.', iteration.fp_start, iteration.bp_start});
   if (iteration.bp_end > iteration.bp_start) compute.push_back({"BP", '.', iteration.bp_start, iteration.bp_end});
 
-  const auto& allreduces = iteration.allreduces;
+  std::vector<sim::Interval> allreduces = iteration.allreduces;
+  const auto takes_time = [](const sim::Interval& allreduce) { return allreduce.length() > 0; };
+  if (std::ranges::none_of(allreduces, takes_time)) allreduces.clear();  // one NPU
   const bool beside = !allreduces.empty() && allreduces.front().start < iteration.bp_end;
   std::vector<BarSpan> communication;
   for (std::size_t i = 0; i < allreduces.size(); ++i) {

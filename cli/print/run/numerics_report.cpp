@@ -127,11 +127,7 @@ std::string ending(const study::NumericsResult& report) {
   } else if (count < report.requested) {
     text = fmt::format("Interrupted after {} of {} iterations.\n", count, report.requested);
   }
-  if (report.diverged.has_value()) {
-    text += report.diverged->loss
-                ? fmt::format("Diverged: the loss is not finite from iteration {} on.\n", report.diverged->iteration)
-                : fmt::format("Diverged: weights are not finite after iteration {}.\n", report.diverged->iteration);
-  }
+  if (report.diverged.has_value()) text += fmt::format("Diverged: {}.\n", sentence_of(*report.diverged));
   return text;
 }
 

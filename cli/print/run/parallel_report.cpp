@@ -118,11 +118,6 @@ Json limit_json(const study::ParallelResult& parallel) {
       {"exposed", std::move(exposed)}, {"host", stage.host / stage.step},       {"wait", stage.wait / stage.step}};
 }
 
-/// Which tensors travel together.
-std::string fusion_text(const RunReport& report) {
-  return report.parallel->fusion.empty() ? "split " + report.split : "fusion " + report.parallel->fusion;
-}
-
 std::string memory_line(const RunReport& report) {
   const device::HbmAccount& hbm = report.hbm;
   return fmt::format(
@@ -183,6 +178,7 @@ std::string operators_text(const study::OperatorParallel& operators) {
   for (const std::string* const file : {&operators.strategy, &operators.loaded}) {
     if (!file->empty()) text += ", strategies of " + *file;
   }
+  if (operators.search.has_value()) text += fmt::format(", strategies by {}", name_of(*operators.search));
   return text;
 }
 
@@ -203,18 +199,12 @@ std::string parallel_head(const RunReport& report) {
   }
   text += operators_text(parallel.operators);
   if (parallel.sharing != "off") text += ", " + sharing_text(parallel);
-  const std::uint64_t samples = std::uint64_t{parallel.micro_batch} * shape.micro_batches;
   if (shape.forward_only) {
-    return text + fmt::format(", forward only\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}\n",
-                              samples, samples * parallel.data, shape.micro_batches,
-                              shape.micro_batches == 1 ? "" : "es", parallel.micro_batch, report.amp);
+    return text + fmt::format(", forward only\nBatch {}, {}\n", report.batch_text(), report.amp);
   }
-  text +=
-      fmt::format("\nBatch {} per replica ({} global) in {} micro-batch{} of {}, {}, {}, reductions {}, {}\n", samples,
-                  samples * parallel.data, shape.micro_batches, shape.micro_batches == 1 ? "" : "es",
-                  parallel.micro_batch, report.amp, report.gradients_text(),
-                  report.hcom_parallel ? "beside the backward pass" : "behind the backward pass", fusion_text(report));
-  return text;
+  return text + fmt::format("\nBatch {}, {}, {}, reductions {} the backward pass, {}\n", report.batch_text(),
+                            report.amp, report.gradients_text(), report.hcom_parallel ? "beside" : "behind",
+                            report.split_text());
 }
 
 std::string parallel_text(const RunReport& report) {
@@ -289,6 +279,7 @@ void add_parallel_json(Json& json, const RunReport& report) {
     json["parallel"]["expert_seed"] = parallel.operators.expert_seed;
   }
   if (!parallel.operators.strategy.empty()) json["parallel"]["strategy"] = parallel.operators.strategy;
+  if (parallel.operators.search.has_value()) json["parallel"]["search_mode"] = name_of(*parallel.operators.search);
   if (!parallel.operators.loaded.empty()) json["parallel"]["loaded_strategy"] = parallel.operators.loaded;
   if (parallel.shape.forward_only) json["parallel"]["forward_only"] = true;
   if (report.input.has_value()) {

@@ -146,40 +146,23 @@ std::string events_text(const study::PsResult& result) {
   return text;
 }
 
-/// The mean loss of each step number over the workers, with the date of the last of them.
-struct LossOfStep {
-  double loss = 0;
-  Seconds end = 0;
-  std::size_t workers = 0;
-};
-
-std::map<std::uint32_t, LossOfStep> losses_of_steps(const study::PsNumerics& numerics) {
-  std::map<std::uint32_t, LossOfStep> all;
-  for (const hccl::ReplayedStep& step : numerics.steps) {
-    LossOfStep& one = all[step.step];
-    one.loss += step.loss;
-    one.end = std::max(one.end, step.end);
-    ++one.workers;
-  }
-  for (auto& [step, one] : all) one.loss /= static_cast<double>(one.workers);
-  return all;
-}
-
 std::string numerics_text(const study::PsResult& result) {
   if (!result.numerics.has_value()) return {};
   const study::PsNumerics& numerics = *result.numerics;
   Table table("step|loss|loss by allreduce|last worker ends s");
-  const auto losses = losses_of_steps(numerics);
-  for (const auto& [step, one] : losses) {
-    if (losses.size() > most_lines && step >= most_lines / 2 && step + most_lines / 2 < losses.size()) continue;
+  const std::vector<study::WorkersStep> steps = study::steps_of_workers(numerics.steps);
+  for (const study::WorkersStep& one : steps) {
+    if (steps.size() > most_lines && one.step >= most_lines / 2 && one.step + most_lines / 2 < steps.size()) continue;
     table.add_row(
-        {fmt::to_string(step + 1), fmt::format("{:.6f}", one.loss),
-         step < numerics.allreduce_losses.size() ? fmt::format("{:.6f}", numerics.allreduce_losses[step]) : "-",
+        {fmt::to_string(one.step + 1), fmt::format("{:.6f}", one.loss),
+         one.step < numerics.allreduce_losses.size() ? fmt::format("{:.6f}", numerics.allreduce_losses[one.step]) : "-",
          fmt::format("{:.6f}", one.end)});
   }
-  return fmt::format("Real gradients of {}, {}; losses are means over the workers\n", numerics.computed_shape,
-                     numerics.data) +
-         table.to_string("  ");
+  std::string text = fmt::format("Real gradients of {}, {}; losses are means over the workers\n",
+                                 numerics.computed_shape, numerics.data) +
+                     table.to_string("  ");
+  if (numerics.diverged.has_value()) text += fmt::format("Diverged: {}.\n", sentence_of(*numerics.diverged));
+  return text;
 }
 
 Json bytes_json(const hccl::PsBytes& bytes) {
@@ -230,7 +213,8 @@ Json numerics_json(const study::PsNumerics& numerics) {
   return {{"computed_shape", numerics.computed_shape},
           {"data", numerics.data},
           {"steps", steps},
-          {"allreduce_losses", numerics.allreduce_losses}};
+          {"allreduce_losses", numerics.allreduce_losses},
+          {"diverged_iteration", numerics.diverged.has_value() ? Json(numerics.diverged->iteration) : Json(nullptr)}};
 }
 
 }  // namespace

@@ -222,7 +222,10 @@ std::string json_report(const RunReport& report) {
             {"exposed_communication_s", view.exposed},
             {"free_s", view.free()},
             {"data_aug_bound_s", data_aug_bound.has_value() ? Json(*data_aug_bound) : Json(nullptr)},
-            {"hbm_peak_bytes", report.hbm.peak()},
+            {"forward_s", view.phases.forward},
+            {"backward_s", view.phases.backward},
+            {"hbm_peak_bytes", report.fullest().hbm.peak()},
+            {"hbm_peak_rank", report.fullest().rank},
             {"uncertainty", report.uncertainty.has_value() ? uncertainty_json(*report.uncertainty) : Json(nullptr)},
             {"advice", advice_json(report)},
             {"notes", report.notes}};

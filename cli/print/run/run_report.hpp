@@ -46,6 +46,10 @@ struct RunReport : study::RunResult {
 
   /// "gradients fp32", or "sent in fp32" behind an `amp` that tells the gradients' type itself.
   [[nodiscard]] std::string gradients_text() const;
+  /// "32 per NPU (256 global)", or "8 per replica (64 global) in 4 micro-batches of 2".
+  [[nodiscard]] std::string batch_text() const;
+  /// "default 96.54/3.46" or "fusion size 64 MB": which gradients travel together.
+  [[nodiscard]] std::string split_text() const;
   /// "[0,107] [108,160]", shortened if there are many.
   [[nodiscard]] std::string segment_list() const;
 };

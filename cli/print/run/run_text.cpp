@@ -43,14 +43,12 @@ std::string change(Seconds time, Seconds reference) {
 }
 
 std::string head(const RunReport& report) {
-  const models::Program& program = *report.program;
   return fmt::format(
-      "{}, {} x {} ({}), batch {} per NPU ({} global), {}, {}\n"
+      "{}, {} x {} ({}), batch {}, {}, {}\n"
       "framework {}, hcom_parallel {}, {}split {} -> segment index list: {}\n",
-      program.title, report.npus, report.npu, report.platform, program.batch,
-      std::uint64_t{program.batch} * report.npus, report.amp, report.gradients_text(), report.framework,
-      report.hcom_parallel ? "on" : "off", report.launch == "graph" ? "" : fmt::format("launch {}, ", report.launch),
-      report.split, report.segment_list());
+      report.program->title, report.npus, report.npu, report.platform, report.batch_text(), report.amp,
+      report.gradients_text(), report.framework, report.hcom_parallel ? "on" : "off",
+      report.launch == "graph" ? "" : fmt::format("launch {}, ", report.launch), report.split, report.segment_list());
 }
 
 /// What the run has otherwise than a run without options.
@@ -147,14 +145,18 @@ std::string parallel_line(const RunReport& report) {
 
 std::string busy_line(const RunReport& report) {
   const hccl::StepView& view = report.view;
-  const std::string phases =
-      view.fp_end > 0 ? fmt::format("FP {:.3f} | BP {:.3f} | ", ms(view.fp_end), ms(view.bp_end - view.bp_start)) : "";
+  std::string phases;
+  if (view.phases.forward > 0) {
+    phases = fmt::format("FP {:.3f} | BP {:.3f}", ms(view.phases.forward), ms(view.phases.backward));
+    if (report.micro_batches > 1) phases += fmt::format(" in {} micro-batches", report.micro_batches);
+    phases += " | ";
+  }
   return phases +
          fmt::format(
              "Computing {:.3f} | Communication {:.3f} | Overlapped {:.3f} | Communication(Not Overlapped) {:.3f} | "
              "Free {:.3f} ms\n",
-             ms(view.computing), ms(view.communicating), ms(view.communicating - view.exposed), ms(view.exposed),
-             ms(view.free()));
+             ms(view.computing), ms(view.communicating), ms(view.communicating - view.not_overlapped),
+             ms(view.not_overlapped), ms(view.free()));
 }
 
 /// All trace points in the order of their dates.
@@ -279,9 +281,10 @@ std::string compression_text(const RunReport& report) {
   const study::CompressionResult& result = *report.compression;
   const auto megabytes = [](Bytes bytes) { return static_cast<double>(bytes) / 1e6; };
   std::string text = fmt::format("Compression {}\n", result.text);
-  text += fmt::format("  A compressed step sends {} of {} elements, {:.3f} of {:.3f} MB: rate {:.4g}\n",
+  text += fmt::format("  A compressed step sends {} of {} elements, {:.3f} of {:.3f} MB{}\n",
                       with_thousands(result.elements_after), with_thousands(result.elements_before),
-                      megabytes(result.bytes_after), megabytes(result.bytes_before), result.rate());
+                      megabytes(result.bytes_after), megabytes(result.bytes_before),
+                      result.settings.is_powersgd() ? fmt::format(": rate {:.4g}", result.rate()) : "");
   if (result.compared) {
     text += fmt::format("  Step plain {:.3f} ms, compressed {:.3f} ms ({}): {} {:.3f} ms\n", ms(result.plain_step),
                         ms(result.compressed_step), change(result.compressed_step, result.plain_step),
@@ -351,9 +354,12 @@ std::string contention_text(BytesPerSecond shared_hbm) {
 
 std::string foot(const RunReport& report) {
   constexpr double gibibyte = 0x1p30;
+  const study::RunResult::Fullest fullest = report.fullest();
   std::string text =
-      fmt::format("HBM peak {:.2f} of {:.2f} GiB per NPU, {}.", static_cast<double>(report.hbm.peak()) / gibibyte,
-                  static_cast<double>(report.hbm_capacity) / gibibyte, contention_text(report.shared_hbm));
+      fmt::format("HBM peak {:.2f} of {:.2f} GiB {}, {}.", static_cast<double>(fullest.hbm.peak()) / gibibyte,
+                  static_cast<double>(report.hbm_capacity) / gibibyte,
+                  fullest.all_alike ? "per NPU" : fmt::format("on rank {}, which needs most", fullest.rank),
+                  contention_text(report.shared_hbm));
   text += links_text(report);
   text +=
       fmt::format("\nNetwork: {}, all {} transfers completed.", report.network, with_thousands(report.step.transfers));
@@ -374,6 +380,19 @@ std::string foot(const RunReport& report) {
 std::string RunReport::gradients_text() const {
   const bool told = amp.find("gradients") != std::string::npos;
   return fmt::format("{} {}", told ? "sent in" : "gradients", program->gradient_type_text());
+}
+
+std::string RunReport::batch_text() const {
+  if (!parallel.has_value() || parallel->plain) {
+    return fmt::format("{} per NPU ({} global)", program->batch, std::uint64_t{program->batch} * npus);
+  }
+  const std::uint64_t samples = std::uint64_t{parallel->micro_batch} * micro_batches;
+  return fmt::format("{} per replica ({} global) in {} micro-batch{} of {}", samples, samples * parallel->data,
+                     micro_batches, micro_batches == 1 ? "" : "es", parallel->micro_batch);
+}
+
+std::string RunReport::split_text() const {
+  return parallel.has_value() && !parallel->fusion.empty() ? "fusion " + parallel->fusion : "split " + split;
 }
 
 std::string RunReport::segment_list() const {

@@ -104,6 +104,11 @@ std::string time_text(const hccl::TimedCheck& timing) {
 
 }  // namespace
 
+std::string more_findings(const hccl::LevelReport& level, std::string_view indent) {
+  if (level.count <= level.findings.size()) return "";
+  return fmt::format("{}… and {} more of {} findings\n", indent, level.count - level.findings.size(), level.count);
+}
+
 std::string check_json(const study::ScheduleCheck& result, const std::string& file) {
   const hccl::CheckReport& report = result.report;
   Json levels = Json::array();
@@ -141,6 +146,7 @@ std::string check_text(const study::ScheduleCheck& result) {
     for (const hccl::Finding& finding : level.findings) {
       text += fmt::format("    {}: {}\n", finding.kind, finding.message);
     }
+    text += more_findings(level, "    ");
     if (level.level == "L5" && report.order) text += text_of(*report.order);
     if (level.level == "L7" && report.distances) text += text_of(*report.distances);
     if (level.level == "L8" && result.timing) text += time_text(*result.timing);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "study/schedules/check.hpp"
 #include "study/schedules/compare.hpp"
@@ -11,6 +12,8 @@
 namespace hcclsim::cli {
 
 [[nodiscard]] std::string check_text(const study::ScheduleCheck& result);
+/// A line that says how many findings of a level are not described; empty if all are.
+[[nodiscard]] std::string more_findings(const hccl::LevelReport& level, std::string_view indent);
 [[nodiscard]] std::string check_json(const study::ScheduleCheck& result, const std::string& file);
 /// Of a file that could not be checked, among others.
 [[nodiscard]] std::string unchecked_json(const Error& error, const std::string& file);

@@ -188,6 +188,8 @@ aclError aclrtSynchronizeStream(aclrtStream stream);
 /// timeout: simulated milliseconds, -1 for ever.
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
+/// For the latest record. Without any: nothing if the event is of aclrtCreateEventExWithFlag; the next record if it is a
+/// flag, of aclrtCreateEventWithFlag with ACL_EVENT_SYNC; else an error.
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
@@ -202,6 +204,7 @@ aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
 aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
 aclError aclrtDestroyEvent(aclrtEvent event);
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
+/// A stream that then waits for a flag waits for the next record.
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 aclError aclrtSynchronizeEvent(aclrtEvent event);
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);

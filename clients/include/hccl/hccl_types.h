@@ -74,6 +74,11 @@ typedef enum {
   HCCL_DATA_TYPE_FP64 = 10,
   HCCL_DATA_TYPE_BFP16 = 11,
   HCCL_DATA_TYPE_INT128 = 12,
+  // Of the Ascend 950: elements of a byte.
+  HCCL_DATA_TYPE_HIF8 = 14,
+  HCCL_DATA_TYPE_FP8E4M3 = 15,
+  HCCL_DATA_TYPE_FP8E5M2 = 16,
+  HCCL_DATA_TYPE_FP8E8M0 = 17,
   HCCL_DATA_TYPE_RESERVED = 255
 } HcclDataType;
 
@@ -99,6 +104,10 @@ typedef union {
 #define HCCL_ROOT_INFO_BYTES 4108
 #define COMM_NAME_MAX_LENGTH 128
 #define UDI_MAX_LENGTH 128
+#define BUFFER_NAME_MAX_LENGTH 128
+#define HCCL_COMM_ALGO_MAX_LENGTH 1600
+#define HCCL_COMM_RETRY_ENABLE_MAX_LENGTH 50
+#define HCCL_COMM_RETRY_PARAMS_MAX_LENGTH 128
 
 typedef struct HcclRootInfoDef {
   char internal[HCCL_ROOT_INFO_BYTES];
@@ -106,7 +115,7 @@ typedef struct HcclRootInfoDef {
 
 #define HCCL_COMM_CONFIG_INFO_BYTES 24
 #define HCCL_COMM_CONFIG_MAGIC_WORD 0xf0f0f0f0
-#define HCCL_COMM_CONFIG_VERSION 5
+#define HCCL_COMM_CONFIG_VERSION 10
 #define HCCL_COMM_DEFAULT_BUFFSIZE 200
 #define HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET 0xffffffff
 #define HCCL_COMM_DEFAULT_DETERMINISTIC 0
@@ -114,7 +123,12 @@ typedef struct HcclRootInfoDef {
 #define HCCL_COMM_DEFAULT_OP_EXPANSION_MODE 0
 #define HCCL_COMM_TRAFFIC_CLASS_CONFIG_NOT_SET 0xffffffff
 #define HCCL_COMM_SERVICE_LEVEL_CONFIG_NOT_SET 0xffffffff
+#define HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET ((int32_t)0xffffffff)
+#define HCCL_COMM_QOS_CONFIG_NOT_SET 0xffffffff
+#define HCCL_DEFAULT_SYMMETRIC_MEMORY_STRIDE 16
 
+/// What HcclCommConfigInit fills in; `reserved` holds the bytes of the structure, a magic word and the version. Programs
+/// may have been compiled with a shorter structure.
 typedef struct HcclCommConfigDef {
   char reserved[HCCL_COMM_CONFIG_INFO_BYTES];
   uint32_t hcclBufferSize;
@@ -124,6 +138,17 @@ typedef struct HcclCommConfigDef {
   uint32_t hcclOpExpansionMode;
   uint32_t hcclRdmaTrafficClass;
   uint32_t hcclRdmaServiceLevel;
+  uint32_t hcclWorldRankID;
+  uint64_t hcclJobID;
+  uint8_t aclGraphZeroCopyEnable;
+  int32_t hcclExecTimeOut;
+  char hcclAlgo[HCCL_COMM_ALGO_MAX_LENGTH];
+  char hcclRetryEnable[HCCL_COMM_RETRY_ENABLE_MAX_LENGTH];
+  char hcclRetryParams[HCCL_COMM_RETRY_PARAMS_MAX_LENGTH];
+  char hcclBufferName[BUFFER_NAME_MAX_LENGTH];
+  uint32_t hcclQos;
+  /// GB of addresses for the symmetric windows of a rank.
+  uint64_t hcclSymWinMaxMemSizePerRank;
 } HcclCommConfig;
 
 typedef enum {
@@ -132,6 +157,13 @@ typedef enum {
   HCCL_COMM_CONFIG_COMM_NAME = 2,
   HCCL_COMM_CONFIG_OP_EXPANSION_MODE = 3,
   HCCL_COMM_CONFIG_SUPPORT_INIT_BY_ENV = 4,
+  HCCL_COMM_CONFIG_WORLD_RANKID = 5,
+  HCCL_COMM_CONFIG_JOBID = 6,
+  HCCL_COMM_CONFIG_ACLGRAPH_ZEROCOPY_ENABLE = 7,
+  HCCL_COMM_CONFIG_EXEC_TIMEOUT = 8,
+  HCCL_COMM_CONFIG_ALGO = 9,
+  HCCL_COMM_CONFIG_RETRY = 10,
+  HCCL_COMM_CONFIG_BUFFER_NAME = 11,
   HCCL_COMM_CONFIG_RESERVED
 } HcclCommConfigCapability;
 

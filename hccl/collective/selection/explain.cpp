@@ -70,7 +70,8 @@ Alternative alternative_of(const CollectiveRequest& request, const Topology& top
   return alternative;
 }
 
-std::string level_line(std::string_view where, const LevelCosts& level, const device::TaskCosts& tasks) {
+std::string level_line(std::string_view where, const LevelCosts& level, const device::TaskCosts& tasks,
+                       bool on_vector_cores) {
   const Seconds notifies = 2 * (tasks.notify_record + tasks.notify_wait);
   const std::string beta = level.read == level.write ? fmt::format("1/({:.4g} GB/s)", level.write / giga)
                                                      : fmt::format("1/({:.4g} GB/s) written, 1/({:.4g} GB/s) read",
@@ -78,9 +79,13 @@ std::string level_line(std::string_view where, const LevelCosts& level, const de
   const std::string gamma = level.inline_reduce
                                 ? "0 (reduced on the way)"
                                 : fmt::format("1/({:.4g} GB/s) (by the AI core)", tasks.reduce_bandwidth / giga);
-  return fmt::format("{}: α = {:.4g} us of notifies + set-up of {} + {:.4g} us latency, β = {}, γ = {}", where,
-                     notifies / microsecond, level.transport == sim::Transport::rdma ? "RDMA" : "SDMA",
-                     level.latency / microsecond, beta, gamma);
+  const std::string set_up = on_vector_cores
+                                 ? fmt::format("{:.4g} us of flags + {:.4g} us of access by vector cores",
+                                               notifies / microsecond, tasks.sdma_setup / microsecond)
+                                 : fmt::format("{:.4g} us of notifies + set-up of {}", notifies / microsecond,
+                                               level.transport == sim::Transport::rdma ? "RDMA" : "SDMA");
+  return fmt::format("{}: α = {} + {:.4g} us latency, β = {}, γ = {}", where, set_up, level.latency / microsecond, beta,
+                     gamma);
 }
 
 }  // namespace
@@ -110,7 +115,9 @@ std::vector<std::string> level_lines(const Explanation& explanation) {
   std::vector<std::string> lines;
   for (const auto& [extent, place] : places) {
     const LevelCosts& costs = explanation.costs.over(extent);
-    if (std::isfinite(costs.write)) lines.push_back(level_line(place, costs, explanation.costs.tasks));
+    if (std::isfinite(costs.write)) {
+      lines.push_back(level_line(place, costs, explanation.costs.tasks, explanation.on_vector_cores));
+    }
   }
   return lines;
 }

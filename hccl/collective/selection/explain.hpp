@@ -31,6 +31,7 @@ struct Explanation {
   std::string rule;
   std::vector<Alternative> alternatives{};
   FormulaCosts costs;
+  bool on_vector_cores = false;  ///< whose costs these are (runtime/collective/expansion.hpp)
 };
 
 /// Explains what make_collective does with the request, and throws the same errors.

@@ -66,9 +66,12 @@ std::string corrected_indices(std::span<const std::uint32_t> last_indices, std::
 void require_last_index(std::span<const std::uint32_t> last_indices, std::size_t gradients) {
   const auto last_gradient = static_cast<std::uint32_t>(gradients - 1);
   if (last_indices.back() == last_gradient) return;
-  bad_input("split", "split by index {}: last index must be {} ({} gradients), got {}; did you mean {}?",
-            list_text(last_indices), last_gradient, gradients, last_indices.back(),
-            corrected_indices(last_indices, last_gradient));
+  bad_input(
+      "split",
+      "split by index {}: last index must be {} ({} gradients), got {}, as of a network with {} gradients; of this "
+      "one it would be {}",
+      list_text(last_indices), last_gradient, gradients, last_indices.back(), std::uint64_t{last_indices.back()} + 1,
+      corrected_indices(last_indices, last_gradient));
 }
 
 /// Sums of the bytes in float32, in which the vendor's library searches.

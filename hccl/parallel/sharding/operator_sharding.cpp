@@ -7,6 +7,7 @@
 #include <bit>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -38,6 +39,16 @@ std::vector<NamedTensor> tensors_of(const Signature& signature, const WholeGraph
   }
   tensors.insert(signature.parameters_first ? tensors.end() : tensors.begin(), inputs.begin(), inputs.end());
   return tensors;
+}
+
+/// Why a dimension is not cut. A table of tokens may be filled up to a multiple of 128 rows.
+std::string uneven(std::string_view dimension, std::uint64_t size, std::uint64_t parts) {
+  std::string text =
+      fmt::format("{0} of {1} cannot be cut into {2} equal parts; accepted: divisors of {1}", dimension, size, parts);
+  const std::uint64_t multiple = std::lcm(128, parts);
+  if (dimension != "vocabulary") return text;
+  return fmt::format("{}, or {} rows (--vocabulary), the next multiple of {}", text,
+                     (size + multiple - 1) / multiple * multiple, multiple);
 }
 
 class StrategyReader {
@@ -186,8 +197,7 @@ class StrategyReader {
     }
     const std::uint32_t size = tensor.axes->shape.size(axis);
     if (!is_split_by_hand(tensor.axes->dimensions[axis]) && size % cut != 0) {
-      refuse("{}: {} of {} cannot be cut into {} equal parts; accepted: divisors of {}", tensor.name, dimension.name,
-             size, cut, size);
+      refuse("{}: {}", tensor.name, uneven(dimension.name, size, cut));
     }
   }
 
@@ -350,9 +360,8 @@ class StrategyReader {
     for (std::size_t axis = 0; axis < tensor.dimensions.size(); ++axis) {
       const std::uint32_t parts = parts_along(sharding_.axes[tensor.dimensions[axis]]);
       if (is_split_by_hand(tensor.dimensions[axis]) || tensor.shape.size(axis) % parts == 0) continue;
-      refuse("{}{} of {} cannot be cut into {} equal parts; accepted: divisors of {}", what,
-             signature().dimensions[tensor.dimensions[axis]].name, tensor.shape.size(axis), parts,
-             tensor.shape.size(axis));
+      refuse("{}{}", what,
+             uneven(signature().dimensions[tensor.dimensions[axis]].name, tensor.shape.size(axis), parts));
     }
   }
 

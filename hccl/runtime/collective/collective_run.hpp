@@ -128,7 +128,8 @@ class CollectiveRun final : public sim::EventHandler {
   void add_to(CarriedBytes& carried) const;
   /// What a member that has not finished waits for, for people.
   [[nodiscard]] std::string waiting_for(Rank place) const;
-  /// Where the queues of a member that has arrived and not finished stand.
+  /// Where the queues of a member that has arrived and not finished stand; a queue several times if one of several
+  /// ranks may be the one that it waits for.
   [[nodiscard]] std::vector<Waiting> waiting(Rank place) const;
   /// When a member has arrived; none if it has not.
   [[nodiscard]] std::optional<Seconds> arrival(Rank place) const;
@@ -195,7 +196,9 @@ class CollectiveRun final : public sim::EventHandler {
   }
   /// Where the current task of a queue stands, if it does not go on by itself.
   [[nodiscard]] Waiting waiting_at(Rank place, const Queue& queue) const;
-  [[nodiscard]] std::optional<Rank> poster_of(Rank place, std::uint32_t slot) const;
+  /// The same with the rank of the communicator that sets the notify.
+  [[nodiscard]] Waiting for_notify_of(Rank poster, Rank place, Waiting waiting) const;
+  [[nodiscard]] std::vector<Rank> posters_of(Rank place, std::uint32_t slot) const;
   /// True if the transfer has ended at the queue's new date, false if an event will end it.
   [[nodiscard]] bool start_transfer(Rank place, std::uint32_t number);
   /// What an event of a queue ends.

@@ -1,4 +1,6 @@
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 #include "hccl/runtime/collective/collective_run.hpp"
@@ -30,10 +32,20 @@ std::vector<Waiting> CollectiveRun::waiting(Rank place) const {
   for (std::uint32_t number = 0; number < schedule_->queues; ++number) {
     const Queue& queue = queues_[index_of(place, number)];
     if (!queue.active || (queue.walk.task() == nullptr && !std::isinf(queue.date))) continue;
-    all.push_back(waiting_at(place, queue));
-    all.back().queue = number;
+    Waiting waiting = waiting_at(place, queue);
+    waiting.queue = number;
+    std::vector<Rank> posters;
+    if (waiting.what == Waiting::For::notify && !waiting.sent) posters = posters_of(place, waiting.notify);
+    for (const Rank poster : posters) all.push_back(for_notify_of(poster, place, waiting));
+    if (posters.empty()) all.push_back(std::move(waiting));
   }
   return all;
+}
+
+Waiting CollectiveRun::for_notify_of(Rank poster, Rank place, Waiting waiting) const {
+  waiting.peer = communicator_.ranks[poster];
+  if (waiting.peer != npu_of(place)) waiting.route = &machine_.cluster.route(waiting.peer, npu_of(place));
+  return waiting;
 }
 
 Waiting CollectiveRun::waiting_at(Rank place, const Queue& queue) const {
@@ -64,42 +76,45 @@ Waiting CollectiveRun::waiting_at(Rank place, const Queue& queue) const {
   waiting.notify = queue.walk.notify();
   const Slot& slot = slots_[std::size_t{place} * schedule_->notifies + waiting.notify];
   waiting.sent = slot.date != unset;
-  const std::optional<Rank> poster = waiting.sent ? slot.poster : poster_of(place, waiting.notify);
-  if (waiting.sent) waiting.posted = slot.posted;
-  if (waiting.sent) waiting.arrives = slot.date;
-  if (!poster.has_value()) {
-    waiting.peer = Waiting::nobody;
-    return waiting;
-  }
-  waiting.peer = communicator_.ranks[*poster];
-  if (waiting.peer != npu_of(place)) waiting.route = &machine_.cluster.route(waiting.peer, npu_of(place));
-  return waiting;
+  if (!waiting.sent) return waiting;
+  waiting.posted = slot.posted;
+  waiting.arrives = slot.date;
+  return for_notify_of(slot.poster, place, std::move(waiting));
 }
 
-/// The rank of the communicator whose tasks to come set a notify slot of a member; nothing if nobody does any more.
-std::optional<Rank> CollectiveRun::poster_of(Rank place, std::uint32_t slot) const {
-  const auto sets_it = [&](QueueWalk walk, Rank by) {
+/// The ranks of the communicator whose tasks to come set a notify slot of a member next. Posts to one slot come one
+/// after the other, so that the one of the earliest round is meant; several ranks where rounds do not tell.
+std::vector<Rank> CollectiveRun::posters_of(Rank place, std::uint32_t slot) const {
+  using Step = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // stage, loop, round
+  std::optional<Step> first;
+  std::vector<Rank> posters;
+  const auto look = [&](QueueWalk walk, std::uint32_t stage, Rank by) {
     for (; walk.task() != nullptr; walk.next()) {
+      const Step step(stage, walk.loop(), walk.place().round);
+      if (first.has_value() && step > *first) return;
       const bool to_place = is_post(walk.task()->kind) && seats_.place_of[walk.peer(*schedule_, by)] == place;
-      if (to_place && walk.notify() == slot) return true;
+      if (!to_place || walk.notify() != slot) continue;
+      if (step != first) posters.clear();
+      first = step;
+      if (posters.empty() || posters.back() != by) posters.push_back(by);
+      return;
     }
-    return false;
   };
   const std::uint32_t last = members_[place].stage;
   for (Rank other = 0; other < members_.size(); ++other) {
     const Member& member = members_[other];
     for (std::uint32_t number = 0; member.arrived && number < schedule_->queues; ++number) {
       const Queue& queue = queues_[index_of(other, number)];
-      if (queue.active && sets_it(queue.walk, member.rank)) return member.rank;
+      if (queue.active) look(queue.walk, member.stage, member.rank);
     }
     for (std::uint32_t stage = member.arrived ? member.stage + 1 : 0; stage < stages_ && stage <= last; ++stage) {
       for (std::uint32_t number = 0; number < schedule_->queues; ++number) {
         QueueWalk walk;
-        if (walk.enter(*schedule_, stage, member.rank, number) && sets_it(walk, member.rank)) return member.rank;
+        if (walk.enter(*schedule_, stage, member.rank, number)) look(walk, stage, member.rank);
       }
     }
   }
-  return std::nullopt;
+  return posters;
 }
 
 }  // namespace hcclsim::hccl

@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "base/files/nesting.hpp"
+#include "base/text.hpp"
 #include "hccl/schedule/file/form_reader.hpp"
 
 namespace hcclsim::hccl {
@@ -115,7 +117,12 @@ Range parse_range(std::string_view text, std::uint16_t strand_group) {
   FormReader reader(text);
   Range range;
   range.buffer = reader.buffer();
-  while (reader.take('[')) range.cuts.push_back(parse_cut(reader, strand_group));
+  while (reader.take('[')) {
+    if (range.cuts.size() == deepest_nesting) {
+      bad_input("schedule", "'{}': a range has more than {} cuts", printable(text), deepest_nesting);
+    }
+    range.cuts.push_back(parse_cut(reader, strand_group));
+  }
   if (reader.take(std::string_view("slot"))) {
     range.slot = reader.linear();
     if (!reader.take(std::string_view("stride"))) reader.fail("'stride' and its bytes");

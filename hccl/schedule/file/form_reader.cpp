@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -66,8 +67,8 @@ void FormReader::require_end(std::string_view what) {
 }
 
 void FormReader::fail(std::string_view expected) {
-  const std::string found = at_end() ? "it ends" : fmt::format("'{}' stands", text_.substr(next_));
-  bad_input("schedule", "'{}': {} at character {}, where {} should be", text_, found, next_ + 1, expected);
+  const std::string found = at_end() ? "it ends" : fmt::format("'{}' stands", printable(text_.substr(next_)));
+  bad_input("schedule", "'{}': {} at character {}, where {} should be", printable(text_), found, next_ + 1, expected);
 }
 
 std::size_t FormReader::take_variable() {

@@ -120,6 +120,7 @@ ScheduleFile read_schedule(const std::string& path, std::vector<Defect>* defects
   const std::string contents = file.text();
   if (contents.front() == magic.front())
     return {parse_schedule_binary(contents, file.path(), defects), ScheduleForm::binary};
+  require_utf8(contents, file.path(), "schedule");
   const std::size_t first = contents.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && contents[first] == '{')
     return {parse_schedule_json(contents, file.path(), defects), ScheduleForm::json};

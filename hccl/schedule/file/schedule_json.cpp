@@ -48,10 +48,10 @@ std::string json_of(const Schedule& schedule) {
 }
 
 Schedule parse_schedule_json(std::string_view text, const std::string& name, std::vector<Defect>* defects) {
+  static_cast<void>(parse_json_text(text, name, "schedule"));  // says where what is no JSON stands
   schedule_format::Schedule message;
   const auto status = json::JsonStringToMessage({text.data(), text.size()}, &message);
   if (!status.ok()) {
-    static_cast<void>(parse_json_text(text, name, "schedule"));  // of what is no JSON with line and column
     std::string problem = std::string(status.message().data(), status.message().size());
     std::replace(problem.begin(), problem.end(), '\n', ' ');
     bad_input("schedule", "{}: {}", name, problem);

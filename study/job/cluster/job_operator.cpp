@@ -29,7 +29,7 @@ bool JobOperator::reconcile() {
   if (state_.status.is_finished()) {
     changed = clean_up();
   } else if (const std::string exceeded = limit_exceeded(); !exceeded.empty()) {
-    changed = end(Type::failed, exceeded);
+    changed = end(Type::failed, "JobFailed", exceeded);
   } else {
     changed = gang_ && sync_pod_group();
     if (!gang_ || state_.pod_group->phase != PodGroup::Phase::pending) {
@@ -68,7 +68,11 @@ bool JobOperator::clean_up() {
       if (!pod.is_live() || policy == CleanPodPolicy::none) continue;
       if (policy == CleanPodPolicy::all || !pod.has_ended()) delete_pod(pod);
     }
-    if (state_.pod_group.has_value()) state_.pod_group->deleted = state_.now();
+    if (state_.pod_group.has_value()) {
+      state_.tell(state_.job_object(), "JobTerminated", "Job has been terminated. Deleting PodGroup");
+      state_.pod_group->deleted = state_.now();
+      state_.tell(state_.job_object(), "SuccessfulDeletePodGroup", "Deleted PodGroup: " + state_.job.name);
+    }
     if (state_.status.has(Type::succeeded)) {
       for (ReplicaStatus& replica : state_.status.replicas) {
         replica.succeeded += std::exchange(replica.active, 0);
@@ -86,7 +90,7 @@ bool JobOperator::clean_up() {
   }
   state_.deleted = true;
   ++state_.counters.deleted;
-  state_.tell(state_.job_object(), "MSJobDeleted", fmt::format("finished {:g} s ago (ttlSecondsAfterFinished)", *ttl));
+  state_.tell(state_.job_object(), "SuccessfulDeleteJob", "Deleted job: " + state_.job.name);
   return true;
 }
 
@@ -101,18 +105,12 @@ void JobOperator::delete_pod(Pod& pod) {
   }
 }
 
-bool JobOperator::end(JobConditionType type, const std::string& message) {
+bool JobOperator::end(JobConditionType type, const std::string& reason, const std::string& message) {
   if (state_.status.is_finished()) return false;
-  const bool succeeded = type == Type::succeeded;
-  const char* const reason = succeeded ? "MSJobSucceeded" : "MSJobFailed";
   state_.status.set(state_.now(), type, reason, message);
   state_.status.completion = state_.now();
-  ++(succeeded ? state_.counters.succeeded : state_.counters.failed);
-  if (succeeded) {
-    state_.tell(state_.job_object(), reason, message);
-  } else {
-    state_.warn(state_.job_object(), reason, message);
-  }
+  ++(type == Type::succeeded ? state_.counters.succeeded : state_.counters.failed);
+  state_.tell(state_.job_object(), reason, message);
   return true;
 }
 
@@ -125,15 +123,14 @@ std::uint32_t JobOperator::retries() const {
   return retries;
 }
 
+/// The library of kubeflow fails a job at its limit of retries, not after it; a limit of 0 allows no retry either.
 std::string JobOperator::limit_exceeded() const {
   const RunPolicy& policy = state_.job.policy;
-  if (policy.backoff_limit.has_value() && retries() > *policy.backoff_limit) {
-    return fmt::format("MSJob {} has failed because it has reached the specified backoff limit of {} retries",
-                       state_.job.name, *policy.backoff_limit);
+  if (policy.backoff_limit.has_value() && retries() >= std::max(*policy.backoff_limit, 1U)) {
+    return fmt::format("Job {} has failed because it has reached the specified backoff limit", state_.job.name);
   }
   if (policy.active_deadline.has_value() && state_.now() >= *state_.status.start + *policy.active_deadline) {
-    return fmt::format("MSJob {} has failed because it was active longer than specified deadline ({:g} s)",
-                       state_.job.name, *policy.active_deadline);
+    return fmt::format("Job {} has failed because it was active longer than specified deadline", state_.job.name);
   }
   return {};
 }
@@ -238,7 +235,8 @@ bool JobOperator::sync_pod(const ReplicaSpec& spec, Pod& pod) {
   if (!pod.has_ended()) return false;
   const std::int32_t code = pod.exit_code.value_or(unknown_exit_code);
   if (code != unknown_exit_code && !pod.reported) {
-    state_.tell(JobState::object_of(pod), "ExitedWithCode", fmt::format("Pod {} exited with code {}", pod.name, code));
+    state_.tell(state_.job_object(), "ExitedWithCode",
+                fmt::format("Pod: {}.{} exited with code {}", state_.job.name_space, pod.name, code));
     pod.reported = true;
   }
   if (phase != PodPhase::failed || spec.restart != RestartPolicy::exit_code || !is_retryable(code)) return false;
@@ -273,12 +271,12 @@ bool JobOperator::worker_0_completed() const {
 
 bool JobOperator::update_status_of(const ReplicaSpec& spec) {
   const ReplicaStatus& counts = state_.status.of(spec.role);
-  const std::string& name = state_.job.name;
+  const std::string name = state_.job.name_space + '/' + state_.job.name;
   bool changed = false;
   if (spec.role == JobRole::worker) {
     const std::uint32_t expected = spec.replicas - counts.succeeded;
     if (expected == 0 || (state_.job.success == SuccessPolicy::worker_0 && worker_0_completed())) {
-      changed = end(Type::succeeded, fmt::format("MSJob {} successfully completed.", name));
+      changed = end(Type::succeeded, "MSJobSucceeded", fmt::format("MSJob {} successfully completed.", name));
     } else if (counts.active > 0 && !restarted_) {
       const std::string message = fmt::format("MSJob {} is running.", name);
       changed = state_.status.set(state_.now(), Type::running, "MSJobRunning", message);
@@ -287,9 +285,9 @@ bool JobOperator::update_status_of(const ReplicaSpec& spec) {
   }
   if (counts.failed == 0 || state_.status.has(Type::restarting)) return changed;
   if (state_.job.dynamic_worker && spec.role == JobRole::worker) return changed;
-  return end(Type::failed, fmt::format("MSJob {} is failing because {} {} replica(s) failed.", name, counts.failed,
-                                       name_of(spec.role))) ||
-         changed;
+  const std::string message =
+      fmt::format("MSJob {} has failed because {} {} replica(s) failed.", name, counts.failed, name_of(spec.role));
+  return end(Type::failed, "MSJobFailed", message) || changed;
 }
 
 }  // namespace hcclsim::study

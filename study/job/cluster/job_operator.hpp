@@ -32,7 +32,7 @@ class JobOperator {
   [[nodiscard]] bool update_status_of(const ReplicaSpec& spec);
   [[nodiscard]] bool worker_0_completed() const;
   [[nodiscard]] std::uint32_t retries() const;
-  [[nodiscard]] bool end(JobConditionType type, const std::string& message);
+  [[nodiscard]] bool end(JobConditionType type, const std::string& reason, const std::string& message);
   void delete_pod(Pod& pod);
 
   JobState& state_;

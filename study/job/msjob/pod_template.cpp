@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "study/job/msjob/quantity.hpp"
+#include "study/job/msjob/pod_shape.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -18,75 +18,6 @@ const std::vector<std::string> scheduling_keys_without_effect{
     "activeDeadlineSeconds",    "affinity",         "overhead",        "priority",
     "priorityClassName",        "runtimeClassName", "schedulingGates", "tolerations",
     "topologySpreadConstraints"};
-
-const std::vector<std::string>& pod_keys() {
-  static const std::vector<std::string> keys = [] {
-    std::vector<std::string> all{"automountServiceAccountToken",
-                                 "containers",
-                                 "dnsConfig",
-                                 "dnsPolicy",
-                                 "enableServiceLinks",
-                                 "hostAliases",
-                                 "hostIPC",
-                                 "hostNetwork",
-                                 "hostPID",
-                                 "hostUsers",
-                                 "hostname",
-                                 "imagePullSecrets",
-                                 "initContainers",
-                                 "nodeName",
-                                 "nodeSelector",
-                                 "os",
-                                 "preemptionPolicy",
-                                 "readinessGates",
-                                 "resourceClaims",
-                                 "restartPolicy",
-                                 "schedulerName",
-                                 "securityContext",
-                                 "serviceAccount",
-                                 "serviceAccountName",
-                                 "setHostnameAsFQDN",
-                                 "shareProcessNamespace",
-                                 "subdomain",
-                                 "terminationGracePeriodSeconds",
-                                 "volumes"};
-    all.insert(all.end(), scheduling_keys_without_effect.begin(), scheduling_keys_without_effect.end());
-    return all;
-  }();
-  return keys;
-}
-
-const std::vector<std::string> container_keys{"args",
-                                              "command",
-                                              "env",
-                                              "envFrom",
-                                              "image",
-                                              "imagePullPolicy",
-                                              "lifecycle",
-                                              "livenessProbe",
-                                              "name",
-                                              "ports",
-                                              "readinessProbe",
-                                              "resizePolicy",
-                                              "resources",
-                                              "securityContext",
-                                              "startupProbe",
-                                              "stdin",
-                                              "stdinOnce",
-                                              "terminationMessagePath",
-                                              "terminationMessagePolicy",
-                                              "tty",
-                                              "volumeDevices",
-                                              "volumeMounts",
-                                              "workingDir"};
-const std::vector<std::string> template_keys{"metadata", "spec"};
-const std::vector<std::string> template_metadata_keys{
-    "annotations", "creationTimestamp", "finalizers", "generateName", "labels", "name", "namespace"};
-const std::vector<std::string> environment_keys{"name", "value", "valueFrom"};
-const std::vector<std::string> port_keys{"containerPort", "hostIP", "hostPort", "name", "protocol"};
-const std::vector<std::string> mount_keys{"mountPath",         "mountPropagation", "name",       "readOnly",
-                                          "recursiveReadOnly", "subPath",          "subPathExpr"};
-const std::vector<std::string> resource_keys{"claims", "limits", "requests"};
 
 /// A resource that a device plugin offers: "huawei.com/Ascend910".
 bool is_extended(std::string_view name) { return name.find('/') != std::string_view::npos; }
@@ -115,7 +46,6 @@ void require_variable_name(const YamlValue& value, const std::string& name) {
 
 void read_environment(const YamlValue& list, JobContainer& container) {
   for (const YamlValue& entry : list.items()) {
-    entry.accept_only(environment_keys);
     const YamlValue named = entry.require("name");
     const std::string name = named.text();
     require_variable_name(named, name);
@@ -134,7 +64,6 @@ void read_ports(const YamlValue& list, JobContainer& container) {
   constexpr std::int64_t most = 65535;
   std::set<std::string> names;
   for (const YamlValue& entry : list.items()) {
-    entry.accept_only(port_keys);
     ContainerPort port;
     port.number = static_cast<std::uint16_t>(entry.require("containerPort").whole_number(1, most));
     if (const std::optional<YamlValue> name = entry.find("name")) {
@@ -153,7 +82,6 @@ void read_ports(const YamlValue& list, JobContainer& container) {
 
 /// Requests of a container: what it asks for, else its limit.
 Resources read_requests(const YamlValue& value) {
-  value.accept_only(resource_keys);
   const std::optional<YamlValue> limit_map = value.find("limits");
   const std::optional<YamlValue> request_map = value.find("requests");
   const Resources limits = limit_map.has_value() ? read_resources(*limit_map) : Resources();
@@ -172,7 +100,6 @@ Resources read_requests(const YamlValue& value) {
 
 void check_mounts(const YamlValue& list, const std::set<std::string>& volumes) {
   for (const YamlValue& mount : list.items()) {
-    mount.accept_only(mount_keys);
     static_cast<void>(mount.require("mountPath").text());
     const YamlValue name = mount.require("name");
     if (!volumes.contains(name.text())) name.fail("the pod has no volume '{}'", printable(name.text()));
@@ -188,24 +115,7 @@ ImagePull pull_of(const YamlValue& container, std::string_view image) {
   return latest ? ImagePull::always : ImagePull::if_not_present;
 }
 
-/// Values of keys that have no effect here have their types all the same.
-void check_types(const YamlValue& map, const std::vector<std::string>& texts, const std::vector<std::string>& truths) {
-  for (const std::string& key : texts) {
-    if (const std::optional<YamlValue> value = map.find(key)) static_cast<void>(value->text());
-  }
-  for (const std::string& key : truths) {
-    if (const std::optional<YamlValue> value = map.find(key)) static_cast<void>(value->boolean());
-  }
-}
-
-void check_list_of_texts(const YamlValue& map, const std::string& key) {
-  const std::optional<YamlValue> list = map.find(key);
-  if (!list.has_value()) return;
-  for (const YamlValue& item : list->items()) static_cast<void>(item.text());
-}
-
 JobContainer read_container(const YamlValue& value, const std::set<std::string>& volumes) {
-  value.accept_only(container_keys);
   JobContainer container;
   const YamlValue name = value.require("name");
   container.name = name.text();
@@ -214,10 +124,6 @@ JobContainer read_container(const YamlValue& value, const std::set<std::string>&
   container.image = image.text();
   if (trimmed(container.image).empty()) image.fail("is empty; a container needs an image");
   container.pull = pull_of(value, container.image);
-  check_types(value, {"terminationMessagePath", "terminationMessagePolicy", "workingDir"},
-              {"stdin", "stdinOnce", "tty"});
-  check_list_of_texts(value, "args");
-  check_list_of_texts(value, "command");
   if (const std::optional<YamlValue> list = value.find("env")) read_environment(*list, container);
   if (const std::optional<YamlValue> list = value.find("ports")) read_ports(*list, container);
   if (const std::optional<YamlValue> list = value.find("volumeMounts")) check_mounts(*list, volumes);
@@ -303,34 +209,23 @@ Resources read_resources(const YamlValue& value) {
           "there is no such resource; accepted: cpu, memory, ephemeral-storage, hugepages-SIZE and names "
           "such as huawei.com/Ascend910");
     }
-    const std::optional<std::uint64_t> parsed = parse_k8s_quantity(amount.written());
-    if (!parsed.has_value()) {
-      amount.fail("'{}' is no quantity; accepted: numbers such as 2, 500m, 1.5, 64Gi", printable(amount.written()));
-    }
+    const std::uint64_t parsed = read_quantity(amount);
     constexpr std::uint64_t most_devices = 1'000'000;
-    if (is_extended(name) && (*parsed % resource_unit != 0 || *parsed / resource_unit > most_devices)) {
+    if (is_extended(name) && (parsed % resource_unit != 0 || parsed / resource_unit > most_devices)) {
       amount.fail("'{}' is no number of devices; accepted: 0 to {}", amount.written(), most_devices);
     }
-    resources[name] = *parsed;
+    resources[name] = parsed;
   }
   return resources;
 }
 
 PodTemplate read_pod_template(const YamlValue& value) {
-  value.accept_only(template_keys);
+  require_shape(value, "PodTemplateSpec");
   PodTemplate read;
   if (const std::optional<YamlValue> metadata = value.find("metadata")) {
-    metadata->accept_only(template_metadata_keys);
     if (const std::optional<YamlValue> labels = metadata->find("labels")) read.labels = read_texts(*labels);
-    if (const std::optional<YamlValue> notes = metadata->find("annotations")) static_cast<void>(read_texts(*notes));
   }
   const YamlValue pod = value.require("spec");
-  pod.accept_only(pod_keys());
-  check_types(pod,
-              {"dnsPolicy", "hostname", "preemptionPolicy", "priorityClassName", "runtimeClassName", "serviceAccount",
-               "serviceAccountName", "subdomain"},
-              {"automountServiceAccountToken", "enableServiceLinks", "hostIPC", "hostNetwork", "hostPID", "hostUsers",
-               "setHostnameAsFQDN", "shareProcessNamespace"});
   read_containers(pod, read);
   if (const std::optional<YamlValue> selector = pod.find("nodeSelector")) read.node_selector = read_texts(*selector);
   if (const std::optional<YamlValue> name = pod.find("nodeName")) read.node_name = name->text();

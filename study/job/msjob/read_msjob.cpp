@@ -10,6 +10,7 @@
 
 #include "base/input_file.hpp"
 #include "base/text.hpp"
+#include "study/job/msjob/pod_shape.hpp"
 #include "study/job/msjob/pod_template.hpp"
 #include "study/job/msjob/yaml.hpp"
 #include "study/job/msjob/yaml_value.hpp"
@@ -18,9 +19,6 @@ namespace hcclsim::study {
 namespace {
 
 const std::vector<std::string> object_keys{"apiVersion", "kind", "metadata", "spec", "status"};
-const std::vector<std::string> metadata_keys{
-    "annotations", "creationTimestamp", "finalizers",      "generateName",    "generation", "labels", "managedFields",
-    "name",        "namespace",         "ownerReferences", "resourceVersion", "selfLink",   "uid"};
 const std::vector<std::string> job_spec_keys{"enableDynamicWorker", "msReplicaSpecs", "runPolicy", "successPolicy"};
 const std::vector<std::string> run_policy_keys{"activeDeadlineSeconds", "backoffLimit", "cleanPodPolicy",
                                                "schedulingPolicy", "ttlSecondsAfterFinished"};
@@ -139,14 +137,11 @@ void check_names(const YamlValue& name, const MsJob& job) {
 }
 
 void read_metadata(const YamlValue& metadata, MsJob& job) {
-  metadata.accept_only(metadata_keys);
+  require_shape(metadata, "ObjectMeta");
   if (!metadata.find("name").has_value() && metadata.find("generateName").has_value()) {
     metadata.fail("generateName gives another name each time; give name");
   }
   job.name = metadata.require("name").text();
-  for (const char* const key : {"annotations", "labels"}) {
-    if (const std::optional<YamlValue> texts = metadata.find(key)) static_cast<void>(read_texts(*texts));
-  }
   if (const std::optional<YamlValue> name_space = metadata.find("namespace")) {
     job.name_space = name_space->text();
     require_label_name(*name_space, job.name_space);
@@ -167,6 +162,7 @@ MsJob parse_msjob(const std::string& text, const std::string& file) {
   if (kind.text() != "MSJob") kind.fail("'{}' is not accepted; accepted: MSJob", printable(kind.text()));
   MsJob job;
   job.file = file;
+  if (const std::optional<YamlValue> status = object.find("status")) static_cast<void>(status->members());
   const YamlValue metadata = object.require("metadata");
   read_metadata(metadata, job);
   const YamlValue spec = object.require("spec");

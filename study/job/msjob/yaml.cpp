@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/files/nesting.hpp"
 #include "base/text.hpp"
 
 namespace hcclsim::study {
@@ -53,7 +54,7 @@ class YamlTree : public YAML::EventHandler {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) fail(line_of(mark), "an alias stands for a node that it is part of");
     const YamlNode copy = found->second;
-    count(copy, line_of(mark));
+    count(copy, line_of(mark), open_.size());
     add(copy, 0);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
@@ -75,8 +76,7 @@ class YamlTree : public YAML::EventHandler {
   };
 
   void begin(YamlNode node, YAML::anchor_t anchor) {
-    constexpr std::size_t deepest = 200;
-    if (open_.size() == deepest) fail(node.line, "lists and maps stand in each other more than {} deep", deepest);
+    require_depth(open_.size() + 1, node.line);
     open_.push_back({std::move(node), anchor});
   }
 
@@ -115,11 +115,16 @@ class YamlTree : public YAML::EventHandler {
     parent.key.emplace(node.text, node.line);
   }
 
-  /// Counts what lies below a node that an alias repeats.
-  void count(const YamlNode& node, std::uint32_t line) {
+  /// Counts a node that an alias repeats, and what lies below it; `depth`: of the lists and maps around it.
+  void count(const YamlNode& node, std::uint32_t line, std::size_t depth) {
     if (++nodes_ > most_yaml_nodes) fail(line, "more than {} values", most_yaml_nodes);
-    for (const YamlNode& item : node.items) count(item, line);
-    for (const YamlMember& member : node.members) count(member.value, line);
+    if (node.kind == YamlNode::Kind::list || node.kind == YamlNode::Kind::map) require_depth(++depth, line);
+    for (const YamlNode& item : node.items) count(item, line, depth);
+    for (const YamlMember& member : node.members) count(member.value, line, depth);
+  }
+
+  void require_depth(std::size_t depth, std::uint32_t line) const {
+    if (depth > deepest_nesting) fail(line, "lists and maps are more than {} deep", deepest_nesting);
   }
 
   const std::string& file_;

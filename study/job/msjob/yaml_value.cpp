@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 #include <utility>
 
 #include "base/suggest.hpp"
@@ -27,7 +29,42 @@ bool begins_with_zero(std::string_view text) {
   return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
 }
 
-bool looks_like_number(std::string_view text) { return parse_number<double>(text).has_value(); }
+/// What digits of a base stand for; nothing for other texts and beyond 64 bits.
+std::optional<std::int64_t> integer_of(std::string_view digits, int base, bool negative) {
+  std::uint64_t size = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size, base);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  constexpr auto largest = static_cast<std::uint64_t>(INT64_MAX);
+  if (size > largest + (negative ? 1 : 0)) return std::nullopt;
+  return static_cast<std::int64_t>(negative ? 0 - size : size);
+}
+
+/// A number of YAML 1.1 without its sign and without '_' between digits; empty if it does not begin as one.
+std::string digits_of(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  if (text.empty() || (text[0] != '.' && (text[0] < '0' || text[0] > '9'))) return {};
+  std::string digits(text);
+  std::erase(digits, '_');
+  return digits;
+}
+
+std::optional<std::int64_t> parse_yaml_integer(std::string_view text) {
+  constexpr std::array<std::pair<char, int>, 3> prefixes{{{'x', 16}, {'o', 8}, {'b', 2}}};
+  const std::string digits = digits_of(text);
+  const bool negative = text.starts_with('-');
+  if (digits.size() < 2 || digits[0] != '0') return integer_of(digits, 10, negative);
+  for (const auto& [letter, base] : prefixes) {
+    if ((digits[1] | 0x20) == letter) return integer_of(std::string_view(digits).substr(2), base, negative);
+  }
+  return integer_of(std::string_view(digits).substr(1), 8, negative);
+}
+
+bool looks_like_number(std::string_view text) {
+  constexpr std::array<std::string_view, 6> not_finite{".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN"};
+  const std::string digits = digits_of(text);
+  return parse_yaml_integer(text).has_value() || parse_number<double>(digits).has_value() ||
+         is_one_of(digits, not_finite);
+}
 
 }  // namespace
 
@@ -120,23 +157,32 @@ bool YamlValue::boolean() const {
   return is_one_of(node_->text, truths);
 }
 
-std::int64_t YamlValue::whole_number(std::int64_t lowest, std::int64_t highest) const {
+bool YamlValue::is_integer() const {
+  return node_->kind == YamlNode::Kind::scalar && node_->plain && parse_yaml_integer(node_->text).has_value();
+}
+
+std::int64_t YamlValue::integer(std::int64_t lowest, std::int64_t highest) const {
   const std::string range = fmt::format("a whole number from {} to {}", lowest, highest);
   require_kind(YamlNode::Kind::scalar, range);
-  const std::optional<std::int64_t> number = node_->plain ? parse_number<std::int64_t>(node_->text) : std::nullopt;
   if (!node_->plain) fail("'{}' is a text; accepted: {}, without quotes", printable(node_->text), range);
-  if (number.has_value() && begins_with_zero(node_->text)) {
-    fail("{} begins with 0, as octal numbers do; accepted: {} without it", node_->text, range);
-  }
+  const std::optional<std::int64_t> number = parse_yaml_integer(node_->text);
   if (!number.has_value() || *number < lowest || *number > highest) {
     fail("{} is not accepted; accepted: {}", printable(node_->text), range);
   }
   return *number;
 }
 
-const std::string& YamlValue::written() const {
+std::int64_t YamlValue::whole_number(std::int64_t lowest, std::int64_t highest) const {
+  if (node_->plain && begins_with_zero(node_->text)) {
+    fail("{} begins with 0, as octal numbers do; accepted: a whole number from {} to {} without it",
+         printable(node_->text), lowest, highest);
+  }
+  return integer(lowest, highest);
+}
+
+std::string YamlValue::written() const {
   require_kind(YamlNode::Kind::scalar, "a number or a text");
-  return node_->text;
+  return is_integer() ? std::to_string(*parse_yaml_integer(node_->text)) : node_->text;
 }
 
 std::size_t YamlValue::one_of(std::initializer_list<std::string_view> words) const {

@@ -41,9 +41,13 @@ class YamlValue {
   /// --- of a scalar
   [[nodiscard]] std::string text() const;
   [[nodiscard]] bool boolean() const;
+  /// Whether it is an integer in one of YAML's forms: 12, +12, 1_000, 0x1f, 0o17, 017, 0b101.
+  [[nodiscard]] bool is_integer() const;
+  [[nodiscard]] std::int64_t integer(std::int64_t lowest, std::int64_t highest) const;
+  /// The same without octal numbers that begin with 0, which not all readers take as such.
   [[nodiscard]] std::int64_t whole_number(std::int64_t lowest, std::int64_t highest) const;
-  /// A number or a text, as written: quantities and ports have both forms.
-  [[nodiscard]] const std::string& written() const;
+  /// A text as written or an integer in decimal digits: quantities have both forms.
+  [[nodiscard]] std::string written() const;
   /// The place in `words` of a text that is one of them.
   [[nodiscard]] std::size_t one_of(std::initializer_list<std::string_view> words) const;
 

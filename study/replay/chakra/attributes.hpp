@@ -13,6 +13,7 @@ namespace hcclsim::study {
 
 /// Beyond what Chakra's readers know: what a Plan has and the format has no field for. Others leave them out.
 namespace chakra_attribute {
+inline constexpr const char* own = "hcclsim.";                 ///< how they all begin
 inline constexpr const char* duration = "hcclsim.duration_s";  ///< as a double; duration_micros is rounded
 inline constexpr const char* stream = "hcclsim.stream";
 inline constexpr const char* iteration = "hcclsim.iteration";

@@ -74,6 +74,17 @@ ChakraFiles find_chakra(const std::string& path) {
   return files;
 }
 
+std::string find_chakra_groups(const std::string& folder) {
+  std::string found;
+  for (const char* const name : {"comm_groups.json", "comm_group.json"}) {
+    const std::string path = (fs::path(folder) / name).string();
+    if (!fs::exists(path)) continue;
+    if (!found.empty()) bad_input("trace", "{} and {} are both beside the trace; name one of them", found, path);
+    found = path;
+  }
+  return found;
+}
+
 ChakraGroups read_chakra_groups(const std::string& path) {
   const Json read = parse_json_text(read_text_file(path, "trace"), path, "trace");
   if (!read.is_object()) bad_input("trace", "{}: it is to be an object, such as {{\"1\": [0, 1]}}", path);

@@ -23,6 +23,10 @@ struct ChakraFiles {
 /// Ranks of process groups by their names.
 using ChakraGroups = std::map<std::string, std::vector<Rank>, std::less<>>;
 
+/// The file of process groups in the folder of a trace, comm_groups.json as hcclsim calls it or comm_group.json as
+/// ASTRA-sim's examples do; empty if there is none. Throws Error(bad_input, "trace") if there are both.
+[[nodiscard]] std::string find_chakra_groups(const std::string& folder);
+
 /// {"1": [0, 1], …}. Throws Error(bad_input, "trace").
 [[nodiscard]] ChakraGroups read_chakra_groups(const std::string& path);
 

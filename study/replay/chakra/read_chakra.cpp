@@ -92,8 +92,14 @@ class FileReader {
       whole_.notes.emplace_back(priority_note);
     }
     dependencies_.resolve(whole_, trace_, has_both_lists_ ? other_lists : "");
+    if (launch_.has_value() && !device_communicates_) {
+      fail_at(trace_.nodes[*launch_], "a task of the CPU (is_cpu_op) cannot communicate, and no node of the NPU does");
+    }
+    const bool meets = is_own_ || !own_groups_.empty();
+    const bool buffered = spec_.sends == ChakraSends::automatic ? !meets : spec_.sends == ChakraSends::buffered;
     for (TraceNode& node : trace_.nodes) {
       if (node.kind == NodeKind::collective) node.group = group_of(node);
+      if (node.kind == NodeKind::send) node.buffered = buffered;
     }
     return told_;
   }
@@ -140,6 +146,7 @@ class FileReader {
     }
     for (const format::AttributeProto& attribute : metadata.attr()) {
       const std::int64_t number = integer_of(attribute).value_or(0);
+      is_own_ = is_own_ || attribute.name().starts_with(chakra_attribute::own);
       if (attribute.name() == chakra_attribute::nodes && number > 0) told_.nodes = static_cast<std::uint64_t>(number);
       if (attribute.name() == chakra_attribute::ranks && number > 0) told_.ranks = static_cast<Rank>(number);
     }
@@ -203,10 +210,8 @@ class FileReader {
         return;
       case format::COMM_SEND_NODE:
       case format::COMM_RECV_NODE:
-        add_message(node, attributes);
-        return;
       case format::COMM_COLL_NODE:
-        add_collective(node, attributes);
+        add_communication(node, attributes);
         return;
       case format::INVALID_NODE:
         fail_at(node, "it has no type (INVALID_NODE)");
@@ -220,8 +225,21 @@ class FileReader {
     node.host = true;
   }
 
+  /// What the CPU does under a communication's name, beside that of the device, is to launch it.
+  void add_communication(TraceNode& node, const Attributes& attributes) {
+    if (node.host) {
+      if (!launch_.has_value()) launch_ = trace_.nodes.size() - 1;
+      return;
+    }
+    device_communicates_ = true;
+    if (node_.type() == format::COMM_COLL_NODE) {
+      add_collective(node, attributes);
+    } else {
+      add_message(node, attributes);
+    }
+  }
+
   void add_message(TraceNode& node, const Attributes& attributes) {
-    refuse_host(node);
     const bool sends = node_.type() == format::COMM_SEND_NODE;
     node.kind = sends ? NodeKind::send : NodeKind::receive;
     node.bytes = required(node, "comm_size", attributes.comm_size);
@@ -237,7 +255,6 @@ class FileReader {
   }
 
   void add_collective(TraceNode& node, const Attributes& attributes) {
-    refuse_host(node);
     node.kind = NodeKind::collective;
     const std::uint64_t type = required(node, "comm_type", attributes.comm_type);
     if (type >= collective_types.size()) {
@@ -257,10 +274,6 @@ class FileReader {
     node.in_place = attributes.in_place.value_or(node.collective != Collective::alltoall);
     group_names_.resize(trace_.nodes.size());
     group_names_.back() = whole_.intern(attributes.group.empty() ? std::string(all_ranks_group) : attributes.group);
-  }
-
-  void refuse_host(const TraceNode& node) const {
-    if (node.host) fail_at(node, "a task of the CPU (is_cpu_op) cannot communicate");
   }
 
   std::uint64_t required(const TraceNode& node, std::string_view name, std::optional<std::int64_t> value) const {
@@ -335,7 +348,7 @@ class FileReader {
 
   void read_own_attribute(TraceNode& node, const format::AttributeProto& attribute, Attributes& read) {
     const std::string& name = attribute.name();
-    if (!name.starts_with("hcclsim.")) return;
+    if (!name.starts_with(chakra_attribute::own)) return;
     const auto text = [&] { return value(node, attribute, text_of(attribute), "text"); };
     if (name == chakra_attribute::duration) {
       read.duration = value(node, attribute, number_of(attribute), "number");
@@ -415,6 +428,9 @@ class FileReader {
   ChakraGroups own_groups_;
   std::vector<std::uint32_t> group_names_;                // of nodes, as numbers of names
   std::map<std::uint32_t, std::uint32_t> group_numbers_;  // by these
+  std::optional<std::size_t> launch_;                     // the first of the CPU's nodes that launch communication
+  bool device_communicates_ = false;
+  bool is_own_ = false;  // hcclsim wrote it
   bool priorities_ = false;
   bool has_both_lists_ = false;
   Told told_;
@@ -437,9 +453,7 @@ ExecutionTrace read_chakra(const ChakraSpec& spec) {
   if (!files.for_all && spec.ranks != 0 && spec.ranks != number) {
     bad_input("trace", "{}: --ranks {}, but there are the files of {}", spec.path, spec.ranks, counted(number, "rank"));
   }
-  std::string groups_file = spec.groups_file;
-  const std::string beside = (fs::path(files.folder) / "comm_groups.json").string();
-  if (groups_file.empty() && fs::exists(beside)) groups_file = beside;
+  const std::string groups_file = spec.groups_file.empty() ? find_chakra_groups(files.folder) : spec.groups_file;
   const ChakraGroups groups = groups_file.empty() ? ChakraGroups{} : read_chakra_groups(groups_file);
   ExecutionTrace trace;
   const Rank ranks = files.for_all ? spec.ranks : number;

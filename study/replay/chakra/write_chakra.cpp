@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/files/output_folder.hpp"
 #include "base/json.hpp"
-#include "base/output_file.hpp"
 #include "study/replay/chakra/attributes.hpp"
 
 namespace hcclsim::study {
@@ -165,9 +165,10 @@ void write_rank(const ExecutionTrace& trace, Rank rank, const Sink& sink) {
   sink(text);
 }
 
-std::string file_of(const std::string& folder, Rank rank) {
-  return (std::filesystem::path(folder) / fmt::format("trace.{}.et", rank)).string();
-}
+std::string file_of(Rank rank) { return fmt::format("trace.{}.et", rank); }
+
+/// The folder may be there, with other files in it.
+constexpr auto filled = OutputFolder::Existing::is_filled;
 
 }  // namespace
 
@@ -178,16 +179,18 @@ std::string chakra_bytes(const ExecutionTrace& trace, Rank rank) {
 }
 
 void require_writable_chakra(const std::string& folder, Rank ranks) {
-  const OutputFile unused(file_of(folder, 0), OutputFile::Folders::are_made);  // dropped
-  if (!std::filesystem::exists(file_of(folder, ranks))) return;
+  const OutputFolder unused(folder, filled);  // dropped
+  if (!std::filesystem::exists(std::filesystem::path(folder) / file_of(ranks))) return;
   bad_input("output", "{}: there are the files of a trace with more than {} ranks; choose another folder", folder,
             ranks);
 }
 
 void write_chakra(const ExecutionTrace& trace, const std::string& folder) {
   require_writable_chakra(folder, trace.ranks());
+  OutputFolder files(folder, filled);
+  files.make_folder("");
   for (Rank rank = 0; rank < trace.ranks(); ++rank) {
-    OutputFile file(file_of(folder, rank), OutputFile::Folders::are_made);
+    OutputFile file = files.file(file_of(rank));
     write_rank(trace, rank, [&](std::string_view piece) { file.write(piece); });
     file.commit();
   }
@@ -195,9 +198,10 @@ void write_chakra(const ExecutionTrace& trace, const std::string& folder) {
   for (std::size_t i = 1; i < trace.groups.size(); ++i) {
     groups.append(trace.groups[i].name, Json(trace.groups[i].ranks));
   }
-  OutputFile file((std::filesystem::path(folder) / "comm_groups.json").string());
+  OutputFile file = files.file("comm_groups.json");
   file.write(groups.dump() + '\n');
   file.commit();
+  files.commit();
 }
 
 }  // namespace hcclsim::study

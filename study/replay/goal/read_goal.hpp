@@ -15,9 +15,14 @@
 ///     }
 ///
 /// Operations may name the processor that they occupy (cpu N; a stream of computations) and a network card (nic N,
-/// which platforms here do not have: only 0 is taken). Messages occupy nothing; what requires a send of at
-/// most 65535 bytes goes on when it begins (it is eager), that of a larger one when the message has arrived. Comments
-/// are those of C and C++, and lines that begin with #.
+/// else 0). Sends on a card go one after the other, as in LogGOPS; receives occupy nothing, and may be from anyone
+/// (from -1) or under any tag (tag -1). A send of at most 65535 bytes is eager: its bytes go to a buffer, and what
+/// requires it goes on when it begins; a larger one waits for its receive, and ends when the message has arrived.
+/// Comments are those of C and C++, and lines that begin with #.
+///
+/// Of LogGOPSim 2's operations of Portals a put is an eager send of any size, an append a receive of one message, after
+/// which comes what requires it as soon as it begins; tput, tappend and test wait for all operations that count on a
+/// counter. There are no handlers, and no get.
 namespace hcclsim::study {
 
 /// `ranks`: that the file must have; 0: any number. Throws Error(bad_input, "trace") with file and line.

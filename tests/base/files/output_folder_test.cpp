@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -27,7 +29,7 @@ std::string fresh(const std::string& name) {
 
 void put(OutputFolder& folder, const std::string& name, const std::string& text) {
   folder.make_folder(fs::path(name).parent_path().string());
-  OutputFile file(folder.place_of(name));
+  OutputFile file = folder.file(name);
   file.write(text);
   file.commit();
 }
@@ -70,13 +72,48 @@ TEST(OutputFolder, TakesThePlaceOfAnEmptyFolder) {
 
 TEST(OutputFolder, RemovesWhatAKilledWriterLeft) {
   const std::string above = fresh("killed");
-  fs::create_directories(above + "/set.12345.part/a");
-  fs::create_directories(above + "/set.x.part");   // another name
-  fs::create_directories(above + "/sets.1.part");  // of another folder
+  fs::create_directories(above + "/set.hcclsim-12345.part/a");
+  fs::create_directories(above + "/set.12345.part");       // of a user
+  fs::create_directories(above + "/set.hcclsim-x.part");   // another name
+  fs::create_directories(above + "/sets.hcclsim-1.part");  // of another folder
   OutputFolder folder(above + "/set");
   put(folder, "a/one.txt", "1");
   folder.commit();
-  EXPECT_THAT(names_in(above), testing::UnorderedElementsAre("set", "set.x.part", "sets.1.part"));
+  EXPECT_THAT(names_in(above),
+              testing::UnorderedElementsAre("set", "set.12345.part", "set.hcclsim-x.part", "sets.hcclsim-1.part"));
+}
+
+TEST(OutputFolder, FillsAFolder) {
+  const std::string above = fresh("filled");
+  const auto fill = [&](const std::string& text, bool commit) {
+    OutputFolder folder(above + "/new/set", OutputFolder::Existing::is_filled);
+    put(folder, "one.txt", text);
+    put(folder, "a/two.txt", text);
+    if (commit) folder.commit();
+  };
+  fill("1", false);
+  EXPECT_THAT(names_in(above), testing::IsEmpty());
+  fill("1", true);
+  std::ofstream(above + "/new/set/own.txt") << "own";
+  fill("22", false);
+  EXPECT_EQ(fs::file_size(above + "/new/set/one.txt"), 1);
+  fill("22", true);
+  EXPECT_THAT(names_in(above + "/new/set"), testing::UnorderedElementsAre("one.txt", "a", "own.txt"));
+  EXPECT_EQ(fs::file_size(above + "/new/set/one.txt"), 2);
+  EXPECT_EQ(fs::file_size(above + "/new/set/a/two.txt"), 2);
+  EXPECT_THAT(names_in(above), testing::ElementsAre("new"));
+}
+
+TEST(OutputFolder, NamesAFileByItsPlace) {
+  const std::string above = fresh("named");
+  OutputFolder folder(above + "/set");
+  folder.make_folder("");
+  OutputFile file = folder.file("one.txt");
+  const rlimit limit{1 << 16, RLIM_INFINITY};
+  std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_EQ(test::refusal("output", [&] { file.write(std::string(1 << 17, 'x')); }),
+            "cannot write " + above + "/set/one.txt: File too large");
 }
 
 TEST(OutputFolder, RefusesWhatItCannotWrite) {

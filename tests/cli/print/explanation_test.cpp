@@ -24,7 +24,7 @@ TEST(Explanation, TextHasTheRuleTheAlgorithmsAndTheLevels) {
      ring           12500.0             –  14α + 1.75nβ
   In a server: α = 1 us
   Not possible here: hierarchical, nhr
-(formula: HCCL's, on links that nothing else uses, without launch and copies over HBM; simulated: alone on this platform)
+(formula: HCCL's, on links that nothing else uses, without launch and copies over HBM; simulated: alone on this platform, from its first task on the device)
 )");
   EXPECT_EQ(explanation_text({}), "");
 }

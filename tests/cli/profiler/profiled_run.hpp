@@ -34,6 +34,7 @@ struct ProfiledFigures {
   Seconds step = 0;
   Seconds computing = 0;
   std::vector<Seconds> ready;  ///< gradients of the printed rank
+  Bytes hbm_peak = 0;
 };
 
 /// A path that does not exist.
@@ -56,9 +57,12 @@ inline ProfiledFigures write_profile(const study::RunSpec& spec, const std::stri
     options.folder = folder;
     options.level = level;
     ProfileFolder files(options);
-    files.write(result.step, ranks, experiment.soc.generation);
+    files.write(result.step, ranks, experiment.soc.generation, [&](Rank rank) -> const device::HbmAccount& {
+      return experiment.stages.has_value() ? experiment.stages->hbm.at(rank / experiment.stages->devices)
+                                           : experiment.hbm;
+    });
     files.commit();
-    return {result.step_time(), result.view.computing, result.view.gradient_ready};
+    return {result.step_time(), result.view.computing, result.view.gradient_ready, experiment.hbm.peak()};
   });
 }
 
@@ -66,7 +70,7 @@ inline ProfiledFigures write_profile(const study::RunSpec& spec, const std::stri
 inline ProfiledFigures simulated_figures(const study::RunSpec& spec) {
   return study::on_experiment(spec, [](study::Experiment& experiment) -> ProfiledFigures {
     study::RunResult result = simulate_run(experiment);
-    return {result.step_time(), result.view.computing, result.view.gradient_ready};
+    return {result.step_time(), result.view.computing, result.view.gradient_ready, experiment.hbm.peak()};
   });
 }
 

@@ -205,6 +205,10 @@ void run(const std::string& name) {
     must(aclrtMemcpy(far, 1024, buffer, 1024, ACL_MEMCPY_DEVICE_TO_DEVICE));
   } else if (name == "exception_in_thread") {
     std::thread([] { throw std::runtime_error("of a thread"); }).join();
+  } else if (name == "never_recorded") {
+    aclrtEvent event = nullptr;
+    must(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
+    must(aclrtStreamWaitEvent(stream, event));
   } else if (name == "config_is_not_filled") {
     HcclCommConfig config{};
     HcclComm sub = nullptr;

@@ -13,34 +13,12 @@
 #include <vector>
 
 #include "examples/clients/world.hpp"
-
-#define WANT(call, wanted)                                                                        \
-  do {                                                                                            \
-    const int want_status = static_cast<int>(call);                                               \
-    if (want_status != static_cast<int>(wanted)) {                                                \
-      std::printf("%s: status %d instead of %d\n", #call, want_status, static_cast<int>(wanted)); \
-      std::exit(1);                                                                               \
-    }                                                                                             \
-  } while (false)
+#include "tests/clients/programs/support.hpp"
 
 namespace {
 
-constexpr std::size_t mib = std::size_t{1} << 20U;
-
 World world;
 aclrtStream stream;
-
-/// The sum over the communicator of what its members give.
-int sum(HcclComm comm, int value) {
-  void* buffer = nullptr;
-  CHECK(aclrtMalloc(&buffer, sizeof value, ACL_MEM_MALLOC_NORMAL_ONLY));
-  CHECK(aclrtMemcpy(buffer, sizeof value, &value, sizeof value, ACL_MEMCPY_HOST_TO_DEVICE));
-  CHECK(HcclAllReduce(buffer, buffer, 1, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
-  CHECK(aclrtSynchronizeStream(stream));
-  CHECK(aclrtMemcpy(&value, sizeof value, buffer, sizeof value, ACL_MEMCPY_DEVICE_TO_HOST));
-  CHECK(aclrtFree(buffer));
-  return value;
-}
 
 std::string about(HcclComm comm) {
   std::uint32_t rank = 0;
@@ -91,36 +69,11 @@ void rank_table(const char* file) {
   } else {
     HcclCommConfigInit(&config);
     CHECK(HcclCreateSubCommConfig(&comm, 2, members.data(), 7, rank == 2 ? 0 : 1, &config, &sub));
-    std::printf("process %u: %s: %d\n", world.rank, about(sub).c_str(), sum(sub, 1 << rank));
+    std::printf("process %u: %s: %d\n", world.rank, about(sub).c_str(), sum(sub, stream, 1 << rank));
   }
-  std::printf("process %u: %s: %d\n", world.rank, about(comm).c_str(), sum(comm, 1 << rank));
-  std::printf("process %u: %s: %d\n", world.rank, about(configured).c_str(), sum(configured, 1 << rank));
+  std::printf("process %u: %s: %d\n", world.rank, about(comm).c_str(), sum(comm, stream, 1 << rank));
+  std::printf("process %u: %s: %d\n", world.rank, about(configured).c_str(), sum(configured, stream, 1 << rank));
 }
-
-/// Reserved addresses with physical memory.
-struct Mapped {
-  void* address = nullptr;
-  aclrtDrvMemHandle memory = nullptr;
-  std::size_t bytes = 0;
-
-  explicit Mapped(std::size_t size) : bytes(size) {
-    std::int32_t device = 0;
-    CHECK(aclrtGetDevice(&device));
-    aclrtPhysicalMemProp properties{ACL_MEM_HANDLE_TYPE_NONE, ACL_MEM_ALLOCATION_TYPE_PINNED, ACL_HBM_MEM_HUGE, {}, 0};
-    properties.location = {static_cast<std::uint32_t>(device), ACL_MEM_LOCATION_TYPE_DEVICE};
-    std::size_t granularity = 0;
-    CHECK(aclrtMemGetAllocationGranularity(&properties, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granularity));
-    WANT(bytes % granularity, 0);
-    CHECK(aclrtReserveMemAddress(&address, bytes, 0, nullptr, 1));
-    CHECK(aclrtMallocPhysical(&memory, bytes, &properties, 0));
-    CHECK(aclrtMapMem(address, bytes, 0, memory, 0));
-  }
-  void end() const {
-    CHECK(aclrtUnmapMem(address));
-    CHECK(aclrtFreePhysical(memory));
-    CHECK(aclrtReleaseMemAddress(address));
-  }
-};
 
 /// Simulated milliseconds of ten allreduces behind two others.
 float loop(void* from, void* to, std::uint64_t count) {
@@ -169,6 +122,15 @@ void direct_memory() {
   run("direct");
   WANT(HcclCommDeactivateCommMemory(comm, to), HCCL_E_NOT_FOUND);
   CHECK(HcclCommDeactivateCommMemory(comm, from));
+  // Piece by piece, as the sizes of a benchmark grow: the first buffer lies in two of them; then with a gap in it.
+  float* const second = from + 2 * mib;
+  CHECK(HcclCommActivateCommMemory(comm, from, 8 * mib, 0, mapped.memory, 0));
+  CHECK(HcclCommActivateCommMemory(comm, second, mapped.bytes - 8 * mib, 0, mapped.memory, 0));
+  WANT(HcclCommActivateCommMemory(comm, from, mib, 0, mapped.memory, 0), HCCL_E_PARA);  // it overlaps
+  run("direct");
+  CHECK(HcclCommDeactivateCommMemory(comm, from));
+  run("buffers");
+  CHECK(HcclCommDeactivateCommMemory(comm, second));
   CHECK(HcclCommUnsetMemoryRange(comm, from));
   WANT(HcclCommUnsetMemoryRange(comm, from), HCCL_E_NOT_FOUND);
   run("buffers");
@@ -204,7 +166,7 @@ void suspend() {
   WANT(HcclCommGetStatus("no such name", &status), HCCL_E_NOT_FOUND);
   WANT(status, HCCL_COMM_STATUS_INVALID);
   MPI_Barrier(MPI_COMM_WORLD);
-  WANT(sum(world.comm, 1), world.ranks);
+  WANT(sum(world.comm, stream, 1), world.ranks);
 }
 
 /// Devices that the program has: which of the server they are shows in the memory that it takes there.

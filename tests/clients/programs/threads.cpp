@@ -161,6 +161,11 @@ void children() {
     CHECK(aclrtSetDevice(2));
     void* own = nullptr;
     CHECK(aclrtMalloc(&own, 64, ACL_MEM_MALLOC_NORMAL_ONLY));
+    int value = 42;  // the parent has another one at this place
+    CHECK(aclrtMemcpy(own, 4, &value, 4, ACL_MEMCPY_HOST_TO_DEVICE));
+    value = 0;
+    CHECK(aclrtMemcpy(&value, 4, own, 4, ACL_MEMCPY_DEVICE_TO_HOST));
+    if (value != 42) _exit(1);
     std::printf("child: has memory\n");
     std::fflush(stdout);
     _exit(0);

@@ -1,8 +1,10 @@
 // Processes that wait for each other, or for nobody, in other ways than by the libraries: waits CASE [PORT].
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <hccl/hccl.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -100,10 +102,45 @@ void watch(bool all_call) {
   std::printf("rank %d\n", rank);
 }
 
+/// Processes that wait for each other in loops without a call, on memory that they share; at last for the device, too.
+void spin() {
+  char path[] = "/tmp/hcclsim_test_XXXXXX";
+  const int made = rank == 0 ? mkstemp(path) : -1;
+  if (rank == 0 && ftruncate(made, sizeof(std::atomic<int>)) != 0) std::exit(1);
+  MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
+  const int file = open(path, O_RDWR);
+  void* const shared = mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (shared == MAP_FAILED) std::exit(1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) unlink(path);
+  auto& turn = *static_cast<std::atomic<int>*>(shared);
+  for (int round = 0; round < 2; ++round) {
+    while (turn != round * ranks + ranks - 1 - rank) {
+    }
+    CHECK(hcclsimLaunchKernel("kernel", 100, stream));
+    CHECK(aclrtSynchronizeStream(stream));
+    ++turn;
+  }
+  volatile int* flag = nullptr;
+  CHECK(aclrtMallocHost(reinterpret_cast<void**>(const_cast<int**>(&flag)), sizeof *flag));
+  *flag = 0;
+  const int one = 1;
+  CHECK(aclrtMemcpy(buffer, sizeof one, &one, sizeof one, ACL_MEMCPY_HOST_TO_DEVICE));
+  CHECK(hcclsimLaunchKernel("kernel", 100, stream));
+  CHECK(aclrtMemcpyAsync(const_cast<int*>(flag), sizeof one, buffer, sizeof one, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+  while (*flag == 0) {
+  }
+  allreduce();
+  CHECK(aclrtSynchronizeStream(stream));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) std::printf("%.1f us\n", hcclsimDate() * 1e6);
+}
+
 void run(const std::string& name) {
   allreduce();  // transports are there
   CHECK(aclrtSynchronizeStream(stream));
   if (name == "tcp") return root_over_tcp();
+  if (name == "spins") return spin();
   if (name == "watched") return watch(true);
   if (name == "watched_in_vain") return watch(false);
   if (rank != 1) allreduce();

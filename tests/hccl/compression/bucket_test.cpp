@@ -44,7 +44,7 @@ TEST(Bucket, RankIsAtMostTheSide) {
 }
 
 /// The oracle's bucket: 6×40 and 16×8 are compressed with rank 2, 4×27 is not (62·2 is no less than 108), vectors
-/// never.
+/// are not with this rate.
 TEST(Bucket, ParametersOfLowRank) {
   const std::vector<BucketTensor> tensors{{240, 6}, {16, 16}, {128, 16}, {4, 4}, {108, 4}};
   const CompressionSettings settings{.rank = 2};
@@ -65,6 +65,21 @@ TEST(Bucket, TheRateMustBeExceeded) {
   const BucketTensor tensor{.elements = 16, .rows = 4};  // (4 + 4)·1·2 = 16 is not less than 16
   EXPECT_TRUE(make_bucket({}, {&tensor, 1}).matrices.empty());
   EXPECT_EQ(make_bucket({.min_compression_rate = 1.9}, {&tensor, 1}).matrices.size(), 1U);
+}
+
+/// view(shape[0], -1) of a vector is n × 1, whose rank is 1: (16 + 1)·0.9 = 15.3 is less than 16, 17·0.95 = 16.15 is
+/// not, and a vector of one element has (1 + 1)·0.5 = 1, which is not less than 1.
+TEST(Bucket, VectorsAreMatricesOfOneColumn) {
+  const std::vector<BucketTensor> tensors{{16, 16}, {1, 1}};
+  const Bucket bucket = make_bucket({.rank = 2, .min_compression_rate = 0.9}, tensors);
+  ASSERT_EQ(bucket.matrices.size(), 1U);
+  EXPECT_EQ(bucket.matrices[0].columns, 1U);
+  EXPECT_EQ(bucket.matrices[0].rank, 1U);
+  EXPECT_EQ(bucket.direct_elements, 1U);
+  EXPECT_EQ(bucket.sent(), 16U + 1 + 1);
+  EXPECT_TRUE(make_bucket({.rank = 2, .min_compression_rate = 0.95}, tensors).matrices.empty());
+  EXPECT_EQ(make_bucket({.rank = 2, .min_compression_rate = 0.5}, tensors).direct_elements, 1U);
+  EXPECT_EQ(make_bucket({.rank = 2, .min_compression_rate = 0.4}, tensors).direct_elements, 0U);
 }
 
 TEST(Bucket, MatricesOfOneShapeFollowEachOther) {

@@ -1,14 +1,18 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <memory>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "device/soc.hpp"
+#include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/runtime/simulate.hpp"
 #include "sim/faults/fault_plan.hpp"
@@ -31,31 +35,35 @@ struct FaultySetting {
   Seconds exec_timeout = never;
   std::uint32_t iterations = 1;
   Rank npus = 2;
+  std::optional<Schedule> schedule{};  ///< none: a ring
 };
+
+/// Ends of all iterations.
+Seconds makespan(const FaultySetting& setting, sim::NetworkKind network) {
+  return test::in_child([&] {
+    test::TestPlatform platform{.npus_per_server = setting.npus};
+    platform.properties = test::no_task_costs();
+    sim::Cluster cluster(test::write_platform(platform));
+    std::vector<std::string> notes;
+    const device::Soc soc = device::resolve_soc(cluster, 0, notes);
+    const device::TaskCosts costs = device::read_task_costs(cluster, notes);
+    std::vector<sim::Fault> faults;
+    for (const std::string& fault : setting.faults) faults.push_back(sim::parse_fault(fault));
+    const auto schedule = std::make_shared<const Schedule>(
+        setting.schedule.has_value() ? *setting.schedule : ring_allreduce({setting.npus, 5120}, true));
+    const SimulateOptions options{.network = network,
+                                  .launch = LaunchMode::graph,
+                                  .iterations = setting.iterations,
+                                  .exec_timeout = setting.exec_timeout,
+                                  .fold = true,
+                                  .faults = sim::FaultPlan::of(cluster, faults, setting.npus)};
+    return simulate_collectives(cluster, soc, costs, options, {{.name = "ring", .schedule = schedule}}).makespan;
+  });
+}
 
 class FaultyCollective : public testing::TestWithParam<sim::NetworkKind> {
  protected:
-  /// Ends of all iterations.
-  static Seconds makespan(const FaultySetting& setting) {
-    return test::in_child([&] {
-      test::TestPlatform platform{.npus_per_server = setting.npus};
-      platform.properties = test::no_task_costs();
-      sim::Cluster cluster(test::write_platform(platform));
-      std::vector<std::string> notes;
-      const device::Soc soc = device::resolve_soc(cluster, 0, notes);
-      const device::TaskCosts costs = device::read_task_costs(cluster, notes);
-      std::vector<sim::Fault> faults;
-      for (const std::string& fault : setting.faults) faults.push_back(sim::parse_fault(fault));
-      const auto schedule = std::make_shared<const Schedule>(ring_allreduce({setting.npus, 5120}, true));
-      const SimulateOptions options{.network = GetParam(),
-                                    .launch = LaunchMode::graph,
-                                    .iterations = setting.iterations,
-                                    .exec_timeout = setting.exec_timeout,
-                                    .fold = true,
-                                    .faults = sim::FaultPlan::of(cluster, faults, setting.npus)};
-      return simulate_collectives(cluster, soc, costs, options, {{.name = "ring", .schedule = schedule}}).makespan;
-    });
-  }
+  static Seconds makespan(const FaultySetting& setting) { return hccl::makespan(setting, GetParam()); }
   static void expect_us(const FaultySetting& setting, double expected) {
     EXPECT_NEAR(makespan(setting) / us, expected, 1e-9) << testing::PrintToString(setting.faults);
   }
@@ -150,6 +158,39 @@ TEST_P(FaultyCollective, WithoutTimeOutNothingHangs) {
   EXPECT_THAT(cut, HasSubstr("is cut (link[inner-0-1].bandwidth=0 at 1.512us)"));
   const std::string lost = failure({.faults = {"npu[0].lost"}}, "deadlock");
   EXPECT_THAT(lost, HasSubstr("cause: NPU 0 is lost (npu[0].lost)"));
+}
+
+// Several ranks set one notify slot of a rank, one after the other: the others wait for the one that is lost.
+TEST(FaultyCollectives, AnNpuThatIsLostAtAnyDateIsTheCause) {
+  constexpr Rank npus = 5;
+  constexpr std::uint64_t elements = 20000;
+  std::mt19937 random(40);
+  std::size_t failures = 0;
+  for (const Collective collective : {Collective::allreduce, Collective::alltoall, Collective::allgather}) {
+    for (const Algorithm algorithm : algorithms_of(collective)) {
+      FaultySetting setting{.exec_timeout = 1, .iterations = 2, .npus = npus};
+      try {
+        setting.schedule =
+            build_algorithm(algorithm, {.ranks = npus, .elements = elements, .collective = collective}, {});
+      } catch (const Error&) {
+        continue;  // not of five ranks
+      }
+      const Seconds whole = makespan(setting, sim::NetworkKind::fluid);
+      for (int trial = 0; trial < 6; ++trial) {
+        const Rank npu = random() % npus;
+        const double part = static_cast<double>(random() % 1000) / 1000;
+        setting.faults = {fmt::format("npu[{}].lost at {:.9f}us", npu, part * whole / us)};
+        try {
+          static_cast<void>(makespan(setting, sim::NetworkKind::fluid));
+        } catch (const Error& error) {
+          ++failures;
+          EXPECT_EQ(error.kind(), "timeout");
+          EXPECT_THAT(error.what(), HasSubstr(fmt::format("cause: NPU {} is lost", npu)));
+        }
+      }
+    }
+  }
+  EXPECT_GE(failures, 40U);
 }
 
 }  // namespace

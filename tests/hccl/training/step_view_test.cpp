@@ -114,6 +114,29 @@ TEST(PurposeOf, IsThatOfTheTaskThatTheSpanNames) {
   EXPECT_EQ(purpose(second_allreduce).segment, 1U);
 }
 
+TEST(StepView, PassesOfMicroBatchesTakeTurns) {
+  // Forward 0–1, backward 1–3 (with a pause), forward 3–5, backward 5–8.
+  Plan plan = eight_ranks();
+  Role& role = plan.roles.front();
+  role.segments.clear();
+  role.tasks.resize(2);
+  role.tasks.insert(role.tasks.end(), role.tasks.begin(), role.tasks.begin() + 2);
+  role.tasks[2].purpose.micro_batch = role.tasks[3].purpose.micro_batch = 1;
+  sim::Trace trace;
+  trace.select({0}, 8, true);
+  trace.add(kernel_span({0, 0, 0}, 0, 1));
+  trace.add(kernel_span({1, 0, 0}, 1, 1.5));
+  trace.add(kernel_span({1, 1, 0}, 2, 3));
+  trace.add(kernel_span({2, 0, 0}, 3, 5));
+  trace.add(kernel_span({3, 0, 0}, 5, 7));
+  trace.add(kernel_span({3, 1, 0}, 7, 8));
+  const StepView view = StepView::of(plan, trace, 0);
+  EXPECT_EQ(view.phases.forward, 3);
+  EXPECT_EQ(view.phases.backward, 5);
+  EXPECT_EQ(view.fp_end, 5);    // dates: of the last forward pass
+  EXPECT_EQ(view.bp_start, 1);  // … and of the first backward pass
+}
+
 TEST(PurposeOf, SpansOfNoTaskHaveNone) {
   const Plan plan = eight_ranks();
   EXPECT_EQ(purpose_of(plan, {.rank = 0}).task, nullptr);
@@ -170,7 +193,7 @@ TEST(StepView, LastIterationSinceItsBegin) {
   EXPECT_EQ(view.computing, 6.5);
   EXPECT_EQ(view.communicating, 3);
   EXPECT_EQ(view.exposed, 3);
-  EXPECT_EQ(view.update, 0.5);
+  EXPECT_EQ(view.phases.update, 0.5);
   EXPECT_THAT(view.gradient_ready, ElementsAre(4, 4, 6));
   EXPECT_FALSE(view.checks.has_value());
   EXPECT_TRUE(view.activations.empty());
@@ -200,6 +223,18 @@ TEST(StepView, Segments) {
   EXPECT_EQ(second.collective, 1U);
   EXPECT_EQ(second.hidden, 0.5);
   EXPECT_EQ(view.exposed, 2.5);
+  EXPECT_EQ(view.not_overlapped, 2.5);
+}
+
+// Updates beside communication are over earlier where it ends earlier: they are overlapped, but they hide nothing.
+TEST(StepView, UpdatesHideNoCommunication) {
+  sim::Trace trace = two_iterations();
+  trace.add(kernel_span({update_task, 0, 1}, 18, 18.25));
+  const StepView view = StepView::of(eight_ranks(), trace, 0);
+  EXPECT_EQ(view.segments[1].hidden, 0);
+  EXPECT_EQ(view.exposed, 3);
+  EXPECT_EQ(view.not_overlapped, 2.75);
+  EXPECT_EQ(view.free(), 10 - 6.75 - 2.75);
 }
 
 TEST(StepView, ChecksEndWithTheFlag) {
@@ -211,7 +246,7 @@ TEST(StepView, ChecksEndWithTheFlag) {
   EXPECT_EQ(view.checks->flag.start, 9.25);
   EXPECT_EQ(view.checks->flag.end, 9.5);
   EXPECT_EQ(view.checks->end, 9.5);
-  EXPECT_EQ(view.update, 0.75);
+  EXPECT_EQ(view.phases.update, 0.75);
   EXPECT_EQ(view.communicating, 3.25);
 }
 

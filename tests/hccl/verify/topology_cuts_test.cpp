@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "tests/support/simulation.hpp"
 
@@ -81,6 +84,26 @@ TEST(TopologyCuts, AFewRoutesSayTheSame) {
     EXPECT_FALSE(found.all_routes_with_few);
     EXPECT_TRUE(found.same);
     EXPECT_GT(found.numbers, 15U);
+  }
+}
+
+// In a server of hundreds of ranks a few routes of each say the same, or all are looked at: in a torus a rank has links
+// in several directions.
+TEST(TopologyCuts, AFewRoutesOfALargeServerSayTheSame) {
+  for (const char* const topology : {"", R"( topology="TORUS" topo_parameters="3,10,10")"}) {
+    SCOPED_TRACE(topology);
+    const std::string path = testing::TempDir() + "large_server.xml";
+    std::ofstream(path) << R"(<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1"><cluster id="c" prefix="n" suffix="" radical="0-299" speed="1Gf" bw="1GBps" lat="1us")"
+                        << topology << R"(><prop id="npu" value="910A"/></cluster></platform>)";
+    const bool same = test::in_child([&] {
+      sim::Cluster cluster(path);
+      std::vector<Rank> npus(cluster.size());
+      std::iota(npus.begin(), npus.end(), Rank{0});
+      return numbers_of(topology_bounds(cluster, npus, {}, 1024)) == numbers_of(topology_bounds(cluster, npus, {}, 2));
+    });
+    EXPECT_TRUE(same);
   }
 }
 

@@ -162,11 +162,20 @@ TEST(PlatformCheck, NeedsARootElement) {
   EXPECT_FALSE(check_platform(binary.path()).empty());
 }
 
-TEST(PlatformCheck, FindsAProfileBesideThePlatformFile) {
-  std::string text = read(data + "star.xml");
-  text.replace(text.find("latency=\"1us\""), 13, "latency=\"1us\" bandwidth_file=\"platform.xml\"");
-  const TemporaryFile file(text);
-  EXPECT_EQ(print(check_platform(file.path())), "");
+TEST(PlatformCheck, RefusesProfilesByName) {
+  const std::string text = read(data + "star.xml");
+  for (const char* const profile : {"bandwidth_file", "latency_file", "state_file"}) {
+    std::string with = text;
+    with.replace(with.find("latency=\"1us\""), 13, fmt::format("latency=\"1us\" {}=\"platform.xml\"", profile));
+    EXPECT_THAT(print(check_platform(TemporaryFile(with).path())),
+                HasSubstr(fmt::format("17: link roce-0: {} 'platform.xml': hcclsim takes no profiles", profile)));
+  }
+  for (const char* const profile : {"speed_file", "availability_file", "state_file"}) {
+    std::string with = text;
+    with.replace(with.find("speed=\"1Tf\""), 11, fmt::format("speed=\"1Tf\" {}=\"a.profile\"", profile));
+    EXPECT_THAT(print(check_platform(TemporaryFile(with).path())),
+                HasSubstr(fmt::format("7: host npu-0: {} 'a.profile': hcclsim takes no profiles", profile)));
+  }
 }
 
 TEST(PlatformCheck, NamesTheNumberOfOtherProblems) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/error.hpp"
@@ -61,21 +62,52 @@ TEST(PlatformEdit, RefusesOtherForms) {
   EXPECT_THAT(message("platform.sdma=1"), HasSubstr("unknown key 'sdma'"));
 }
 
-TEST(PlatformEdit, BandwidthTakesTheOtherSpeedsAlong) {
-  const std::vector<PlatformEdit> edits{{"link[hccs-0-?].bandwidth", "20GBps"}, {"link[hccs-0-1].latency", "7us"}};
+TEST(PlatformEdit, ABandwidthIsAFigureWithoutARange) {
+  const std::vector<PlatformEdit> edits{{"link[hccs-0-?].bandwidth", "18GBps"}, {"link[hccs-0-1].latency", "7us"}};
   const Cluster cluster(atlas, edits);
   const Link& edited = link_of(cluster, "hccs-0-1_UP");
-  // The file has 10 GB/s, from 10 to 19.3, advertised as 30; all twice now.
-  EXPECT_DOUBLE_EQ(edited.bandwidth, 20e9);
-  EXPECT_DOUBLE_EQ(edited.low, 20e9);
-  EXPECT_DOUBLE_EQ(edited.high, 38.6e9);
-  EXPECT_DOUBLE_EQ(edited.nominal, 60e9);
-  EXPECT_DOUBLE_EQ(edited.write, 20e9);
+  // The file has 10 GB/s, from 10 to 19.3, advertised as 30.
+  EXPECT_DOUBLE_EQ(edited.bandwidth, 18e9);
+  EXPECT_DOUBLE_EQ(edited.low, 18e9);
+  EXPECT_DOUBLE_EQ(edited.high, 18e9);
+  EXPECT_DOUBLE_EQ(edited.nominal, 30e9);
+  EXPECT_DOUBLE_EQ(edited.write, 18e9);
   EXPECT_DOUBLE_EQ(edited.latency, 7e-6);
   const Link& other = link_of(cluster, "hccs-1-2_UP");
   EXPECT_DOUBLE_EQ(other.bandwidth, 10e9);
+  EXPECT_DOUBLE_EQ(other.high, 19.3e9);
   EXPECT_NE(other.latency, 7e-6);
   EXPECT_EQ(cluster.path(), atlas);
+}
+
+TEST(PlatformEdit, SpeedsOfTasksKeepTheirRatioToABandwidth) {
+  const std::string path = HCCLSIM_PLATFORM_DIR "/atlas800t-a2-x2.xml";  // RoCE: read 22.49, write 22.6 of 22.6 GB/s
+  const Cluster cluster(path, std::vector<PlatformEdit>{{"link[roce-0].bandwidth", "11.3GBps"}});
+  const Link& edited = link_of(cluster, "roce-0_UP");
+  EXPECT_DOUBLE_EQ(edited.read, 22.49e9 / 2);
+  EXPECT_DOUBLE_EQ(edited.write, 11.3e9);
+  EXPECT_DOUBLE_EQ(edited.low, 11.3e9);
+  EXPECT_DOUBLE_EQ(edited.high, 11.3e9);
+}
+
+TEST(PlatformEdit, TheSpeedOfATaskHasNoRangeEither) {
+  const std::string path = HCCLSIM_PLATFORM_DIR "/atlas800t-a2-x2.xml";
+  const Cluster own(path, std::vector<PlatformEdit>{{"link[roce-0].read", "15GBps"}});
+  EXPECT_DOUBLE_EQ(link_of(own, "roce-0_UP").read, 15e9);
+  EXPECT_DOUBLE_EQ(link_of(own, "roce-0_UP").low, 22.6e9);
+  EXPECT_DOUBLE_EQ(link_of(own, "roce-0_UP").high, 22.6e9);
+  EXPECT_DOUBLE_EQ(link_of(own, "roce-1_UP").low, 20e9);
+  const Cluster kind(path, std::vector<PlatformEdit>{{"platform.link.roce.write", "15GBps"}});
+  EXPECT_DOUBLE_EQ(link_of(kind, "roce-1_UP").write, 15e9);
+  EXPECT_DOUBLE_EQ(link_of(kind, "roce-1_UP").high, 22.6e9);
+  EXPECT_DOUBLE_EQ(link_of(kind, "hccs-0-1_UP").high, 25.74e9);
+}
+
+TEST(PlatformEdit, ARangeThatIsGivenAfterTheBandwidthCounts) {
+  const Cluster cluster(
+      atlas, std::vector<PlatformEdit>{{"link[hccs-*].bandwidth", "18GBps"}, {"link[hccs-*].low", "12GBps"}});
+  EXPECT_DOUBLE_EQ(link_of(cluster, "hccs-0-1_UP").low, 12e9);
+  EXPECT_DOUBLE_EQ(link_of(cluster, "hccs-0-1_UP").high, 18e9);
 }
 
 TEST(PlatformEdit, LaterEditsCount) {
@@ -115,6 +147,33 @@ TEST(PlatformEdit, LinksOfACluster) {
   std::ostringstream text;
   text << std::ifstream(edited.path()).rdbuf();
   EXPECT_THAT(text.str(), AllOf(HasSubstr("bw=\"3GBps\""), HasSubstr("lat=\"2us\"")));
+  std::filesystem::remove(path);
+}
+
+/// A pair of NPUs on a RoCE link each, of a kind that has a range; and the same in a cluster.
+std::string pair(const std::string& bandwidth) {
+  const std::string npu = "<prop id=\"npu\" value=\"910A\"/>";
+  return "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+         "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">"
+         "<prop id=\"link.roce.low\" value=\"20GBps\"/><prop id=\"link.roce.high\" value=\"25GBps\"/>"
+         "<host id=\"a\" speed=\"1Gf\">" +
+         npu + "</host><host id=\"b\" speed=\"1Gf\">" + npu +
+         "</host>"
+         "<link id=\"l\" bandwidth=\"" +
+         bandwidth +
+         "\" latency=\"0us\"><prop id=\"kind\" value=\"roce\"/></link>"
+         "<route src=\"a\" dst=\"b\"><link_ctn id=\"l\"/></route></zone></platform>";
+}
+
+TEST(PlatformEdit, ALinkOfTheFileThatIsOutsideTheRangeOfItsKindKeepsItsFigure) {
+  const std::string path = testing::TempDir() + "platform_edit_pair.xml";
+  for (const auto& [bandwidth, low, high] : {std::tuple("2GBps", 2e9, 2e9), std::tuple("40GBps", 40e9, 40e9),
+                                             std::tuple("22GBps", 20e9, 25e9), std::tuple("25GBps", 20e9, 25e9)}) {
+    std::ofstream(path) << pair(bandwidth);
+    const Cluster cluster(path);
+    EXPECT_DOUBLE_EQ(link_of(cluster, "l").low, low) << bandwidth;
+    EXPECT_DOUBLE_EQ(link_of(cluster, "l").high, high) << bandwidth;
+  }
   std::filesystem::remove(path);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,51 @@ TEST(PlainSource, ReadsRandomZonesAsSimGridDoes) {
   EXPECT_GE(compared, 50U);
 }
 
+TEST(PlainSource, FindsWaysThroughGraphsAsSimGridDoes) {
+  std::size_t compared = 0;
+  for (std::uint32_t seed = 0; seed < 80; ++seed) {
+    const std::string text = RandomZones(seed, true).file();
+    if (text.find("routing=\"Floyd") == std::string::npos && text.find("routing=\"Dijkstra") == std::string::npos)
+      continue;
+    const PlatformText file(text);
+    const std::vector<PlatformProblem> problems = check_platform(file.path());
+    if (std::ranges::any_of(problems, &PlatformProblem::fatal)) continue;
+    expect_as_simgrid(file.path());
+    ++compared;
+  }
+  EXPECT_GE(compared, 50U);
+}
+
+/// A fabric of several ways, and a star of many hosts whose every pair SimGrid would search for.
+TEST(PlainSource, ReadsGeneratedFabricsAsSimGridDoes) {
+  PlatformOptions options{.soc = "910B2", .servers = 4};
+  options.fabric = parse_fabric("fat-tree:routing=ecmp");
+  expect_as_simgrid(PlatformText(generate_platform(options)).path());
+}
+
+TEST(PlainSource, FindsWaysOfAStarOfManyHosts) {
+  constexpr std::uint32_t hosts = 20000;
+  std::string text = R"(<zone id="z" routing="Dijkstra">)";
+  for (std::uint32_t i = 0; i < hosts; ++i) {
+    text += fmt::format(R"(<host id="h{}" speed="1Gf"><prop id="npu" value="910A"/></host>)", i);
+  }
+  text += R"(<router id="switch"/>)";
+  for (std::uint32_t i = 0; i < hosts; ++i)
+    text += fmt::format(R"(<link id="l{}" bandwidth="1GBps" latency="1us"/>)", i);
+  for (std::uint32_t i = 0; i < hosts; ++i) {
+    text += fmt::format(R"(<route src="h{0}" dst="switch"><link_ctn id="l{0}"/></route>)", i);
+  }
+  const PlatformText file(zone_file(text + "</zone>"));
+  Cluster cluster(file.path());
+  std::set<LinkId> links;
+  for (Rank rank = 0; rank < hosts; ++rank) {
+    const Route& route = cluster.route(rank, (rank + 7) % hosts);
+    ASSERT_EQ(route.links.size(), 2U);
+    links.insert(route.links.begin(), route.links.end());
+  }
+  EXPECT_EQ(links.size(), hosts);
+}
+
 TEST(PlainSource, LeavesToSimGridWhatItDoesNotRead) {
   const std::string npu = R"(<host id="a" speed="1Gf"><prop id="npu" value="Ascend910A"/></host>)";
   const std::string other = R"(<host id="b" speed="1Gf"><prop id="npu" value="Ascend910A"/></host>)";
@@ -118,7 +164,11 @@ TEST(PlainSource, LeavesToSimGridWhatItDoesNotRead) {
     return zone_file("<zone id=\"z\" routing=\"" + routing + "\">" + inside + "</zone>");
   };
   EXPECT_TRUE(is_plain(PlatformText(zone("Full", npu + other + link + route)).path()));
-  EXPECT_FALSE(is_plain(PlatformText(zone("Floyd", npu + other + link + route)).path()));
+  EXPECT_TRUE(is_plain(PlatformText(zone("Floyd", npu + other + link + route)).path()));
+  const std::string one_way = R"(<route src="a" dst="b" symmetrical="NO"><link_ctn id="l"/></route>)";
+  const std::string back = R"(<route src="b" dst="a" symmetrical="NO"><link_ctn id="l"/></route>)";
+  EXPECT_TRUE(is_plain(PlatformText(zone("Full", npu + other + link + one_way + back)).path()));
+  EXPECT_FALSE(is_plain(PlatformText(zone("Dijkstra", npu + other + link + one_way + back)).path()));
   EXPECT_FALSE(is_plain(platform("fat_tree8.xml")));
   const std::string weeks = R"(<link id="l" bandwidth="1GBps" latency="0.0001w"/>)";  // weeks
   EXPECT_FALSE(is_plain(PlatformText(zone("Full", npu + other + weeks + route)).path()));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +60,31 @@ TEST(ApplyContext, Pipelines) {
                                                 two, {.stages = true}));
                     }),
       HasSubstr("different things"));
+}
+
+/// The compiler's search, where operators have no strategies otherwise.
+TEST(ApplyContext, AutoParallelSearchesStrategies) {
+  using enum StrategySearchMode;
+  EXPECT_EQ(applied({{"parallel_mode", "auto_parallel"}}).parallel.operators.search, recursive_programming);
+  const RunSpec dynamic = applied({{"parallel_mode", "auto_parallel"}, {"search_mode", "dynamic_programming"}});
+  EXPECT_EQ(dynamic.parallel.operators.search, dynamic_programming);
+  EXPECT_TRUE(dynamic.parallel.operators.cuts());
+  EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"}}).parallel.operators.search, std::nullopt);
+  const Settings propagation{{"parallel_mode", "auto_parallel"}, {"search_mode", "sharding_propagation"}};
+  EXPECT_THAT(refused("runtime-error", propagation), HasSubstr("give at least one with --strategy"));
+  RunSpec spec;
+  spec.parallel.operators.strategy = "given.json";
+  EXPECT_EQ(applied(propagation, spec).parallel.operators.search, sharding_propagation);
+  RunSpec shared;
+  shared.parallel.operators.model = 2;
+  const RunSpec as_told = applied({{"parallel_mode", "auto_parallel"}}, shared);
+  EXPECT_EQ(as_told.parallel.operators.search, std::nullopt);
+  EXPECT_THAT(as_told.notes, Contains(HasSubstr("search_mode has no effect")));
+  AutoParallelContext pynative = context_of({{"parallel_mode", "auto_parallel"}});
+  pynative.set_graph_mode(false);
+  RunSpec eager;
+  apply_context(pynative, {}, eager);
+  EXPECT_EQ(eager.parallel.operators.search, std::nullopt);
 }
 
 TEST(ApplyContext, OptimizerParallel) {

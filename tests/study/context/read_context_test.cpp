@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "study/context/auto_parallel_context.hpp"
 #include "tests/support/refusal.hpp"
@@ -114,7 +116,8 @@ TEST(ReadContext, NamesOfImports) {
 TEST(ReadContext, RepeatedKeywordsAndOpenCalls) {
   EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(device_num=8,\n  device_num=8)"),
               HasSubstr(".py:2: keyword argument repeated: device_num"));
-  EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(device_num=8,"), HasSubstr("does not end"));
+  EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(device_num=8,"),
+              HasSubstr(".py:1: this is no Python: '(' of line 1 is not closed"));
   EXPECT_THAT(refused("value-error", "ms.set_auto_parallel_context(device_nun=8)"),
               HasSubstr("did you mean device_num?"));
   EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(comm_fusion=dict(a=1, a=2))"), HasSubstr("repeated"));
@@ -202,14 +205,99 @@ TEST(ReadContext, DeviceTarget) {
 }
 
 TEST(ReadContext, FilesThatSayNothing) {
-  for (const char* text : {"", "x = 1\n", "'''never closed\nset_auto_parallel_context(device_num=1)"}) {
+  for (const char* text : {"", "x = 1\n", "'''set_auto_parallel_context(device_num=1)'''"}) {
     const ContextFile file(".py", text);
     EXPECT_THAT(test::refusal("context", [&] { static_cast<void>(file.read()); }), HasSubstr("no call")) << text;
   }
   const ContextFile broken(".json", "{");
   EXPECT_THAT(test::refusal("context", [&] { static_cast<void>(broken.read()); }), HasSubstr("not JSON"));
-  const ContextFile open(".py", "set_auto_parallel_context(device_num=8");
-  EXPECT_THAT(test::refusal("context", [&] { static_cast<void>(open.read()); }), HasSubstr("must be a literal"));
+}
+
+TEST(ReadContext, WhatIsNoPythonIsRefused) {
+  const std::string call = "ms.set_auto_parallel_context(device_num=8)\n";
+  for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+           {call + "'''never closed\n", ".py:2: this is no Python: the text that begins here does not end"},
+           {call + "x = 'a\n", ".py:2: this is no Python: the text that begins here does not end"},
+           {call + "x = = 1\n", ".py:2: this is no Python: '=' stands where a value has to"},
+           {call + "def f(:\n", ".py:2: this is no Python: ':' stands where a value has to"},
+           {call + "x = (1]\n", ".py:2: this is no Python: ']' closes the '(' of line 2"},
+           {call + "x = 1)\n", ".py:2: this is no Python: ')' closes nothing"},
+           {call + "print 'x'\n", ".py:2: this is no Python: a text follows without an operator"},
+           {call + "these are words\n", ".py:2: this is no Python: 'are' follows without an operator"},
+           {call + "x = $HOME\n", ".py:2: this is no Python: the character '$' stands in no text"},
+           {call + "if x\n", ".py:2: this is no Python: a ':' is missing behind 'if'"},
+           {call + "if x:\ny = 1\n", ".py:3: this is no Python: an indented block is missing behind line 2"},
+           {call + "  y = 1\n", ".py:2: this is no Python: the line is indented as no block is"},
+           {call + "if x:\n    y = 1\n  z = 1\n", ".py:4: this is no Python: the line is indented as no block is"},
+           {call + "if x = 1:\n    y = 1\n", ".py:2: this is no Python: '=' stands where no name gets a value"},
+           {call + "from mindspore\n", ".py:2: this is no Python: 'import' is missing behind 'from'"},
+           {call + "x = 1 +\n", ".py:2: this is no Python: a value is missing at the end"},
+           {"parallel_mode: semi auto\n" + call, ".py:1: this is no Python: 'auto' follows without an operator"}}) {
+    EXPECT_THAT(refused("context", text), HasSubstr(message)) << text;
+  }
+  // All of this is Python.
+  for (const char* const text :
+       {"x, = f\"{y['a']!r:>{w}}\", '''a\n'b''', rb'\\\\'\n", "a = [i for i, in z if not i is not None][::2, 1:]\n",
+        "async def f(*, a: int = 1, **k) -> None:\n  async with g() as h: return\n",
+        "match x:\n  case [1, *_] | {'a': 2}: pass\n", "match = case = 1\nmatch [0]\nprint(match, case)\n",
+        "from ...a.b import (c as d, e)\nimport os; x = lambda *a, b=1: (yield)\n",
+        "if x: import y\nelse : z = 1 \\\n  + 2\n", "@a.b(c)\nclass D(E, metaclass=F):\n\tx: int = ...\n",
+        "try:\n  raise\nexcept* (A, B) as e:\n  pass\nfinally:\n  del a[0]\n"}) {
+    EXPECT_TRUE(ContextFile(".py", text + call).read().is_set("device_num")) << text;
+  }
+}
+
+/// Conditions that a literal decides; a lone condition counts with a warning.
+TEST(ReadContext, WhatStandsUnderConditions) {
+  const auto devices = [](const std::string& text) { return ContextFile(".py", text).read().integer("device_num"); };
+  const std::string eight = "ms.set_auto_parallel_context(device_num=8)\n";
+  const std::string four = "ms.set_auto_parallel_context(device_num=4)\n";
+  for (const char* const condition :
+       {"if 0:", "if False:", "if not 1:", "if '':", "if None: # never", "while 0:", "if ():"}) {
+    EXPECT_EQ(devices(eight + condition + "\n  " + four), 8) << condition;
+  }
+  for (const char* const condition : {"if 1:", "if True:", "if not 0:", "if __name__ == '__main__':", "while True:",
+                                      "with f():", "for i in x:", "class A:", "def f():"}) {
+    EXPECT_EQ(devices(std::string(condition) + "\n  " + four), 4) << condition;
+    EXPECT_TRUE(ContextFile(".py", std::string(condition) + "\n  " + four).read().warnings().empty()) << condition;
+  }
+  EXPECT_EQ(devices("if 0: " + four + "elif 1: " + eight + "else: " + four), 8);
+  EXPECT_EQ(devices("if 1: " + eight + "else:\n  " + four), 8);
+  EXPECT_EQ(devices("try:\n  " + eight + "except E:\n  raise\nfinally:\n  pass\n"), 8);
+  EXPECT_EQ(devices("if x:\n  " + eight + "elif y:\n  pass\nelse:\n  ms.reset_auto_parallel_context()\n"), 8);
+  EXPECT_EQ(devices("if x:\n  " + eight + "else:\n  " + eight), 8);
+  EXPECT_THAT(ContextFile(".py", "y = 1\nif x:\n  " + eight).read().warnings(),
+              testing::ElementsAre(HasSubstr(".py:3: set_auto_parallel_context counts if line 2 holds")));
+  EXPECT_TRUE(ContextFile(".py", "if x:\n  ms.set_seed(1)\n" + eight).read().seeded());
+}
+
+TEST(ReadContext, BranchesThatDifferAreRefused) {
+  const std::string eight = "  ms.set_auto_parallel_context(device_num=8)\n";
+  const std::string four = "  ms.set_auto_parallel_context(device_num=4)\n";
+  const std::string mode = "  ms.set_auto_parallel_context(parallel_mode='data_parallel')\n";
+  for (const auto& [text, lines] : std::vector<std::pair<std::string, std::string>>{
+           {"if x:\n" + eight + "else:\n" + four, "2,4"},
+           {"if x:\n" + eight + "elif y:\n  pass\nelse:\n" + four, "2,6"},
+           {"if x:\n" + eight + "if y:\n" + four, "2,4"},
+           {"try:\n" + eight + "except E:\n" + four, "2,4"},
+           {"match x:\n  case 1:\n  " + eight + "  case 2:\n  " + four, "3,5"},
+           {"def f():\n" + eight + "def g():\n" + four, "2,4"},
+           {"if x:\n" + eight + mode + "else:\n" + mode, "3,5"},
+           {"if 1:\n" + eight + "if x:\n  ms.reset_auto_parallel_context()\n" + mode, "2,5"}}) {
+    const std::string first = lines.substr(0, lines.find(','));
+    const std::string second = lines.substr(lines.find(',') + 1);
+    EXPECT_THAT(refused("context", text),
+                testing::AllOf(HasSubstr(".py:" + second + ": the context is set otherwise in line " + first),
+                               HasSubstr("with --branch " + first + " or --branch " + second)))
+        << text;
+  }
+}
+
+TEST(ReadContext, ValuesOfTheRunAreLeftToTheReaderOfScripts) {
+  EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(device_num=get_group_size())\n"),
+              testing::AllOf(HasSubstr("'hcclsim script "), HasSubstr("takes it from the run")));
+  EXPECT_THAT(refused("context", "ms.set_auto_parallel_context(full_batch=x)\n"),
+              HasSubstr("follows names of literals"));
 }
 
 }  // namespace

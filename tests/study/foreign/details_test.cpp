@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "study/foreign/megatron.hpp"
@@ -107,6 +108,68 @@ TEST(MindformersDetails, NamesOfOptimizersMayBeInSmallLetters) {
   EXPECT_EQ(option_of(mapping, "optimizer"), "adamw");
 }
 
+/// Updates of mindformers are cast to the type of the parameters; states of MindSpore's own optimizers have that type.
+TEST(MindformersDetails, OptimizersKeepNoSecondCopyOfTheParameters) {
+  const auto types = [](const std::string& optimizer, const std::string& parameters) {
+    const std::string of_model = parameters.empty() ? "" : "    param_init_type: " + parameters + "\n";
+    const ForeignMapping mapping =
+        map_mindformers_text(small_llama(of_model, "", "optimizer:\n  type: " + optimizer + "\n"), "a", {});
+    return option_of(mapping, "master-weights") + "," + option_of(mapping, "optimizer-dtype");
+  };
+  for (const char* const optimizer : {"FP32StateAdamWeightDecay", "AdamW", "FusedAdamWeightDecay", "PmaAdamW"}) {
+    EXPECT_EQ(types(optimizer, "float16"), "off,") << optimizer;
+    EXPECT_EQ(types(optimizer, "bfloat16"), "off,") << optimizer;
+    EXPECT_EQ(types(optimizer, "float32"), ",") << optimizer;
+    EXPECT_EQ(types(optimizer, ""), ",") << optimizer;
+  }
+  EXPECT_EQ(types("AdamWeightDecay", "float16"), "off,fp16");
+  EXPECT_EQ(types("Adam", "bfloat16"), "off,bf16");
+}
+
+TEST(MindformersDetails, KeysThatSayNothingOfAStepAreListed) {
+  const std::string harmless =
+      "    eod_token_id: 3\n    qkv_concat: True\n    num_block: 512\n    top_k: 3\n    max_new_tokens: 128\n"
+      "    embedding_size: 64\n    auto_map: {AutoTokenizer: [a, null]}\n";
+  EXPECT_EQ(mindformers_refusal(small_llama(harmless, "  mem_coeff: 0.1\n",
+                                            "profiler_level: 1\nmem_coeff: 0.1\ntop_k: 3\nmax_new_tokens: 8\n")),
+            "no error");
+  EXPECT_THAT(mindformers_refusal(small_llama("    embedding_size: 32\n", "")), HasSubstr("embedding_size 32"));
+}
+
+/// What the framework does with the batch in data_parallel.
+TEST(MindformersDetails, DataParallelReadsNoFullBatch) {
+  for (const char* const mode : {"0", "data_parallel"}) {
+    const std::string parallel = "parallel:\n  parallel_mode: " + std::string(mode) + "\n  full_batch: True\n";
+    EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", parallel), "a", {}), "full-batch"), "") << mode;
+  }
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", "parallel:\n  parallel_mode: 1\n  full_batch: True\n"),
+                                           "a", {}),
+                      "full-batch"),
+            "True");
+}
+
+bool leaves_out(const ForeignMapping& mapping, std::string_view source) {
+  return std::ranges::any_of(mapping.left_out, [&](const UnmappedKey& key) { return key.source.starts_with(source); });
+}
+
+TEST(MindformersDetails, KeysWithAnEffectAreNotCalledHarmless) {
+  const auto softmax = [](const std::string& more) {
+    return leaves_out(
+        map_mindformers_text(small_llama("    softmax_compute_type: float32\n    compute_dtype: bfloat16\n" + more, ""),
+                             "a", {}),
+        "model.model_config.softmax_compute_type");
+  };
+  EXPECT_TRUE(softmax(""));
+  EXPECT_TRUE(softmax("    use_flash_attention: False\n"));
+  EXPECT_FALSE(softmax("    use_flash_attention: True\n"));
+  const std::string experts = "moe_config:\n  expert_num: 4\n  routing_policy: TopkRouterV2\n  enable_sdrop: ";
+  const ForeignMapping on = map_mindformers_text(small_llama("", "", experts + "True\n"), "a", {});
+  EXPECT_TRUE(leaves_out(on, "moe_config.routing_policy TopkRouterV2"));
+  EXPECT_TRUE(leaves_out(on, "moe_config.enable_sdrop True"));
+  EXPECT_FALSE(
+      leaves_out(map_mindformers_text(small_llama("", "", experts + "False\n"), "a", {}), "moe_config.enable_sdrop"));
+}
+
 TEST(MindformersDetails, PartsOfStagesTakeTurnsIfPipelineConfigSaysSo) {
   const std::string stages = "  pipeline_stage: 2\n  micro_batch_num: 4\n";
   const std::string turns =
@@ -163,6 +226,34 @@ TEST(MegatronDetails, ArgumentsMayBeJoinedWithTheirValues) {
       map_megatron_text(megatron_script("pretrain_gpt.py", "--num-layers=2 --seq-length=128"), "a.sh", {});
   EXPECT_EQ(option_of(mapping, "layers"), "2");
   EXPECT_EQ(option_of(mapping, "sequence"), "128");
+}
+
+/// A tokenizer is known by its kind, or by the name of a network in its path; of another one the tokens must be given.
+TEST(MegatronDetails, TokensOfATokenizer) {
+  const std::string start = "--num-layers 2 --tensor-model-parallel-size 8 ";
+  const auto vocabulary = [&](const std::string& tokenizer, const std::vector<std::string>& ignored = {}) {
+    return option_of(map_megatron_text(megatron_script("pretrain_gpt.py", start + tokenizer), "a.sh", ignored),
+                     "vocabulary");
+  };
+  EXPECT_EQ(vocabulary("--tokenizer-type PretrainedFromHF --tokenizer-name-or-path /data/Llama-3.1-8B/"), "129024");
+  EXPECT_EQ(vocabulary("--tokenizer-type HuggingFaceTokenizer --tokenizer-model meta-llama/Meta-Llama-3-8B"), "129024");
+  EXPECT_EQ(vocabulary("--tokenizer-type PretrainedFromHF --tokenizer-name-or-path ${D}/llama-2-7b-hf"), "32768");
+  const std::string script = megatron_script(
+      "pretrain_gpt.py", "--num-layers 2 --tokenizer-type PretrainedFromHF --tokenizer-name-or-path $TOKENIZER");
+  const std::string refused = megatron_refusal(script);
+  EXPECT_THAT(refused,
+              HasSubstr("a.sh:1: --vocab-size not given: how many tokens PretrainedFromHF has, its files alone "
+                        "tell; write --vocab-size into the script, or give --vocabulary beside; --ignore-keys "
+                        "vocab-size leaves it out"));
+  // Left out: the tokens of the published network, filled up to a multiple of 128 · 8.
+  EXPECT_EQ(vocabulary("--tokenizer-type PretrainedFromHF", {"vocab-size"}), "51200");
+}
+
+TEST(MegatronDetails, PackedDocumentsAreSaidToBeLeftOut) {
+  const ForeignMapping mapping = map_megatron_text(
+      megatron_script("pretrain_gpt.py", "--num-layers 2 --reset-position-ids --reset-attention-mask"), "a.sh", {});
+  EXPECT_TRUE(leaves_out(mapping, "--reset-position-ids"));
+  EXPECT_TRUE(leaves_out(mapping, "--reset-attention-mask"));
 }
 
 TEST(MegatronDetails, ProgramsWithOtherLayersAreRefused) {

@@ -213,19 +213,26 @@ TEST(MsJobRules, K10_3_AJobThatIsActiveTooLongFails) {
   EXPECT_TRUE(in_time.status.has(Type::succeeded));
 }
 
-TEST(MsJobRules, K10_3_MoreRetriesThanBackoffLimitFailTheJob) {
+TEST(MsJobRules, K10_3_AsManyRetriesAsBackoffLimitFailTheJob) {
   const auto outcome_with = [](const std::string& limit) {
     return outcome_of(sample_job({scheduler, workers(2, "ExitCode", "MS_ENABLE_RECOVERY=1")},
                                  "  runPolicy: {backoffLimit: " + limit + "}\n"),
                       sample_scenario({"worker-1 exit 137 at 43s", "worker-1 exit 137 at 56s"}));
   };
   // The second failure comes while the new pod runs: from 45 s on, as the image is there.
-  EXPECT_TRUE(outcome_with("1").status.has(Type::failed));
-  EXPECT_THAT(outcome_with("1").status.conditions.back().message, HasSubstr("backoff limit of 1 retries"));
-  EXPECT_EQ(outcome_with("1").status.completion, 56.0);
-  EXPECT_TRUE(outcome_with("0").status.has(Type::failed));
+  const JobOutcome twice = outcome_with("2");
+  EXPECT_TRUE(twice.status.has(Type::failed));
+  EXPECT_EQ(twice.status.completion, 56.0);
+  const JobEvent* const event = event_of(twice, "JobFailed");
+  ASSERT_NE(event, nullptr);
+  EXPECT_EQ(event->message, "Job job has failed because it has reached the specified backoff limit");
+  EXPECT_EQ(event->object, "msjob/job");
+  EXPECT_FALSE(event->warning);
+  EXPECT_EQ(twice.status.conditions.back().reason, "JobFailed");
+  // A limit of 0 allows no retry, as a limit of 1 does not.
+  EXPECT_EQ(outcome_with("1").status.completion, 43.0);
   EXPECT_EQ(outcome_with("0").status.completion, 43.0);
-  EXPECT_FALSE(outcome_with("2").status.conditions.back().message.find("backoff") != std::string::npos);
+  EXPECT_TRUE(outcome_with("3").status.has(Type::succeeded));
 }
 
 // --- Status
@@ -287,7 +294,7 @@ TEST(MsJobRules, K10_7_AFailedPodFailsTheJob) {
   const JobOutcome outcome =
       outcome_of(sample_job({scheduler, {"PS", 1}, workers(2)}), sample_scenario({"ps-0 exit 1 at 45s"}));
   EXPECT_EQ(outcome.status.completion, 45.0);
-  EXPECT_EQ(outcome.status.conditions.back().message, "MSJob job is failing because 1 PS replica(s) failed.");
+  EXPECT_EQ(outcome.status.conditions.back().message, "MSJob default/job has failed because 1 PS replica(s) failed.");
   EXPECT_EQ(outcome.counters.failed, 1U);
 }
 
@@ -336,7 +343,7 @@ TEST(MsJobRules, K10_8_OnFailureAndAlwaysAreRestartedByTheKubelet) {
   EXPECT_GT(pod_of(always, "worker-0").restarts(), 3U);
   const JobOutcome limited = outcome_of(sample_job({workers(1, "Always")}, "  runPolicy: {backoffLimit: 3}\n"));
   EXPECT_TRUE(limited.status.has(Type::failed));
-  EXPECT_EQ(pod_of(limited, "worker-0").restarts(), 4U);
+  EXPECT_EQ(pod_of(limited, "worker-0").restarts(), 3U);
 }
 
 TEST(MsJobRules, K10_9_TheExitCodeOfALostServerIsUnknown) {
@@ -356,7 +363,7 @@ TEST(MsJobRules, K10_10_EventsAndCounters) {
                                    "SuccessfulCreatePod", "SuccessfulCreateService", "Scheduled", "Started"}) {
     EXPECT_NE(event_of(outcome, reason), nullptr) << reason;
   }
-  EXPECT_EQ(event_of(outcome, "ExitedWithCode")->message, "Pod job-worker-0 exited with code 0");
+  EXPECT_EQ(event_of(outcome, "ExitedWithCode")->message, "Pod: default.job-worker-0 exited with code 0");
   EXPECT_EQ(outcome.counters.created, 1U);
   EXPECT_EQ(outcome.counters.succeeded, 1U);
   EXPECT_EQ(outcome.counters.failed, 0U);

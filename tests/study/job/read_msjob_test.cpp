@@ -1,15 +1,18 @@
 #include "study/job/msjob/read_msjob.hpp"
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
+#include "base/memory_file.hpp"
 #include "study/job/cluster/pod.hpp"
 #include "tests/study/job/sample_jobs.hpp"
 #include "tests/support/refusal.hpp"
@@ -154,10 +157,99 @@ TEST(ReadMsJob, AliasesDoNotGrowWithoutBound) {
               HasSubstr("more than 100000 values"));
 }
 
+/// The lines of tests/data/msjobs/every_type.yaml.
+std::vector<std::string> lines_of_every_type() {
+  std::istringstream text(read_text_file(std::string(HCCLSIM_TEST_DATA) + "/msjobs/every_type.yaml", "msjob"));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+/// What no value of a line's type may be, such as "7" in the place of a text. `key` and `value`: of the line.
+std::vector<std::string> wrong_values(const std::string& key, const std::string& value) {
+  const std::vector<std::string> of_quantities{"cpu", "memory", "divisor", "storage", "sizeLimit", "port"};
+  if (std::ranges::count(of_quantities, key) > 0) return {"[7]", "{x: 7}", "true"};
+  if (value.empty()) {  // of a list or map
+    std::vector<std::string> wrong{"7", "'x'", "true"};
+    if (key != "supplementalGroups") wrong.emplace_back("[7]");
+    if (key != "overhead" && key != "requests") wrong.emplace_back("{x: 7}");
+    return wrong;
+  }
+  if (value == "true" || value == "false") return {"7", "'true'", "[true]", "{x: true}"};
+  if (value.front() == '\'') return {"7", "0x4", "-.inf", "true", "[x]", "{x: y}"};
+  return {"'7'", "7.5", "true", "[7]", "{x: 7}"};
+}
+
+// Wherever a value of a wrong type stands, however deep, it is refused with its line.
+TEST(ReadMsJob, TypesOfThePodTemplateAtAnyDepth) {
+  const std::vector<std::string> lines = lines_of_every_type();
+  const auto read = [](const std::vector<std::string>& changed) {
+    static_cast<void>(parse_msjob(fmt::format("{}\n", fmt::join(changed, "\n")), "job.yaml"));
+  };
+  read(lines);
+  std::size_t changes = 0;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::size_t begin = lines[i].find_first_not_of(" -");
+    const std::size_t colon = lines[i].find(": ");
+    const bool whole = lines[i].ends_with(':');  // a list or map, whose lines follow
+    const std::string key =
+        whole || colon != std::string::npos ? lines[i].substr(begin, lines[i].find(':') - begin) : "";
+    const std::string value = whole ? "" : lines[i].substr(colon == std::string::npos ? begin : colon + 2);
+    std::size_t end = i + 1;
+    while (whole && end < lines.size() && lines[end].find_first_not_of(' ') > begin) ++end;
+    for (const std::string& wrong : wrong_values(key, value)) {
+      std::vector<std::string> changed(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(i));
+      changed.push_back(lines[i].substr(0, begin) + (key.empty() ? "" : key + ": ") + wrong);
+      changed.insert(changed.end(), lines.begin() + static_cast<std::ptrdiff_t>(end), lines.end());
+      EXPECT_THAT(hcclsim::test::refusal("msjob", [&] { read(changed); }),
+                  testing::StartsWith(fmt::format("job.yaml:{}: ", i + 1)))
+          << changed[i];
+      ++changes;
+    }
+  }
+  EXPECT_GT(changes, 800U);
+}
+
+TEST(ReadMsJob, NumbersOfYaml) {
+  const auto replicas = [](const std::string& number) {
+    return parse_msjob(
+        fmt::format("apiVersion: mindspore.gitee.com/v1\nkind: MSJob\nmetadata: {{name: job}}\nspec:\n"
+                    "  msReplicaSpecs:\n    Worker:\n      replicas: {}\n      template:\n        spec:\n"
+                    "          containers:\n            - name: mindspore\n              image: a\n"
+                    "              resources: {{limits: {{cpu: {}}}}}\n",
+                    number, number),
+        "job.yaml");
+  };
+  for (const std::string number : {"16", "+16", "0x10", "0X10", "0o20", "0b10000", "1_6", "0x1_0"}) {
+    const MsJob job = replicas(number);
+    EXPECT_EQ(job.replicas[0].replicas, 16U) << number;
+    EXPECT_EQ(job.replicas[0].pod.needed.at("cpu"), 16'000U) << number;
+  }
+  for (const std::string text : {"0x", "0xg", "0b2", "_1", "1.0", "0x1.8", "'16'", "-0x1", "99999999999999999999"}) {
+    EXPECT_THAT(hcclsim::test::refusal("msjob", [&] { static_cast<void>(replicas(text)); }),
+                HasSubstr("job.yaml:7: spec.msReplicaSpecs.Worker.replicas: "))
+        << text;
+  }
+}
+
 TEST(ReadMsJob, DeepNestingIsRefused) {
-  const std::string text(100'000, '[');
-  EXPECT_THAT(hcclsim::test::refusal("msjob", [&] { static_cast<void>(parse_msjob(text, "job.yaml")); }),
-              HasSubstr("job.yaml:1: "));
+  const auto refusal = [](const std::string& text) {
+    return hcclsim::test::refusal("msjob", [&] { static_cast<void>(parse_msjob(text, "job.yaml")); });
+  };
+  EXPECT_EQ(refusal("\n" + std::string(100'000, '[')), "job.yaml:2: lists and maps are more than 100 deep");
+  std::string blocks = "a:\n";
+  for (std::size_t i = 1; i < 120; ++i) blocks += std::string(i, ' ') + "a:\n";
+  EXPECT_EQ(refusal(blocks), "job.yaml:101: lists and maps are more than 100 deep");
+  // Aliases in each other.
+  std::string aliases = "a0: &a0 [x]\n";
+  for (int i = 1; i < 120; ++i) aliases += fmt::format("a{0}: &a{0} [*a{1}]\n", i, i - 1);
+  EXPECT_EQ(refusal(aliases), "job.yaml:100: lists and maps are more than 100 deep");
+}
+
+TEST(ReadMsJob, TextIsUtf8) {
+  const MemoryFile file("# caf\xc3\xa9\nkind: 'M\xe9SJob'\n");
+  EXPECT_EQ(hcclsim::test::refusal("msjob", [&] { static_cast<void>(read_msjob(file.path())); }),
+            file.path() + ":2: \\xE9 is no character in UTF-8; save the file in this encoding");
 }
 
 TEST(ReadMsJob, AFileWithoutADocument) {

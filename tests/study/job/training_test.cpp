@@ -254,14 +254,5 @@ TEST(JobTraining, ImagesThatAreNeverPulled) {
   EXPECT_EQ(outcome_on_two_servers(job, there).status.completion, 22.0);
 }
 
-TEST(JobTraining, WhatCannotBeSimulatedIsRefused) {
-  const auto refused = [](const std::vector<test::RoleText>& roles) {
-    return hcclsim::test::refusal("unsupported", [&] { require_simulated_step(sample_job(roles)); });
-  };
-  EXPECT_THAT(refused({{"Scheduler"}, {"Worker", 1, "Never", "cpu: 1"}}), HasSubstr("asks for no NPU"));
-  require_simulated_step(sample_job({{"Worker", 1, "Never", "nvidia.com/gpu: 1"}}));
-  require_simulated_step(sample_job({{"Scheduler"}, {"PS", 1}, {"Worker", 1, "Never", "nvidia.com/gpu: 1"}}));
-}
-
 }  // namespace
 }  // namespace hcclsim::study

@@ -37,6 +37,27 @@ TEST(MeasureCollective, ReturnsFromItsChildWhatItMeasured) {
   EXPECT_FALSE(measurement.link_sources.empty());
 }
 
+// With vector cores a call takes their launch of 2 us, and what --explain says of its algorithm.
+TEST(MeasureCollective, ExplainsInTheModeOfTheRow) {
+  for (const char* const platform : {"atlas800t-a2", "atlas900-a3"}) {
+    MeasureSpec spec{.sizes = {.first = 8192, .last = 8192, .step = 1}, .explain = true};
+    spec.platform.file = find_platform(platform);
+    spec.platform.hccl_settings = {{.variable = "HCCL_OP_EXPANSION_MODE", .value = "AIV"}};
+    spec.request.launch = hccl::LaunchMode::op;
+    spec.iterations = 1;
+    spec.warmups = 0;
+    const Measurement measurement = measure_collective(spec);
+    const MeasurementRow& row = measurement.rows.front();
+    const ExplainedAlgorithm& chosen = measurement.explanation.front().algorithms.front();
+    ASSERT_EQ(chosen.name, row.algorithm);
+    EXPECT_NEAR(*chosen.simulated + 2e-6, row.time, 1e-9) << platform;
+    EXPECT_DOUBLE_EQ(*chosen.formula_time, *row.formula) << platform;
+    EXPECT_LE(*row.formula, row.time) << platform;
+    EXPECT_LE(row.bound, row.time) << platform;
+    EXPECT_THAT(measurement.explanation.front().levels.front(), testing::HasSubstr("us of access by vector cores"));
+  }
+}
+
 TEST(MeasureCollective, CountsSizesForOtherProcesses) {
   const auto work = std::make_shared<SharedWork>();
   static_cast<void>(measure_collective(small_allreduce(), work));

@@ -80,6 +80,31 @@ TEST(PlanSpace, CollectivesOfRecomputedLayers) {
   EXPECT_EQ(plans_of(space, four_layers).size(), 2U);  // without layers that are computed again there is no choice
 }
 
+// Two replicas that share nothing reduce their gradients in several ways; those of the other plans, with shared states, shared
+// operators or two stages, in their own.
+TEST(PlanSpace, WaysToReduceWholeGradients) {
+  PlanSpace space{.npus = 2,
+                  .global_batch = 2,
+                  .most_model = 2,
+                  .micro_batch = {1},
+                  .chunks = {1},
+                  .recompute = {"none"},
+                  .optimizer = {"off", "zero1"},
+                  .sequence = false,
+                  .vocabulary = false};
+  EXPECT_EQ(plans_of(space, four_layers).size(), 4U);
+  space.reductions = {{}, {{"hcom-parallel", "on"}}, {{"hcom-parallel", "on"}, {"split", "none"}}};
+  const std::vector<PlanOptions> plans = plans_of(space, four_layers);
+  EXPECT_EQ(plans.size(), 6U);
+  for (const PlanOptions& options : plans) {
+    const std::map<std::string, std::string> plan(options.begin(), options.end());
+    if (!plan.contains("hcom-parallel")) continue;
+    for (const char* const other : {"model-parallel", "stages", "optimizer-parallel"}) {
+      EXPECT_FALSE(plan.contains(other));
+    }
+  }
+}
+
 TEST(PlanSpace, WhatIsGivenIsFixed) {
   PlanSpace space{.npus = 8, .global_batch = 16, .most_model = 8, .model = {2}, .stages = {2}, .micro_batch = {1}};
   for (const PlanOptions& options : plans_of(space, four_layers)) {

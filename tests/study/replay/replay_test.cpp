@@ -104,6 +104,104 @@ TEST(Replay, CollectivesTakeAsLongAsByThemselves) {
   }
 }
 
+/// Message of the Error(simulated_failure, "deadlock").
+std::string stands_still(const ExecutionTrace& trace, const ReplaySpec& spec = {}) {
+  try {
+    static_cast<void>(replayed(trace, spec));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::simulated_failure);
+    EXPECT_EQ(error.kind(), "deadlock");
+    return error.what();
+  }
+  ADD_FAILURE() << "came to its end";
+  return {};
+}
+
+/// Each rank sends to the next one before it receives.
+std::vector<std::vector<ChakraNode>> ring(Rank ranks, std::int64_t bytes) {
+  std::vector<std::vector<ChakraNode>> nodes;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    nodes.push_back({send_node(1, (rank + 1) % ranks, bytes), receive_node(2, (rank + ranks - 1) % ranks, bytes, {1})});
+  }
+  return nodes;
+}
+
+TEST(Replay, ASendToABufferEndsWhenItsBytesHaveArrived) {
+  const auto makespan = [](const ChakraSpec& spec) {
+    return replayed(chakra_trace(ring(4, 1'000'000), {}, spec)).makespan;
+  };
+  EXPECT_DOUBLE_EQ(makespan({}), message_time(1e6));  // of another program than hcclsim
+  EXPECT_DOUBLE_EQ(makespan({.sends = ChakraSends::buffered}), message_time(1e6));
+  EXPECT_THAT(stands_still(chakra_trace(ring(4, 1'000'000), {}, {.sends = ChakraSends::meeting})),
+              HasSubstr("rank 0, node 1 waits for its receive: rank 1, node 2"));
+  // The bytes are there long before the receive, which then takes nothing.
+  const ReplayResult late =
+      replayed(chakra_trace({{send_node(1, 1, 1'000'000)},
+                             {compute_node(1, 500), receive_node(2, 0, 1'000'000, {1}), compute_node(3, 5, {2})}}));
+  EXPECT_DOUBLE_EQ(late.by_rank[0].end, message_time(1e6));
+  EXPECT_DOUBLE_EQ(late.makespan, 505 * us);
+}
+
+TEST(Replay, SendsOfHcclsimAndPyTorchWaitForTheirReceives) {
+  // Written by hcclsim, the same ring says so in its head; PyTorch's files have process groups.
+  const ExecutionTrace trace = chakra_trace(ring(2, 64), {}, {.sends = ChakraSends::meeting});
+  const auto read_as = [&](ChakraSends sends) {
+    ExecutionTrace read;
+    for (Rank rank = 0; rank < 2; ++rank) {
+      const std::string bytes = chakra_bytes(trace, rank);
+      add_chakra({.bytes = bytes, .name = "t", .rank = rank}, {.sends = sends}, {}, read);
+    }
+    return read.traces.front().nodes.front().buffered;
+  };
+  EXPECT_FALSE(read_as(ChakraSends::automatic));
+  EXPECT_TRUE(read_as(ChakraSends::buffered));
+  std::vector<std::vector<ChakraNode>> of_pytorch = ring(2, 64);
+  for (std::vector<ChakraNode>& nodes : of_pytorch) {
+    nodes.push_back({.id = 9, .type = test::chakra::metadata, .name = "## process_group:init ##"});
+    nodes.back().values = R"([{"pg_name": "1", "ranks": [0, 1]}])";
+  }
+  EXPECT_FALSE(chakra_trace(of_pytorch).traces.front().nodes.front().buffered);
+}
+
+TEST(Replay, TheCpuLaunchesWhatTheDeviceCommunicates) {
+  ChakraNode launch = on_cpu(collective_node(1, 0, 1 << 20));
+  launch.micros = 12;
+  const std::vector<ChakraNode> nodes{launch, collective_node(2, 0, 1 << 20, {1})};
+  const ReplayResult result = replayed(chakra_trace({nodes, nodes}));
+  EXPECT_DOUBLE_EQ(result.by_rank[0].host, 12 * us);
+  ASSERT_EQ(result.collectives.size(), 1);
+  EXPECT_EQ(result.collectives.front().calls, 1);
+  EXPECT_DOUBLE_EQ(
+      result.makespan,
+      12 * us + replayed(chakra_trace({{collective_node(2, 0, 1 << 20)}, {collective_node(2, 0, 1 << 20)}})).makespan);
+}
+
+TEST(Replay, WhatTakesNoTimeIsSaid) {
+  const ReplayResult none = replayed(chakra_trace({{compute_node(1, 0), compute_node(2, 0, {1})}}));
+  EXPECT_EQ(none.makespan, 0);
+  EXPECT_THAT(none.on.notes, testing::Contains(HasSubstr("2 computations without a duration, operations or bytes")));
+  const ReplayResult some = replayed(chakra_trace({{compute_node(1, 0), compute_node(2, 7, {1})}}));
+  EXPECT_THAT(some.on.notes, testing::Contains(HasSubstr("1 computation without a duration")));
+  EXPECT_THAT(replayed(chakra_trace({{compute_node(1, 3)}})).on.notes,
+              testing::Not(testing::Contains(HasSubstr("without"))));
+}
+
+TEST(Replay, SettingsOfHcclThatChooseAlgorithmsCountWhereThereAreCollectives) {
+  const auto unmodelled = [](const ExecutionTrace& trace) {
+    ReplaySpec spec;
+    spec.platform.hccl_settings = {{"HCCL_ALGO", "level0:NA;level1:ring", "--hccl-algo"},
+                                   {"HCCL_DETERMINISTIC", "true", "--hccl-deterministic"}};
+    sim::Cluster cluster(test::hand_platform(2));
+    LoadedPlatform loaded({}, spec.platform.hccl_settings, obeyed_by_replays, cluster);
+    return replay_on(loaded, spec, trace).on;
+  };
+  const PlatformFacts with = unmodelled(chakra_trace({{collective_node(1, 0, 64)}, {collective_node(1, 0, 64)}}));
+  EXPECT_THAT(with.unmodelled, testing::IsEmpty());
+  EXPECT_THAT(with.notes, testing::Contains(HasSubstr("--hccl-algo")));  // there is one server
+  EXPECT_THAT(unmodelled(chakra_trace({{compute_node(1, 3)}})).unmodelled,
+              testing::ElementsAre("--hccl-algo", "--hccl-deterministic"));
+}
+
 TEST(Replay, SixRanksAndSizesThatDoNotDivide) {
   std::vector<std::vector<ChakraNode>> ranks(
       6, {collective_node(1, test::chakra::all_reduce, 1001), collective_node(2, test::chakra::all_gather, 3, {1})});
@@ -129,19 +227,6 @@ TEST(Replay, TheCostModelWhereThereIsNoDuration) {
               HasSubstr("there is no cost model of CPUs"));
   ChakraNode load{.id = 1, .type = test::chakra::load, .attributes = {test::integer("tensor_size", 1 << 30)}};
   EXPECT_GT(replayed(chakra_trace({{load}})).by_rank[0].computing, 0);
-}
-
-/// Message of the Error(simulated_failure, "deadlock").
-std::string stands_still(const ExecutionTrace& trace, const ReplaySpec& spec = {}) {
-  try {
-    static_cast<void>(replayed(trace, spec));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::simulated_failure);
-    EXPECT_EQ(error.kind(), "deadlock");
-    return error.what();
-  }
-  ADD_FAILURE() << "came to its end";
-  return {};
 }
 
 TEST(Replay, DeadlocksAreDiagnosed) {

@@ -34,7 +34,7 @@ inline study::ReplayResult replayed(const study::ExecutionTrace& trace, const st
                                     const std::string& platform = "") {
   const Rank least = 2;
   sim::Cluster cluster(platform.empty() ? hand_platform(std::max(trace.ranks(), least)) : platform);
-  study::LoadedPlatform loaded({}, {}, study::obeyed_by_schedules, cluster);
+  study::LoadedPlatform loaded({}, {}, study::obeyed_by_replays, cluster);
   return replay_on(loaded, spec, trace);
 }
 

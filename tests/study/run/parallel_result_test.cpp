@@ -1,10 +1,12 @@
 #include "study/run/parallel_result.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -109,6 +111,66 @@ TEST(ParallelResult, PartsOfAStepSumToIt) {
         }
       }
     }
+  }
+}
+
+/// Exposed operators and gradients of GPT-2 whose operators two NPUs share, in so many replicas.
+std::pair<Seconds, Seconds> exposed_with(Rank npus) {
+  RunSpec spec = gpt(1, 1);
+  spec.npus = npus;
+  spec.parallel.operators.model = 2;
+  return on_experiment(spec, [](Experiment& experiment) {
+    const ExposedTimes exposed = simulate_run(experiment).parallel->stages.front().exposed;
+    return std::pair(exposed.operators, exposed.gradients);
+  });
+}
+
+// Kernels wait for the sums of operators whether gradients are reduced beside them or not.
+TEST(ParallelResult, GradientsDoNotHideThatKernelsWaitForOperators) {
+  const auto [alone, no_gradients] = exposed_with(2);
+  const auto [beside, gradients] = exposed_with(8);
+  EXPECT_GT(alone, 0);
+  EXPECT_EQ(no_gradients, 0);
+  EXPECT_GE(beside, alone * (1 - 1e-9));
+  EXPECT_GT(gradients, 0);
+}
+
+// The most that an NPU needs, and whose it is, whichever rank is printed; of equal NPUs the first.
+TEST(ParallelResult, TheFullestNpuIsToldOfAll) {
+  for (const std::uint32_t stages : {1U, 4U}) {
+    for (const Rank rank : {0U, 3U, 7U}) {
+      RunSpec spec = gpt(stages, stages);
+      spec.model.vocabulary = 16384;  // the last stage needs most
+      spec.rank = rank;
+      const auto [most, needed, own] = on_experiment(spec, [](Experiment& experiment) {
+        const RunResult result = simulate_run(experiment);
+        std::vector<Bytes> peaks;
+        for (const StageFigures& stage : result.parallel->stages) peaks.push_back(stage.hbm.peak());
+        const RunResult::Fullest fullest = result.fullest();
+        return std::tuple(std::pair(fullest.rank, fullest.all_alike), fullest.hbm.peak(),
+                          std::pair(peaks, result.hbm.peak()));
+      });
+      EXPECT_EQ(needed, std::ranges::max(own.first));
+      EXPECT_EQ(own.second, own.first[rank * stages / 8]);
+      EXPECT_EQ(most, (stages == 1 ? std::pair(0U, true) : std::pair(6U, false)));
+    }
+  }
+}
+
+// What passes take has no part of another pass in it: forward and backward passes of all micro-batches fit into a step.
+TEST(ParallelResult, PassesOfAllMicroBatchesFitIntoTheStep) {
+  for (const Shape& shape : {Shape{1, 4}, Shape{4, 8}, Shape{2, 4, PipelineSchedule::one_f_one_b_interleave, 2}}) {
+    RunSpec spec = gpt(shape.stages, shape.micro_batches);
+    spec.parallel.shape.schedule = shape.schedule;
+    spec.parallel.shape.chunks = shape.chunks;
+    const auto [forward, backward, computing, end] = on_experiment(spec, [](Experiment& experiment) {
+      const RunResult result = simulate_run(experiment);
+      const hccl::StepView& view = result.view;
+      return std::tuple(view.phases.forward, view.phases.backward, view.computing - view.phases.update, view.bp_end);
+    });
+    EXPECT_GT(backward, forward);
+    EXPECT_GE(forward + backward, computing * (1 - 1e-9));
+    EXPECT_LE(forward + backward, end * (1 + 1e-9));
   }
 }
 
@@ -295,6 +357,27 @@ TEST(ParallelResult, StagesThatDoNotFitAreAllNamed) {
   spec.parallel.recompute = hccl::parse_recompute("full");
   EXPECT_EQ(hbm_advice(stages[2], spec, {.replicas = 8, .layers = 4, .samples = 2, .micro_batches = 4}),
             "the largest part is activations; a smaller batch or another NPU helps too");
+}
+
+// What stays whatever becomes of activations: 5 GiB of weights and 8 GiB of states in 4 GiB are 4 times too much.
+TEST(ParallelResult, StatesThatDoNotFitMustBeShared) {
+  const Bytes gib = Bytes{1} << 30U;
+  const device::HbmAccount account{
+      .weights = 5 * gib, .optimizer_state = 8 * gib, .activations = 90 * gib, .communication = gib};
+  RunSpec spec = gpt(1, 1);
+  HbmSetting setting{.replicas = 3, .layers = 4, .samples = 8, .micro_batches = 1, .capacity = 4 * gib};
+  const std::string shared =
+      "13.00 GiB are no activations: at least 4 times as many NPUs must share the network, by --model-parallel (--tp), "
+      "--stages (--pp)";
+  EXPECT_EQ(hbm_advice(account, spec, setting), shared + "; `hcclsim search` finds how");
+  setting.replicas = 4;
+  EXPECT_EQ(hbm_advice(account, spec, setting), shared + " or --optimizer-parallel zero3; `hcclsim search` finds how");
+  spec.optimizer = models::Optimizer::lamb;
+  EXPECT_EQ(hbm_advice(account, spec, setting), shared + "; `hcclsim search` finds how");
+  spec.parallel.forward_only = true;
+  EXPECT_EQ(hbm_advice(account, spec, setting), shared);
+  setting.capacity = 13 * gib;
+  EXPECT_THAT(hbm_advice(account, spec, setting), testing::HasSubstr("the largest part is activations"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <random>
 #include <set>
 #include <vector>
@@ -121,6 +122,35 @@ TEST(SplitOptimum, OfEqualEndsThatWithTheMostTimeToSpare) {
   EXPECT_EQ(best_split(problem, cost, 4, Objective::communication).cuts, (Cuts{1, 2, 3}));
   EXPECT_EQ(best_split(problem, Cost(cost), 4, Objective::communication).cuts, (Cuts{1, 2, 3}));
   EXPECT_DOUBLE_EQ(best_split(problem, cost).finish, 23);
+}
+
+// One gradient and then two end at 19 + 1.4e-11, two and then one at 19: nearly alike, but what comes first may not
+// take longer than it does. One segment of all takes 100.
+TEST(SplitOptimum, OfNearlyEqualEndsOneThatCanBe) {
+  const SplitProblem problem(std::vector<Seconds>{0, 0, 0}, std::vector<Bytes>{1, 2, 4});
+  const std::map<Bytes, Seconds> costs{{1, 10}, {2, 50}, {3, 12}, {4, 7}, {6, 9 + 19 * 0.75e-12}, {7, 100}};
+  const Split split =
+      best_split(problem, Cost([&](Bytes bytes) { return costs.at(bytes); }), 2, Objective::communication);
+  EXPECT_EQ(split.cuts, (Cuts{1, 2}));
+  EXPECT_DOUBLE_EQ(split.finish, 19);
+}
+
+TEST(SplitOptimum, NearlyEqualEndsAsBruteForceHasThem) {
+  std::mt19937_64 random(12);
+  for (int i = 0; i < instances / 4; ++i) {
+    const Instance instance = random_instance(random, 9);
+    const std::uint64_t seed = random();
+    const Cost cost = [&, seed](Bytes bytes) {
+      const double hair = static_cast<double>((bytes * 2'654'435'761U ^ seed) % 11) * 2e-13;
+      return instance.cost(bytes) * (1 + hair);
+    };
+    for (const Objective objective : objectives) {
+      SCOPED_TRACE(fmt::format("instance {}, objective {}", i, static_cast<int>(objective)));
+      const std::vector<Split> found = best_splits(instance.problem, cost, 4, objective);
+      const Seconds best = brute_force(instance.problem, cost, objective, 4).time(objective);
+      ASSERT_TRUE(same(found.back().time(objective), best));
+    }
+  }
 }
 
 TEST(SplitOptimum, UpdatesMoveTheCut) {

@@ -2,6 +2,7 @@
 
 #include "study/uncertainty/assumptions.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,6 +89,36 @@ TEST(Assumptions, TheLargestSpanComesFirst) {
   sort_effects(uncertainty);
   EXPECT_EQ(uncertainty.effects[0].assumption, "large");
   EXPECT_EQ(uncertainty.effects[2].span(), 0);
+}
+
+// What is faster may end later, where streams meet in another order.
+TEST(Assumptions, ARangeHoldsWhatIsUsedAndBothEnds) {
+  Uncertainty range = range_between(3, 2);
+  EXPECT_EQ(range.fastest, 2);
+  EXPECT_EQ(range.slowest, 3);
+  range.include(4);
+  EXPECT_EQ(range.slowest, 4);
+  range.include(2.5);
+  EXPECT_EQ(range.fastest, 2);
+  EXPECT_EQ((AssumptionEffect{"links", 3, 2}).span(), 1);
+}
+
+TEST(Assumptions, LinksThatAUserHasSetHaveNoRange) {
+  const auto texts = test::in_child([] {
+    const std::vector<sim::PlatformEdit> edits{{"link[hccs-0-1].bandwidth", "12GBps"}, {"link[pcie*].read", "20GBps"}};
+    sim::Cluster cluster(std::string(HCCLSIM_PLATFORM_DIR) + "/atlas800-9000.xml", edits);
+    std::vector<std::string> texts;
+    for (const Assumption& one : assumptions_of(cluster, hccl::world_communicator(8).ranks, {})) {
+      texts.push_back(one.text);
+    }
+    const std::vector<Assumption> hccs{{.subject = Subject::links, .kind = sim::LinkKind::hccs}};
+    for (const RangeEnd end : {RangeEnd::slow, RangeEnd::fast}) {
+      assume(cluster, hccs, end);
+      texts.push_back(fmt::format("{:g}", cluster.capacity(cluster.route(0, 1).slowest)));
+    }
+    return texts;
+  });
+  EXPECT_THAT(texts, ElementsAre("HCCS 10..19.3 GB/s", "1.2e+10", "1.2e+10"));
 }
 
 }  // namespace

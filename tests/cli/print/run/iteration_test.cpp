@@ -52,6 +52,15 @@ TEST(IterationBar, Serial) {
           "|FP.................|BP.....................................|AR1################|AR2######|U........|"));
 }
 
+TEST(IterationBar, OneNpuHasNoAllreduces) {
+  const hccl::IterationPoints iteration{
+      .fp_start = 0, .bp_start = 2, .bp_end = 6, .allreduces = {{6, 6}, {6, 6}}, .iteration_end = 10};
+  EXPECT_THAT(
+      iteration_bar(iteration),
+      ElementsAre(
+          "|FP.................|BP.....................................|U......................................|"));
+}
+
 TEST(IterationBar, AllreducesBesideBackward) {
   const hccl::IterationPoints iteration{
       .fp_start = 0, .bp_start = 2, .bp_end = 6, .allreduces = {{4, 5}, {6, 9}}, .iteration_end = 10};

@@ -112,6 +112,30 @@ TEST(TextReport, ManySegmentsFitOnAPage) {
   EXPECT_THAT(text, HasSubstr("AR1-161"));
 }
 
+TEST(TextReport, OfSeveralMicroBatchesPassesAreSums) {
+  RunReport report = sample_run();
+  EXPECT_THAT(text_report(report), HasSubstr("\nFP 2.000 | BP 4.000 | Computing"));
+  report.micro_batches = 4;
+  EXPECT_THAT(text_report(report), HasSubstr("\nFP 2.000 | BP 4.000 in 4 micro-batches | Computing"));
+}
+
+TEST(TextReport, TheHbmPeakIsOfTheNpuThatNeedsMost) {
+  RunReport report = sample_run();
+  EXPECT_THAT(text_report(report), HasSubstr("HBM peak 1.01 of 32.00 GiB per NPU, "));
+  report.parallel.emplace();
+  report.parallel->plain = true;
+  for (std::uint32_t stage = 0; stage < 3; ++stage) {
+    study::StageFigures& figures = report.parallel->stages.emplace_back();
+    figures.first_rank = 2 * stage;
+    figures.hbm = report.hbm;
+  }
+  EXPECT_THAT(text_report(report), HasSubstr("HBM peak 1.01 of 32.00 GiB per NPU, "));
+  report.parallel->stages[1].hbm.weights += Bytes{1} << 30U;
+  EXPECT_THAT(text_report(report), HasSubstr("HBM peak 2.01 of 32.00 GiB on rank 2, which needs most, "));
+  EXPECT_EQ(Json::parse(json_report(report))["hbm_peak_bytes"], 2'153'741'824);
+  EXPECT_EQ(Json::parse(json_report(report))["hbm_peak_rank"], 2);
+}
+
 TEST(JsonReport, Keys) {
   RunReport report = sample_run();
   report.advice = study::SplitAdvice{study::SplitScenario::cut_later, "AR1 ends early", true};
@@ -122,8 +146,8 @@ TEST(JsonReport, Keys) {
   EXPECT_THAT(keys, ElementsAre("format_version", "model", "platform", "npus", "batch", "rank", "iterations", "amp",
                                 "framework", "hcom_parallel", "launch", "network", "hbm_contention", "settings",
                                 "segment_log", "segments", "trace", "gradients", "step_time_s", "ranks", "images_per_s",
-                                "compute_s", "exposed_communication_s", "free_s", "data_aug_bound_s", "hbm_peak_bytes",
-                                "uncertainty", "advice", "notes"));
+                                "compute_s", "exposed_communication_s", "free_s", "data_aug_bound_s", "forward_s",
+                                "backward_s", "hbm_peak_bytes", "hbm_peak_rank", "uncertainty", "advice", "notes"));
   EXPECT_EQ(json["format_version"], 2);
   EXPECT_EQ(json["hbm_contention"], "off");
   report.shared_hbm = 1e12;
@@ -138,6 +162,7 @@ TEST(JsonReport, Keys) {
   EXPECT_EQ(json["step_time_s"], 0.01);
   EXPECT_EQ(json["images_per_s"], 25600.0);
   EXPECT_EQ(json["hbm_peak_bytes"], 1'080'000'000);
+  EXPECT_EQ(json["hbm_peak_rank"], 0);
   const auto& segment = json["segments"][0];
   EXPECT_EQ(segment["first"], 0);
   EXPECT_EQ(segment["last"], 1);

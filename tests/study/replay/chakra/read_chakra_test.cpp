@@ -217,7 +217,8 @@ TEST(ReadChakra, WrongNodes) {
   EXPECT_THAT(refused_nodes({node}), HasSubstr("the attribute comm_size is no integer"));
   node = collective_node(1, 2, 8);
   node.attributes.push_back(Message().text(1, "is_cpu_op").varint(27, 1).bytes());
-  EXPECT_THAT(refused_nodes({node}), HasSubstr("a task of the CPU (is_cpu_op) cannot communicate"));
+  EXPECT_THAT(refused_nodes({node}),
+              HasSubstr("a task of the CPU (is_cpu_op) cannot communicate, and no node of the NPU does"));
   node = collective_node(1, 2, 8);
   node.attributes.push_back(
       Message().text(1, "involved_dim").text(28, Message().varint(1, 1).varint(1, 0).bytes()).bytes());

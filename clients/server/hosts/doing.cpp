@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "clients/server/hosts.hpp"
-#include "clients/server/system_state.hpp"
+#include "clients/server/hosts/hosts.hpp"
+#include "clients/server/hosts/system_state.hpp"
 
 // What threads do and wait for, for people.
 namespace hcclsim::clients {

@@ -1,10 +1,12 @@
-#include "clients/server/programs.hpp"
+#include "clients/server/hosts/programs.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -37,13 +40,25 @@ int listen_at(const std::string& name) {
   return socket;
 }
 
+/// A name that nobody can know or take before, also not where the same numbers of processes are given out elsewhere.
+std::string new_socket_name() {
+  std::array<std::uint64_t, 2> random{};
+  if (::getrandom(random.data(), sizeof random, 0) != sizeof random) {
+    internal_error("cannot get random bytes: {}", std::strerror(errno));
+  }
+  return fmt::format("hcclsim-{:016x}{:016x}", random[0], random[1]);
+}
+
 }  // namespace
 
 Programs::Programs(ProgramSpec spec)
-    : spec_(std::move(spec)), socket_name_(fmt::format("hcclsim-{}", ::getpid())), listener_(listen_at(socket_name_)) {}
+    : spec_(std::move(spec)), socket_name_(new_socket_name()), listener_(listen_at(socket_name_)) {}
 
 Programs::~Programs() {
-  for (const pid_t pid : others_) ::kill(pid, SIGKILL);
+  for (const int handle : others_) {
+    ::syscall(SYS_pidfd_send_signal, handle, SIGKILL, nullptr, 0);
+    ::close(handle);
+  }
   for (const pid_t pid : pids_) {
     if (pid == 0) continue;
     ::kill(pid, SIGKILL);
@@ -96,6 +111,11 @@ pid_t Programs::start(std::uint32_t number) {
     bad_input("program", "{}: cannot be started: {}", spec_.words.front(), std::strerror(error));
   }
   return pid;
+}
+
+void Programs::add(pid_t pid) {
+  const auto handle = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (handle >= 0) others_.push_back(handle);  // where the system has no such handles, they end with their sockets
 }
 
 std::vector<std::pair<std::uint32_t, int>> Programs::ended() {

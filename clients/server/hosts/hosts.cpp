@@ -1,9 +1,7 @@
-#include "clients/server/hosts.hpp"
+#include "clients/server/hosts/hosts.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +14,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "clients/server/system_state.hpp"
+#include "clients/server/hosts/system_state.hpp"
 
 namespace hcclsim::clients {
 namespace {
@@ -28,50 +26,13 @@ constexpr std::chrono::seconds most_polling{10};
 constexpr std::chrono::seconds most_sleeping{30};
 // Looks of a thread, one after the other, after which it is one that looks in a loop, and lets others run.
 constexpr std::uint64_t most_looks = 100;
-// Computing without a call, after which a thread may be one that waits, in a loop, for another one of its process.
+// Computing without a call, after which a thread may be one that waits in a loop for others, or for the device.
 constexpr double patience_s = 10;
-constexpr double patience_with_known_s = 0.1;  // of a process in which there was one
+constexpr double patience_with_known_s = 0.1;  // of a program in which there was one
+constexpr int spinning_moment_ms = 5;          // of real time, in which one that spins sees what others have done
+constexpr int short_moment_ms = 2;
 constexpr int first_moment_ms = 2;
 constexpr int most_first_moments = 2500;  // of all processes together
-constexpr std::uint32_t most_bytes = 1U << 30U;
-
-bool receive_all(int socket, void* data, std::size_t bytes) {
-  char* at = static_cast<char*>(data);
-  while (bytes > 0) {
-    const ssize_t got = ::recv(socket, at, bytes, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    bytes -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-bool send_all(int socket, const void* data, std::size_t bytes) {
-  const char* at = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t sent = ::send(socket, at, bytes, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    at += sent;
-    bytes -= static_cast<std::size_t>(sent);
-  }
-  return true;
-}
-
-std::optional<Question> receive_question(int socket) {
-  Request request;
-  if (!receive_all(socket, &request, sizeof request) || request.bytes > most_bytes) return std::nullopt;
-  Question question{.call = request.call, .values = request.values, .bytes = std::string(request.bytes, '\0')};
-  if (!receive_all(socket, question.bytes.data(), question.bytes.size())) return std::nullopt;
-  return question;
-}
-
-void send_result(int socket, const Result& result) {
-  const Reply reply{
-      .status = result.status, .bytes = static_cast<std::uint32_t>(result.bytes.size()), .values = result.values};
-  if (send_all(socket, &reply, sizeof reply)) send_all(socket, result.bytes.data(), result.bytes.size());
-}
 
 bool is_readable(int socket, int timeout_ms) {
   pollfd one{socket, POLLIN, 0};
@@ -102,56 +63,6 @@ ThreadId Hosts::add_thread(std::uint32_t process, int socket) {
       std::ranges::count_if(threads_, [&](const auto& other) { return other->process == process; }));
   threads_.push_back(std::move(thread));
   return static_cast<ThreadId>(threads_.size() - 1);
-}
-
-void Hosts::accept_all(Seconds date) {
-  while (is_readable(programs_.listener(), 0)) {
-    const int socket = ::accept4(programs_.listener(), nullptr, nullptr, SOCK_CLOEXEC);
-    if (socket < 0) return;
-    greet(socket, date);
-  }
-}
-
-/// The first message of a socket: a process that begins, one that is about to be forked, or a thread that is about to
-/// begin.
-void Hosts::greet(int socket, Seconds date) {
-  const std::optional<Question> first = receive_question(socket);
-  if (!first.has_value()) {
-    ::close(socket);
-    return;
-  }
-  if (first->call == Call::begin_thread) {
-    const ThreadId id = add_thread(static_cast<std::uint32_t>(first->values[0]), socket);
-    HostThread& made = *threads_[id];
-    made.date = threads_.empty() ? date : std::max(date, threads_[running_]->date);
-    made.answered = false;  // it has yet to ask
-    ready_.push_back(id);
-    made.state = HostThread::State::ready;
-    send_result(socket, {.values = {made.process, id}});
-    return;
-  }
-  std::uint64_t number = first->values[0];
-  const bool forked = number == none;
-  if (forked || number >= processes_.size() || processes_[number].joined) {
-    number = processes_.size();
-    processes_.push_back({.server = threads_.empty() ? 0 : processes_[threads_[running_]->process].server});
-  }
-  HostProcess& process = processes_[number];
-  process.joined = true;
-  const ThreadId id = add_thread(static_cast<std::uint32_t>(number), socket);
-  HostThread& made = *threads_[id];
-  made.date = forked ? std::max(date, threads_[running_]->date) : date;
-  made.result.values = {number, id};
-  made.state = HostThread::State::ready;
-  if (first->values[1] != 0) {
-    process.pid = static_cast<pid_t>(first->values[1]);
-    made.system_id = static_cast<pid_t>(first->values[2]);
-    if (number >= programs_.pids().size()) programs_.add(process.pid);
-  }
-  ready_.push_back(id);
-  if (!forked) return;
-  made.answered = false;  // it has yet to ask
-  send_result(socket, made.result);
 }
 
 void Hosts::park(ThreadId id, std::function<std::string()> waits, bool serves) {
@@ -198,13 +109,14 @@ bool Hosts::run_one(Seconds now, const Handle& handle) {
   accept_all(now);
   // In the beginning all processes come first, in their order.
   for (; began_ < programs_.pids().size(); ++began_) {
-    const HostProcess& process = processes_[began_];
+    const auto is_awaited = [this] { return !processes_[began_].joined && !processes_[began_].ended; };
     // A script sleeps while what it has started begins; one that starts nothing of ours does so for long.
-    while (!process.joined && !process.ended && first_moments_ < most_first_moments) {
+    while (is_awaited() && first_moments_ < most_first_moments) {
       if (is_readable(programs_.listener(), first_moment_ms)) accept_all(now);
       reap();
       if (failed_.has_value() || out_of_time()) return true;
-      if (state_of(process.pid, process.pid).sleeps) ++first_moments_;
+      const pid_t pid = processes_[began_].pid;
+      if (state_of(pid, pid).sleeps) ++first_moments_;
     }
   }
   if (threads_.size() <= programs_.pids().size()) {
@@ -268,7 +180,7 @@ std::optional<Question> Hosts::next_question(ThreadId id, Seconds now) {
     if (found != 0) continue;
     reap();
     if (failed_.has_value() || thread.state == HostThread::State::ended || out_of_time()) return std::nullopt;
-    HostProcess& process = processes_[thread.process];
+    const HostProcess& process = processes_[thread.process];
     const SystemState now_is = state_of(process.pid, thread.system_id == 0 ? process.pid : thread.system_id);
     if (!now_is.exists) {  // it has ended without a word
       if (!process.ended) end_thread(id);
@@ -277,36 +189,36 @@ std::optional<Question> Hosts::next_question(ThreadId id, Seconds now) {
     if (!began_at.has_value()) began_at = now_is.cpu_s;
     moments = now_is.sleeps ? moments + 1 : 0;
     const bool spins =
-        now_is.cpu_s - *began_at > (process.spins ? patience_with_known_s : patience_s) && has_others(id);
+        now_is.cpu_s - *began_at > (spins_ ? patience_with_known_s : patience_s) && others_could_go_on(id);
     if (moments < 2 && !spins) continue;
-    if (spins && !std::exchange(process.spins, true)) {
-      notes_.push_back(fmt::format(
-          "{} has computed for {:.0f} s without a call, and other threads of its process went on beside it: dates may "
-          "depend on this computer; a loop that waits for another thread should yield",
-          name_of(id), patience_s));
+    if (spins && !std::exchange(spins_, true)) {
+      note(
+          fmt::format("{} has computed for {:.0f} s without a call, and others went on beside it: dates may depend on "
+                      "this computer; a loop that waits for another thread or process should yield",
+                      name_of(id), patience_s));
     }
     thread.state = HostThread::State::outside;
     return std::nullopt;
   }
 }
 
-bool Hosts::has_others(ThreadId id) const {
-  return std::ranges::any_of(threads_, [&](const auto& other) {
-    return other != threads_[id] && other->process == threads_[id]->process &&
-           other->state != HostThread::State::ended && !other->serves;
-  });
+bool Hosts::others_could_go_on(ThreadId id) const {
+  const auto could = [&](const auto& other) {
+    return other != threads_[id] && !other->serves && other->state != HostThread::State::ended &&
+           other->state != HostThread::State::waiting;
+  };
+  return std::ranges::any_of(threads_, could) || (has_events && has_events());
+}
+
+void Hosts::note(std::string text) {
+  if (std::ranges::count(notes_, text) == 0) notes_.push_back(std::move(text));
 }
 
 std::optional<Result> Hosts::answer(ThreadId id, const Question& question, const Handle& handle) {
   HostThread& thread = *threads_[id];
   switch (question.call) {
-    case Call::begin_process:  // the forked child itself
-      processes_[thread.process].pid = static_cast<pid_t>(question.values[1]);
-      thread.system_id = static_cast<pid_t>(question.values[2]);
-      programs_.add(processes_[thread.process].pid);
-      return Result{.values = {thread.process, id}};
     case Call::begin_thread:
-      thread.system_id = static_cast<pid_t>(question.values[2]);
+      thread.system_id = static_cast<pid_t>(question.values[0]);
       return Result{.values = {thread.process, id}};
     case Call::end_thread:
       end_thread(id);
@@ -415,7 +327,15 @@ bool Hosts::some_may_come() const {
          (std::ranges::any_of(processes_, is_unknown) && !is_fruitless(most_sleeping));
 }
 
-bool Hosts::wait_outside(Seconds now) {
+bool Hosts::wait_for_spinning(Seconds now) {
+  if (!spins_ || std::exchange(shown_, progress_) == progress_) return false;
+  const auto is_outside = [](const auto& thread) { return thread->state == HostThread::State::outside; };
+  return std::ranges::any_of(threads_, is_outside) && wait_outside(now, spinning_moment_ms) && !ready_.empty();
+}
+
+bool Hosts::wait_outside(Seconds now) { return wait_outside(now, short_moment_ms); }
+
+bool Hosts::wait_outside(Seconds now, int moment) {
   std::vector<pollfd> files{{programs_.listener(), POLLIN, 0}};
   std::vector<ThreadId> ids{0};
   bool polls = false;
@@ -430,8 +350,7 @@ bool Hosts::wait_outside(Seconds now) {
   for (const HostProcess& process : processes_) unknown = unknown || (!process.joined && !process.ended);
   if (fruitless_++ == 0) fruitless_since_ = std::chrono::steady_clock::now();
   if (files.size() == 1 && !unknown && (!polls || is_fruitless(most_polling))) return false;
-  constexpr int short_moment_ms = 2;
-  ::poll(files.data(), files.size(), short_moment_ms);
+  ::poll(files.data(), files.size(), moment);
   reap();
   if (files[0].revents != 0) accept_all(now);
   for (std::size_t i = 1; i < files.size(); ++i) {

@@ -32,8 +32,8 @@ class Programs {
   [[nodiscard]] int listener() const { return listener_; }
   /// Numbers and statuses of processes that have ended since the last call.
   [[nodiscard]] std::vector<std::pair<std::uint32_t, int>> ended();
-  /// A process that was started by one of them.
-  void add(pid_t pid) { others_.push_back(pid); }
+  /// A process that was started by one of them, and is there now.
+  void add(pid_t pid);
 
  private:
   [[nodiscard]] pid_t start(std::uint32_t number);
@@ -41,8 +41,8 @@ class Programs {
   ProgramSpec spec_;
   std::string socket_name_;
   int listener_ = -1;
-  std::vector<pid_t> pids_;    // 0: has ended
-  std::vector<pid_t> others_;  // processes that these have started
+  std::vector<pid_t> pids_;  // 0: has ended
+  std::vector<int> others_;  // handles of processes that these have started: their numbers may be given out again
 };
 
 }  // namespace hcclsim::clients

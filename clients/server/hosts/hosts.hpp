@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "clients/server/programs.hpp"
-#include "clients/wire/message.hpp"
+#include "clients/server/hosts/programs.hpp"
+#include "clients/server/hosts/questions.hpp"
 
 /// The host side of the simulated cluster: the threads of all processes of a program, of which one at a time runs, the
 /// one that has the token. It asks and is answered until a call has to wait; then the next thread runs, in the order in
@@ -32,32 +32,14 @@ namespace hcclsim::clients {
 
 using ThreadId = std::uint32_t;
 
-/// Answer to a question.
-struct Result {
-  std::int32_t status = 0;
-  std::array<std::uint64_t, 4> values{};
-  std::string bytes{};
-};
-
-/// What a thread is told that has asked for something impossible.
-[[nodiscard]] inline Result refused(std::int32_t status, std::string why) {
-  return {.status = status, .bytes = std::move(why)};
-}
-
-struct Question {
-  Call call{};
-  std::array<std::uint64_t, 8> values{};
-  std::string bytes{};
-};
-
 /// What a process is, as the simulator sees it.
 struct HostProcess {
-  pid_t pid = 0;
+  pid_t pid = 0;             ///< as the system says, never the process; 0: not known yet
   std::uint32_t server = 0;  ///< of the platform, on which it runs
   bool joined = false;       ///< it has said something
   bool ended = false;
-  int status = 0;      ///< as waitpid() gives it; of one that the program started itself: unknown
-  bool spins = false;  ///< a thread of it has waited for another one without a call
+  int status = 0;                    ///< as waitpid() gives it; of one that the program started itself: unknown
+  std::optional<ThreadId> forked{};  ///< its thread, of one that a parent has announced and that has not come itself
   std::string last_error{};
 };
 
@@ -125,18 +107,30 @@ class Hosts {
   /// Processes are left that have not ended.
   [[nodiscard]] bool any_left();
 
+  /// Before simulated time goes on: a thread that spins gets a moment of real time to see what others have just done.
+  /// True if one has.
+  bool wait_for_spinning(Seconds now);
+  /// Keeps a sentence for the user, once.
+  void note(std::string text);
   /// What the user should know of how threads went on.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// The first process that has ended with an error, if one has.
   [[nodiscard]] std::optional<std::uint32_t> failed_process() const { return failed_; }
   /// Called with the number of a process that has ended.
   std::function<void(std::uint32_t)> on_end{};
+  /// Whether simulated time has something to go on to but a date at which hosts give each other up.
+  std::function<bool()> has_events{};
 
  private:
   ThreadId add_thread(std::uint32_t process, int socket);
   /// Takes what has connected.
   void accept_all(Seconds date);
-  void greet(int socket, Seconds date);
+  // The first message of a socket; false: it is closed.
+  bool greet(int socket, Seconds date);
+  bool greet_of_process(int socket, pid_t pid, bool is_fork, Seconds date);
+  bool greet_process(int socket, pid_t pid, const Question& question, Seconds date);
+  /// The process that has this number of the system now.
+  [[nodiscard]] std::optional<std::uint32_t> process_of(pid_t pid) const;
   void serve(ThreadId id, Seconds now, const Handle& handle);
   /// The next question of the thread that runs; none if its process has ended, or it is outside now.
   std::optional<Question> next_question(ThreadId id, Seconds now);
@@ -151,8 +145,9 @@ class Hosts {
   [[nodiscard]] std::optional<ThreadId> next_thread();
   /// Nothing has happened for so long.
   [[nodiscard]] bool is_fruitless(std::chrono::seconds most) const;
-  /// Other threads of its process could go on.
-  [[nodiscard]] bool has_others(ThreadId id) const;
+  /// If the thread gave the token away, others could go on, or simulated time could.
+  [[nodiscard]] bool others_could_go_on(ThreadId id) const;
+  bool wait_outside(Seconds now, int moment);
 
   Programs& programs_;
   std::vector<HostProcess> processes_;
@@ -164,6 +159,8 @@ class Hosts {
   std::optional<std::uint32_t> failed_;
   std::vector<std::string> notes_;
   ThreadId running_ = 0;
+  bool spins_ = false;           // a thread has waited for others without a call
+  std::uint64_t shown_ = 0;      // the progress that threads that spin have had time to see
   int first_moments_ = 0;        // in which processes slept that had not joined
   std::uint32_t began_ = 0;      // processes that have joined in the beginning, or been given up
   std::uint64_t fruitless_ = 0;  // waits for those that poll or are outside, since something was done

@@ -1,0 +1,124 @@
+"""What a script has set on the way through it that is being read, and what people are told of it."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Tuple, Union
+
+from branches import Fork, hint
+from held import Conflict, Held, Things, conflict
+from tables import AS_THE_RUN, IN_PLACE_OF, ONCE
+from values import NoLiteral, ScriptError, Values, line_of
+
+
+class Setting(NamedTuple):
+    """Something that the script sets, and what became of it."""
+
+    line: int
+    what: str
+    became: str
+    #: The script does not say it, or under a condition.
+    is_assumed: bool = False
+
+
+class Settings:
+    """Things that are set, each with the branches around it. `given` are the options of the command line, which count first;
+    `has_branches`: some of them say which branches are taken."""
+
+    def __init__(self, values: Values, given: Collection[str], has_branches: bool) -> None:
+        self.values = values
+        self.given = given
+        self.has_branches = has_branches
+        self.things: Things = {}
+        self.told: List[Setting] = []
+        #: Forks whose way is not known, with that which is being read.
+        self.ways: List[Tuple[Fork, int]] = []
+        #: How deep it is in ways that the command line names by a line.
+        self.depth_of_chosen = 0
+
+    def literals(self, node: ast.Call, names: Tuple[str, ...], defaults: Optional[Dict[str, Any]] = None) -> List[Any]:
+        """Arguments of a call, which are literals."""
+        values = dict(defaults or {})
+        called = self.values.last_name(node.func)
+        if len(node.args) > len(names):
+            raise self.error(node, f"{called} takes {len(names)} arguments")
+        values.update({name: self.values.literal(value, name) for name, value in zip(names, node.args)})
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.values.no_literal(node, f"**{ast.unparse(keyword.value)} is no literal; the script is read, not executed")
+            if keyword.arg not in names:
+                raise self.error(node, f"{called} has no argument {keyword.arg!r}")
+            values[keyword.arg] = self.values.literal(keyword.value, keyword.arg)
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise self.error(node, f"{called} needs {missing[0]}")
+        return [values[name] for name in names]
+
+    def truth(self, node: ast.AST, key: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.error(node, f"{key} must be True or False, not {value!r}")
+        return value
+
+    def is_given(self, *options: str) -> bool:
+        return any(option in self.given for option in options)
+
+    def has_conditions(self) -> bool:
+        """Whether what is being read stands in one of several branches."""
+        return self.has_branches or any(len(fork.ways) > 1 for fork, _ in self.ways)
+
+    def held(self, node: ast.AST, value: Any, target: str = "") -> Held:
+        ways = tuple((fork.line, number) for fork, number in self.ways)
+        return Held(value, line_of(node), target, ways, self.depth_of_chosen > 0)
+
+    def _is_certain(self, held: Held) -> bool:
+        """Whether what was set has been set wherever the script is now."""
+        return set(held.ways) <= {(fork.line, number) for fork, number in self.ways}
+
+    def _decides(self, held: Union[Held, Conflict]) -> str:
+        """Options of the command line that decide between a setting and the one that is being read."""
+        lines = [f"--branch {held.line}"] if isinstance(held, Held) and held.ways else []
+        return " or ".join([*lines, *([hint(self.ways[-1][0])] if self.ways else [])])
+
+    def set_first(self, node: ast.AST, thing: str, value: Any) -> bool:
+        """Notes a setting of which the first one counts; whether this one does."""
+        before = self.things.get(thing)
+        held = self.held(node, value)
+        if before is None:
+            self.things[thing] = held
+        elif isinstance(before, Held) and before.value != value and not self._is_certain(before):
+            self.things[thing] = conflict(before, held, self._decides(before))
+        return self.things[thing] is held
+
+    def set_once(self, node: ast.AST, thing: str, value: Any, target: str = "") -> bool:
+        """Notes a setting of which a run has one; whether it is new. The same target may be assigned anew."""
+        before = self.things.get(thing)
+        held = self.held(node, value, target)
+        again = isinstance(before, Held) and bool(target) and before.target == target
+        if before is None or again or (isinstance(before, Held) and before.value == value):
+            self.things[thing] = held
+        else:
+            self.things[thing] = conflict(before, held, self._decides(before))
+        return not isinstance(before, Held) or before.value != value
+
+    def use_once(self, node: ast.AST, what: str, thing: str, value: Any, target: str = "") -> None:
+        is_new = self.set_once(node, thing, value, target)
+        self.tell(node, what, ONCE[thing][0].format(value) if is_new else "as before")
+
+    def tell(self, node: ast.AST, what: str, became: str) -> None:
+        conditions = [fork.ways[number].when for fork, number in self.ways if fork.ways[number].when]
+        is_assumed = bool(conditions) or AS_THE_RUN in became
+        self.told.append(Setting(line_of(node), what, ", ".join([became, *conditions] if became else conditions), is_assumed))
+
+    def error(self, node: ast.AST, message: str) -> ScriptError:
+        return self.values.error(node, message)
+
+    def or_given(self, node: ast.AST, thing: str, what: str, read: Callable[[], None]) -> None:
+        """Reads a setting; what is no literal may stand beside an option of the command line that is in its place."""
+        try:
+            read()
+        except NoLiteral as error:
+            places = IN_PLACE_OF.get(thing, ())
+            given = [option for option in places if option in self.given]
+            if not given or error.has_options:
+                raise error.or_option(*places[:1]) from None
+            self.tell(node, what, f"not read: {given[0]} is given")
