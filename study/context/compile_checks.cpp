@@ -121,10 +121,10 @@ void check_dataset_cuts(const RunSpec& spec, const models::Graph& network, Rank 
       bad_input("runtime-error", "dataset_strategy: inputs are cut into {} and into {} slices", slices, cuts[*cut]);
     }
     slices = cuts[*cut];
-    const std::uint64_t positions = network.label_rows() / network.batch();
-    if (input == 1 && *cut == 1 && positions % slices != 0) {
+    const bool labels_of_positions = input == 1 && *cut == 1;
+    if (labels_of_positions && network.label_rows() / network.batch() % slices != 0) {
       bad_input("runtime-error", "dataset_strategy: the {} labels of a sample cannot be cut into {} equal slices",
-                positions, slices);
+                network.label_rows() / network.batch(), slices);
     }
   }
   const auto most = static_cast<std::size_t>(std::ranges::max_element(dimensions) - dimensions.begin());

@@ -146,12 +146,15 @@ std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
 }  // namespace
 
 device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus) {
-  // In semi_auto_parallel and auto_parallel what follows a mirror divides, and a replica alone has no mirrors (R1.16).
+  // In semi_auto_parallel and auto_parallel what follows a mirror divides, and a replica alone has no mirrors (R1.16):
+  // then its gradients have the types of their parameters.
   const bool divides = !spec.is_graph_parallel() || spec.parallel.devices(npus) > 1;
+  std::optional<models::GradientSync> sync = spec.gradient_sync;
+  if (sync.has_value() && !divides) sync = models::GradientSync{.as_written = sync->as_written};
   return {.precision = spec.precision,
           .optimizer = spec.optimizer,
           .gradient_type = spec.communication_type,
-          .gradient_sync = spec.gradient_sync,
+          .gradient_sync = sync,
           .fp32_sums = spec.fp32_sums,
           .checks = spec.gradient_checks(),
           .fused_attention = spec.fused_attention,

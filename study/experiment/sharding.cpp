@@ -106,7 +106,6 @@ hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec
                                 Rank devices, std::vector<std::string>& notes) {
   const OperatorParallel& operators = spec.operators;
   hccl::StrategyMap strategies;
-  if (operators.search.has_value()) strategies = searched(network, spec, of_file, devices, notes);
   if (operators.sharing() > 1) {
     strategies =
         hccl::transformer_strategies(network, {.data = static_cast<std::uint32_t>(devices / operators.sharing()),
@@ -121,6 +120,7 @@ hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec
   for (const auto& [name, strategy] : of_file.strategies) strategies.insert_or_assign(name, strategy);
   for (const auto& [name, strategy] : operators.found) strategies.insert_or_assign(name, strategy);
   strategies.insert(of_file.others.begin(), of_file.others.end());
+  if (operators.search.has_value()) strategies.merge(searched(network, spec, of_file, devices, notes));
   return strategies;
 }
 

@@ -18,8 +18,8 @@ namespace hcclsim::study {
                                                     Rank devices, std::vector<std::string>& notes);
 
 /// Of every operator of a network with a strategy: those of a file count before those that model parallelism or a
-/// search gives, those of a loaded checkpoint after them. Operators that the file wants to be computed again are marked.
-/// What the user should know of a search is added to `notes`. Throws Error(bad_input).
+/// search gives, those of a loaded checkpoint after them. Operators that the file wants to be computed again are
+/// marked. What the user should know of a search is added to `notes`. Throws Error(bad_input).
 [[nodiscard]] hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec,
                                               const OperatorStrategies& of_file, Rank devices,
                                               std::vector<std::string>& notes);

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/graph_builder.hpp"
@@ -99,6 +102,44 @@ TEST(Communication, TheBackwardPassHasTheDuals) {
     EXPECT_NE(kernel.communication.input, no_tensor);
     EXPECT_NE(kernel.communication.output, no_tensor);
   }
+}
+
+// R1.14: what is added up is cast before and after, 8·16 numbers and, scattered, 2·16; what is only moved is not.
+TEST(Communication, SumsInFp32HaveCastsAroundThem) {
+  GraphBuilder builder("test", {8, 16});
+  Value x = builder.linear("fc1", 0, 16, false);
+  x = builder.all_reduce("sum", x, four);
+  x = builder.reduce_scatter("scatter", x, four, 0);
+  x = builder.all_gather("gather", x, four, 0);
+  x = builder.linear("fc2", x, 2, false);
+  const Graph graph = std::move(builder).finish(x);
+  const Program program = lower(graph, {.fp32_sums = true});
+  const auto bytes_of = [&](std::string_view name) {
+    const auto kernel = std::ranges::find(program.kernels, name, &Kernel::name);
+    if (kernel == program.kernels.end()) return std::pair<Bytes, Bytes>{};
+    return std::pair{kernel->read, kernel->written};
+  };
+  for (const char* const of : {"sum:forward", "sum:gradient"}) {
+    EXPECT_EQ(bytes_of(std::string(of) + "_cast"), (std::pair<Bytes, Bytes>{128 * 2, 128 * 4}));
+    EXPECT_EQ(bytes_of(of), (std::pair<Bytes, Bytes>{128 * 4, 128 * 4}));
+    EXPECT_EQ(bytes_of(std::string(of) + "_cast_back"), (std::pair<Bytes, Bytes>{128 * 4, 128 * 2}));
+  }
+  for (const char* const of : {"scatter:forward", "gather:gradient"}) {
+    EXPECT_EQ(bytes_of(of), (std::pair<Bytes, Bytes>{128 * 4, 32 * 4}));
+    EXPECT_EQ(bytes_of(std::string(of) + "_cast_back"), (std::pair<Bytes, Bytes>{32 * 4, 32 * 2}));
+  }
+  for (const char* const of : {"gather:forward", "scatter:gradient"}) {
+    EXPECT_EQ(bytes_of(of), (std::pair<Bytes, Bytes>{32 * 2, 128 * 2}));
+  }
+  for (const Kernel& kernel : program.kernels) {
+    if (kernel.kind != KernelClass::communication) continue;
+    const bool adds = kernel.communication.kind != OperatorKind::all_gather;
+    EXPECT_EQ(kernel.communication.widened, adds) << kernel.name;
+    EXPECT_EQ(kernel.communication.dtype, adds ? DataType::fp32 : DataType::fp16) << kernel.name;
+  }
+  // In fp32 there is nothing to widen.
+  const Program exact = lower(graph, {.precision = precision_of(Amp::o0), .fp32_sums = true});
+  for (const Kernel& kernel : exact.kernels) EXPECT_FALSE(kernel.communication.widened);
 }
 
 TEST(Communication, AStageReceivesAndSendsBothWays) {

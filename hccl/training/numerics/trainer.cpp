@@ -242,8 +242,8 @@ void Trainer::measure(Progress& progress) {
   if (progress.measured) return;
   progress.measured = true;
   add_up_outputs(progress.figures);
-  for (const auto& stage : stages_) stage->store().finish_gradients(pool_);
   for (const auto& stage : stages_) {
+    stage->store().finish_gradients(pool_);
     if (options_.mirrors_mean && cut()) stage->take_means();
   }
   const auto unscale = static_cast<float>(1 / progress.divisor);

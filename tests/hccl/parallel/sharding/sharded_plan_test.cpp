@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -139,6 +140,19 @@ TEST(ShardedPlan, TheOnlyCopyIsUpdatedWithoutAReduction) {
     const bool of_head = role.program->kernels[block->first].gradient == 0;
     EXPECT_EQ(task.after.empty(), !of_head) << role.program->kernels[block->first].name;
   }
+}
+
+// R1.15: PyNative mode with the whole batch on every device divides all gradients by the devices besides.
+TEST(ShardedPlan, TheOnlyCopyIsDividedByTheDevicesBesides) {
+  models::Program again = *sharded_plan({.devices = 2}).roles.front().program;
+  std::erase_if(again.kernels, [](const models::Kernel& kernel) { return kernel.gradient != models::no_gradient; });
+  models::add_updates(again, {.precision = models::precision_of(models::Amp::o0), .mean = true, .mean_again = true});
+  const auto count = [&](std::string_view end) {
+    return std::ranges::count_if(again.kernels, [&](const models::Kernel& one) { return one.name.ends_with(end); });
+  };
+  EXPECT_EQ(count(":mean"), 1);
+  EXPECT_EQ(static_cast<std::size_t>(count(":mean_again")), again.gradients.size());
+  EXPECT_GT(again.gradients.size(), 1U);
 }
 
 // P3.5, P3.6: groups lie inside a stage; a message goes to the same place of the next one.
