@@ -81,8 +81,9 @@ std::string step_line(const RunReport& report) {
   if (report.throughput.has_value()) line += throughput_line(*report.throughput);
   if (report.explain_uncertainty && report.uncertainty.has_value()) {
     line += "Range of the step over what is assumed:\n" + effects_table(*report.uncertainty);
-  } else if (report.uncertainty.has_value() && !report.uncertainty->effects.empty()) {
-    line += fmt::format("Matters most: {}\n", largest_effects(*report.uncertainty));
+  } else if (report.uncertainty.has_value()) {
+    const std::string effects = largest_effects(*report.uncertainty);
+    if (!effects.empty()) line += fmt::format("Matters most: {}\n", effects);
   }
   if (report.routing.has_value()) {
     line += fmt::format("Hashed ways: step {}\n",

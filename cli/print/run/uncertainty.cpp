@@ -23,7 +23,9 @@ std::string largest_effects(const study::Uncertainty& uncertainty) {
   std::vector<std::string> parts;
   for (const study::AssumptionEffect& effect : uncertainty.effects) {
     if (parts.size() == most) break;
-    parts.push_back(fmt::format("{} ({:.3f}..{:.3f} ms)", effect.assumption, effect.fast * 1e3, effect.slow * 1e3));
+    const std::string fast = milliseconds(effect.fast);
+    const std::string slow = milliseconds(effect.slow);
+    if (fast != slow) parts.push_back(fmt::format("{} ({}..{} ms)", effect.assumption, fast, slow));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }

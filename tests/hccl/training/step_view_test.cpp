@@ -119,8 +119,7 @@ TEST(StepView, PassesOfMicroBatchesTakeTurns) {
   Plan plan = eight_ranks();
   Role& role = plan.roles.front();
   role.segments.clear();
-  role.tasks.resize(2);
-  role.tasks.insert(role.tasks.end(), role.tasks.begin(), role.tasks.begin() + 2);
+  role.tasks = {role.tasks[0], role.tasks[1], role.tasks[0], role.tasks[1]};
   role.tasks[2].purpose.micro_batch = role.tasks[3].purpose.micro_batch = 1;
   sim::Trace trace;
   trace.select({0}, 8, true);

@@ -127,10 +127,9 @@ std::pair<Seconds, Seconds> exposed_with(Rank npus) {
 
 // Kernels wait for the sums of operators whether gradients are reduced beside them or not.
 TEST(ParallelResult, GradientsDoNotHideThatKernelsWaitForOperators) {
-  const auto [alone, no_gradients] = exposed_with(2);
+  const Seconds alone = exposed_with(2).first;
   const auto [beside, gradients] = exposed_with(8);
   EXPECT_GT(alone, 0);
-  EXPECT_EQ(no_gradients, 0);
   EXPECT_GE(beside, alone * (1 - 1e-9));
   EXPECT_GT(gradients, 0);
 }

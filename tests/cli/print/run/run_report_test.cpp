@@ -119,6 +119,14 @@ TEST(TextReport, OfSeveralMicroBatchesPassesAreSums) {
   EXPECT_THAT(text_report(report), HasSubstr("\nFP 2.000 | BP 4.000 in 4 micro-batches | Computing"));
 }
 
+TEST(TextReport, WhatChangesNothingDoesNotMatterMost) {
+  RunReport report = sample_run();
+  report.uncertainty->effects[0] = {"PCIe 13.6..32 GB/s", 10e-3, 10.0001e-3};
+  EXPECT_THAT(text_report(report), HasSubstr("Matters most: HCCS 10..19.3 GB/s (9.750..10.125 ms)\n"));
+  report.uncertainty->effects.resize(1);
+  EXPECT_THAT(text_report(report), Not(HasSubstr("Matters most")));
+}
+
 TEST(TextReport, TheHbmPeakIsOfTheNpuThatNeedsMost) {
   RunReport report = sample_run();
   EXPECT_THAT(text_report(report), HasSubstr("HBM peak 1.01 of 32.00 GiB per NPU, "));
