@@ -37,9 +37,18 @@ class Fork(NamedTuple):
     test: Optional[ast.expr] = None
 
 
-def fork_of_if(node: ast.If) -> Fork:
-    """`if`, and `else` with what stands for it."""
-    ways = (Way(f"if line {node.lineno} holds", node.body), Way(f"if line {node.lineno} does not hold", node.orelse))
+def leaves(statements: Sequence[ast.stmt]) -> bool:
+    """Whether nothing behind these statements is executed."""
+    last = statements[-1]
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return ast.unparse(last.value.func) in ("exit", "quit", "sys.exit", "os._exit")
+    return isinstance(last, (ast.Return, ast.Raise, ast.Break, ast.Continue))
+
+
+def fork_of_if(node: ast.If, otherwise: Optional[Sequence[ast.stmt]] = None) -> Fork:
+    """`if`, and what stands for `else`; `otherwise`: what is done else, if it is more than that."""
+    rest = node.orelse if otherwise is None else otherwise
+    ways = (Way(f"if line {node.lineno} holds", node.body), Way(f"if line {node.lineno} does not hold", rest))
     return Fork(node.lineno, ways, node.test)
 
 

@@ -21,7 +21,7 @@ import difflib
 import re
 from typing import Any, Collection, Dict, List, Optional, Sequence, Set, Tuple, Union
 
-from branches import Branches, Fork, Way, fork_of_if, hint
+from branches import Branches, Fork, Way, fork_of_if, hint, leaves
 from contexts import OF_CONTEXT, Contexts
 from hccl_settings import Hccl
 from held import Held, Things, counting, merged, sets_anything
@@ -145,6 +145,16 @@ class Reader(ast.NodeVisitor):
         own = {name: value for name, value in self._values.names.items() if before.get(name) is not value}
         self._values.names = {**before, **{name if "." in name else f"{node.name}.{name}": own[name] for name in own}}
 
+    def visit_Module(self, node: ast.Module) -> None:
+        self._visit_all(node.body)
+
+    def visit_With(self, node: Union[ast.With, ast.AsyncWith]) -> None:
+        for item in node.items:
+            self.visit(item)
+        self._visit_all(node.body)
+
+    visit_AsyncWith = visit_With
+
     def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)
         self._visit_fork(fork_of_if(node))
@@ -205,8 +215,18 @@ class Reader(ast.NodeVisitor):
         self._values.merge(names, after_names, hint(fork))
 
     def _visit_all(self, statements: Sequence[ast.stmt]) -> None:
-        for statement in statements:
+        for number, statement in enumerate(statements):
+            if isinstance(statement, ast.If) and leaves(statement.body) and self._sets_anything(statement.body):
+                # What follows is done in its place.
+                self.visit(statement.test)
+                rest = [*statement.orelse, *statements[number + 1 :]]
+                self._visit_fork(fork_of_if(statement, rest))
+                return
             self.visit(statement)
+
+    def _sets_anything(self, statements: Sequence[ast.stmt]) -> bool:
+        calls = (part for statement in statements for part in ast.walk(statement) if isinstance(part, ast.Call))
+        return any(self._values.last_name(call.func) in self._calls for call in calls)
 
     def _assigned(self, target: ast.expr, value: ast.expr) -> None:
         self._values.assign(target, value)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <initializer_list>
 #include <map>
@@ -36,8 +37,12 @@ class PythonReader {
   }
 
  private:
-  /// The heads of a compound statement, as places in lines_: one in each way, or several that follow each other.
-  using Way = std::vector<std::size_t>;
+  /// What is done in one way, as places in lines_.
+  struct Way {
+    std::vector<std::size_t> heads;  ///< of blocks that follow each other
+    std::size_t first = 0;           ///< lines behind them
+    std::size_t last = 0;
+  };
 
   void read_part(std::size_t begin, std::size_t end) {
     while (begin < end) begin = next(begin);
@@ -47,6 +52,7 @@ class PythonReader {
     while (first < last) {
       const PythonLine& line = lines_[first];
       read_part(line.begin, line.colon);
+      if (line.keyword == "if" && leaves(first, last)) return read_instead(first, last);
       first = line.is_head() ? read_compound(first) : first + 1;
     }
   }
@@ -71,7 +77,7 @@ class PythonReader {
     if (keyword == "try") return read_try(head);
     if (keyword == "match") return read_match(head);
     if (keyword == "def" || keyword == "async") {
-      read_ways({{head}}, {.may_pass = true, .condition = ""});
+      read_ways({Way{.heads = {head}}}, {.may_pass = true, .condition = ""});
     } else if (keyword != "while" || truth_of_condition(head) != false) {
       read_block(head);
     }
@@ -91,26 +97,49 @@ class PythonReader {
     std::size_t end = head;
     do {
       const auto holds = lines_[end].keyword == "else" ? std::optional(true) : truth_of_condition(end);
-      if (may_pass && holds != false) ways.push_back({end});
+      if (may_pass && holds != false) ways.push_back({.heads = {end}});
       may_pass = may_pass && holds != true;
       end = end_of_block(end);
     } while (goes_on(end, head, {"elif", "else"}));
     if (!may_pass && ways.size() == 1) {
-      read_block(ways.front().front());
+      read_block(ways.front().heads.front());
     } else {
       read_ways(ways, {.may_pass = may_pass, .condition = fmt::format("line {} holds", lines_[head].number)});
     }
     return end;
   }
 
+  /// Whether a block that sets something ends with a statement behind which nothing is executed, and something follows.
+  [[nodiscard]] bool leaves(std::size_t head, std::size_t last) const {
+    const std::size_t end = end_of_block(head);
+    if (nested_ == most_nested || end == head + 1 || end >= last || goes_on(end, head, {"elif", "else"})) return false;
+    const PythonLine& line = lines_[end - 1];
+    const std::string_view block = std::string_view(text_).substr(lines_[head].colon, line.end - lines_[head].colon);
+    const std::string_view statement = std::string_view(text_).substr(line.begin);
+    return line.depth == lines_[head].depth + 1 && block.find("set_auto_parallel_context") != std::string_view::npos &&
+           std::ranges::any_of(std::array{"return", "raise", "break", "continue", "exit(", "sys.exit("},
+                               [&](std::string_view word) { return statement.starts_with(word); });
+  }
+
+  /// What follows such a block is done in its place.
+  void read_instead(std::size_t head, std::size_t last) {
+    const std::size_t behind = end_of_block(head);
+    const auto holds = truth_of_condition(head);
+    if (holds.has_value()) return *holds ? read_block(head) : read_lines(behind, last);
+    ++nested_;
+    read_ways({Way{.heads = {head}}, Way{.heads = {}, .first = behind, .last = last}},
+              {.condition = fmt::format("line {} holds", lines_[head].number)});
+    --nested_;
+  }
+
   std::size_t read_try(std::size_t head) {
-    std::vector<Way> ways{{head}};
+    std::vector<Way> ways{Way{.heads = {head}}};
     std::size_t end = end_of_block(head);
     for (; goes_on(end, head, {"except", "else"}); end = end_of_block(end)) {
       if (lines_[end].keyword == "else") {
-        ways.front().push_back(end);
+        ways.front().heads.push_back(end);
       } else {
-        ways.push_back({end});
+        ways.push_back({.heads = {end}});
       }
     }
     read_ways(ways, {.fails = true, .condition = fmt::format("line {} fails", lines_[head].number)});
@@ -119,7 +148,9 @@ class PythonReader {
 
   std::size_t read_match(std::size_t head) {
     std::vector<Way> ways;
-    for (std::size_t one = head + 1; one < end_of_block(head); one = end_of_block(one)) ways.push_back({one});
+    for (std::size_t one = head + 1; one < end_of_block(head); one = end_of_block(one)) {
+      ways.push_back({.heads = {one}});
+    }
     read_ways(ways, {.may_pass = true, .condition = fmt::format("line {} matches", lines_[head].number)});
     return end_of_block(head);
   }
@@ -139,7 +170,8 @@ class PythonReader {
     for (const Way& way : ways) {
       context_ = before;
       last_set_ = 0;
-      for (const std::size_t head : way) read_block(head);
+      for (const std::size_t head : way.heads) read_block(head);
+      read_lines(way.first, way.last);
       if (last_set_ == 0) {
         fork.may_pass = fork.may_pass || !fork.fails || &way == &ways.front();
         continue;
@@ -432,6 +464,8 @@ class PythonReader {
   AutoParallelContext& context_;
   LiteralSyntax syntax_{};
   std::map<std::string, std::string> imported_;  ///< what each name stands for
+  static constexpr std::size_t most_nested = 100;
+  std::size_t nested_ = 0;  ///< rests of blocks that are read in the place of what leaves them
   std::vector<PythonLine> lines_;
   bool found_ = false;
   // These count wherever they stand:

@@ -274,12 +274,14 @@ class Scripts(unittest.TestCase):
             (f"if x:\n{eighty}if y:\n{sixty}", "split: by-size is [80, 20] in line 2 and [60, 40] in line 4; give --branch 2 or --branch 4"),
             (f"if x:\n{eighty}{sixty.strip()}\n", "[80, 20] in line 2 and [60, 40] in line 3; give --branch 2"),
             (f"try:\n{eighty}except E:\n{sixty}", "[80, 20] in line 2 and [60, 40] in line 4; give --branch 2 or --branch 4"),
+            (f"def f():\n  if x:\n{eighty}    return\n  for i in y:\n{sixty}", "[80, 20] in line 3 and [60, 40] in line 6; give --branch 3"),
+            (f"with f():\n  if x:\n{eighty}    sys.exit(0)\n  pass\n  set_split_strategy_by_size([60, 40])\n", "line 3 and [60, 40] in line 6"),
             (f"def f():\n{eighty}def g():\n{sixty}", "[80, 20] in line 2 and [60, 40] in line 4; give --branch 2"),
             (f"if t == 'Ascend':\n{eighty}else:\n    set_split_strategy_by_idx([3, 9])\n", "another branch; give --branch Ascend"),
         ):
             with self.subTest(text=text):
                 self.assertIn(message, self.told(text, status=2))
-                lines = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith("    set_split")]
+                lines = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith("  ") and "set_split" in line]
                 options = self.told(text, f"--branch={lines[-1]}").split("hcclsim run ")[1].split()
                 cut = text.splitlines()[lines[-1] - 1].split("[")[1].split("]")[0].replace(" ", "")
                 self.assertEqual([option.split("=")[1] for option in options if "split-by" in option], [cut])

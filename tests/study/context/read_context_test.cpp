@@ -268,6 +268,8 @@ TEST(ReadContext, WhatStandsUnderConditions) {
   EXPECT_EQ(devices("if x:\n  " + eight + "else:\n  " + eight), 8);
   EXPECT_THAT(ContextFile(".py", "y = 1\nif x:\n  " + eight).read().warnings(),
               testing::ElementsAre(HasSubstr(".py:3: set_auto_parallel_context counts if line 2 holds")));
+  EXPECT_EQ(devices("def f():\n  if 0:\n    " + eight + "    return\n  " + four), 4);
+  EXPECT_EQ(devices("def f():\n  if x:\n    " + eight + "    return\n  " + eight), 8);
   EXPECT_TRUE(ContextFile(".py", "if x:\n  ms.set_seed(1)\n" + eight).read().seeded());
 }
 
@@ -282,6 +284,7 @@ TEST(ReadContext, BranchesThatDifferAreRefused) {
            {"try:\n" + eight + "except E:\n" + four, "2,4"},
            {"match x:\n  case 1:\n  " + eight + "  case 2:\n  " + four, "3,5"},
            {"def f():\n" + eight + "def g():\n" + four, "2,4"},
+           {"def f():\n  if x:\n  " + eight + "    return\n" + four, "3,5"},
            {"if x:\n" + eight + mode + "else:\n" + mode, "3,5"},
            {"if 1:\n" + eight + "if x:\n  ms.reset_auto_parallel_context()\n" + mode, "2,5"}}) {
     const std::string first = lines.substr(0, lines.find(','));
