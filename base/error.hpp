@@ -22,9 +22,10 @@ enum class ErrorCode : int {
   internal = 4,           ///< a defect of hcclsim
 };
 
-/// A message of at most 2 KB: the middle of a longer one, which is what a user gave, is left out.
+/// A message that is at most 2 KB with what is printed around it: the middle of a longer one, which is what a user
+/// gave, is left out.
 [[nodiscard]] inline std::string shortened(std::string message) {
-  constexpr std::size_t most = 2048;
+  constexpr std::size_t most = 2000;
   constexpr std::string_view gap = " … ";
   if (message.size() <= most) return message;
   const auto is_inside_character = [&](std::size_t at) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/units.hpp"
 #include "hccl/schedule/walk.hpp"
 
@@ -44,7 +45,10 @@ class Findings {
 
   /// Counts one more finding; true if it is to be kept. Messages are made only for findings that are kept.
   [[nodiscard]] bool wanted() { return ++count_ <= most_; }
-  void keep(Finding finding) { kept_.push_back(std::move(finding)); }
+  void keep(Finding finding) {
+    finding.message = shortened(std::move(finding.message));
+    kept_.push_back(std::move(finding));
+  }
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] std::size_t count() const { return count_; }

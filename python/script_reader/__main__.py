@@ -16,7 +16,7 @@ from tables import GROUPS, SPLITS
 from values import ScriptError
 
 #: Bytes of a message, as of the command's own.
-_LONGEST_MESSAGE = 2048
+_LONGEST_MESSAGE = 2000
 
 
 def _mapping(reader: Reader) -> str:

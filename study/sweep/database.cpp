@@ -81,6 +81,10 @@ Database::Database(std::string path, Access access) : path_(std::move(path)) {
   if (access != Access::create && !std::filesystem::exists(path_)) {
     bad_input("database", "{}: there is no such file; `hcclsim sweep run` makes a database", path_);
   }
+  // SQLite would wait for the writer of a pipe.
+  if (std::filesystem::exists(path_) && !std::filesystem::is_regular_file(path_)) {
+    bad_input("database", "{}: it is a folder, a pipe or a device; give a file", path_);
+  }
   guarded(path_, [&] {
     const auto open = [&](int flags) { handle_ = std::make_unique<SQLite::Database>(path_, flags, patience_ms); };
     if (access != Access::read) {

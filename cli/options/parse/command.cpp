@@ -133,8 +133,9 @@ std::string unexpected_argument(const CLI::App& command, const std::string& argu
 /// Whether a text has a word, and not as a part of another one.
 bool has_word(std::string_view text, std::string_view word) {
   const auto is_part = [&](std::size_t at) {
+    constexpr std::string_view others = "_-./";  // of paths, too
     return at < text.size() &&
-           (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_' || text[at] == '-');
+           (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || others.find(text[at]) != std::string_view::npos);
   };
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     if ((at == 0 || !is_part(at - 1)) && !is_part(at + word.size())) return true;
@@ -386,8 +387,12 @@ std::optional<Error> Command::located(const Error& error) const {
   };
   const auto quotes = [&](const Option& option) {
     constexpr std::size_t shortest = 4;
-    return std::ranges::any_of(
-        option.texts(), [&](const std::string& text) { return text.size() >= shortest && has_word(fault, text); });
+    return std::ranges::any_of(option.texts(), [&](const std::string& text) {
+      if (text.size() < shortest || !has_word(fault, text)) return false;
+      const std::size_t file = fault.find(text + ':');  // that names a line of its own
+      const std::size_t line = file == std::string_view::npos ? fault.size() : file + text.size() + 1;
+      return line == fault.size() || std::isdigit(static_cast<unsigned char>(fault[line])) == 0;
+    });
   };
   const Option* found = nullptr;
   for (const auto& option : options_) {
@@ -399,7 +404,9 @@ std::optional<Error> Command::located(const Error& error) const {
     if (found == nullptr) found = option.get();
   }
   for (const auto& option : options_) {
-    if (found == nullptr && !option->place().empty() && quotes(*option)) found = option.get();
+    if (found != nullptr || !quotes(*option)) continue;
+    if (option->place().empty()) return std::nullopt;
+    found = option.get();
   }
   if (found == nullptr || error.code() != ErrorCode::bad_input) return std::nullopt;
   const std::string& origin = found->written_.empty() ? found->place_ : found->origin();

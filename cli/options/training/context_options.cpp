@@ -55,19 +55,23 @@ std::vector<std::string_view> keys_given(const OptionOrigins& origins, bool in_f
 /// written; what an option names, too, is written where that says.
 void place_outputs(const OptionOrigins& origins, const ContextOptions& options, study::RunSpec& spec) {
   if (options.file.empty()) return;
+  const bool is_told =
+      origins.command().get("--output-dir").is_in_files();  // commands that write no such files refuse it
   const auto place = [&](std::string& path, std::initializer_list<const char*> keys) {
     const bool confirmed = std::ranges::any_of(keys, [&](const char* key) { return origins.given(key); });
     if (path.empty() || confirmed) return;
-    if (options.output_folder.empty()) {
+    if (!options.output_folder.empty()) {
+      const std::filesystem::path inside = (std::filesystem::path("/") / path).lexically_normal().relative_path();
+      path = (std::filesystem::path(options.output_folder) / inside).string();
+      return;
+    }
+    if (is_told) {
       spec.notes.push_back(
           fmt::format("{} names '{}', which is not written: --output-dir DIR writes it below a folder, "
                       "--{} '{}' there",
                       options.file, printable(path), *keys.begin(), printable(path)));
-      path.clear();
-      return;
     }
-    const std::filesystem::path inside = (std::filesystem::path("/") / path).lexically_normal().relative_path();
-    path = (std::filesystem::path(options.output_folder) / inside).string();
+    path.clear();
   };
   place(spec.strategy_files.save, {"strategy-ckpt-save-file", "strategy-ckpt-config"});
   place(spec.strategy_files.groups, {"group-ckpt-save-file"});
@@ -98,10 +102,7 @@ void add_context_options(Command& command, ContextOptions& options, bool all) {
   for (std::size_t i = 0; i < options.values.size(); ++i) {
     const study::ContextOption& option = study::context_options()[i];
     if (is_option_of_numerics(option.key) && !all) continue;
-    std::string& value = options.values[i];
-    const bool writes = option.key.ends_with("_save_file");
-    command.add("--" + dashed(option.key), writes ? written_file(value) : text(value), std::string(option.help))
-        .value_name("VALUE");
+    command.add("--" + dashed(option.key), text(options.values[i]), std::string(option.help)).value_name("VALUE");
   }
   if (all) return;  // nothing is run
   command
@@ -156,8 +157,9 @@ void finish_context_options(const OptionOrigins& origins, const ContextOptions& 
                                   .hcom_parallel = origins.given("hcom-parallel")};
   apply_context(merged_context(origins, options, spec.parallel), given, spec);
   place_outputs(origins, options, spec);
-  if (!spec.strategy_files.save.empty() && !origins.command().writes_files()) {
-    bad_input("option", "{}", refused_file("strategy_ckpt_config"));
+  const study::StrategyFiles& files = spec.strategy_files;
+  if (!origins.command().writes_files() && !(files.save.empty() && files.groups.empty())) {
+    bad_input("option", "{}", refused_file(files.save.empty() ? "group_ckpt_save_file" : "strategy_ckpt_config"));
   }
   if (spec.parallel_mode != "data_parallel") return;
   const char* const groups = std::getenv("GROUP_INFO_FILE");  // NOLINT(concurrency-mt-unsafe): nobody sets it

@@ -44,7 +44,7 @@ Schedule checked_schedule(const schedule_format::Schedule& message, const std::s
       validate(schedule);
     } else {
       for (const ScheduleError& defect : defects_of(schedule, std::move(known))) {
-        defects->push_back({kind_of(defect.place()), name + ':' + position(defect.place()) + defect.what()});
+        defects->push_back({kind_of(defect.place()), shortened(name + ':' + position(defect.place()) + defect.what())});
       }
     }
     return schedule;
