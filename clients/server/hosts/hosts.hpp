@@ -107,8 +107,8 @@ class Hosts {
   /// Processes are left that have not ended.
   [[nodiscard]] bool any_left();
 
-  /// Before simulated time goes on: a thread that spins gets a moment of real time to see what others have just done.
-  /// True if one has.
+  /// Before simulated time goes on: threads that spin compute for a moment, to see what others have just done. True if
+  /// one has.
   bool wait_for_spinning(Seconds now);
   /// Keeps a sentence for the user, once.
   void note(std::string text);
