@@ -157,6 +157,9 @@ class ClientsTest(ProgramsTest):
                      "Note: the HcclCommConfig of impatient sets hcclExecTimeOut, which has no effect"):
             self.assertIn(part, told)
 
+    def test_copies_of_the_host_alone(self):
+        self.assertEqual(self.interface("host_to_host"), ("", ""))
+
     def test_waits_before_a_record(self):
         said, told = self.interface("events")
         self.assertEqual(said, "no tasks to wait for: 10.000 us\nheld: 110.000 us\nheld: 110.000 us\nthe latest: 30.000 us\n")
