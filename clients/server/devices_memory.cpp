@@ -19,7 +19,7 @@ namespace {
 template <typename Transfer>
 std::string move_bytes(const HostProcess& process, std::byte* own, std::uint64_t other, Bytes bytes,
                        const Transfer& transfer) {
-  if (process.ended) return "the process has ended";
+  if (process.ended || process.pid == 0) return "the process has ended";
   while (bytes > 0) {
     const iovec local{own, bytes};
     const iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(other)), bytes};

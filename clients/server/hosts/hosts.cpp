@@ -275,7 +275,6 @@ void Hosts::lost(ThreadId id) {
     end_process(number, 0);
     return;
   }
-  const pid_t pid = processes_[number].pid;
   for (int i = 0; i < 5000 && !processes_[number].ended; ++i) {
     reap();
     if (!processes_[number].ended) std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -284,7 +283,7 @@ void Hosts::lost(ThreadId id) {
   if (!processes_[number].ended) {
     end_thread(id);
     processes_[number].joined = false;
-    processes_[number].pid = pid;
+    processes_[number].pid = 0;
   }
 }
 

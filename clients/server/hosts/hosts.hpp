@@ -34,7 +34,7 @@ using ThreadId = std::uint32_t;
 
 /// What a process is, as the simulator sees it.
 struct HostProcess {
-  pid_t pid = 0;             ///< as the system says, never the process; 0: not known yet
+  pid_t pid = 0;             ///< as the system says, never the process; 0: not known, or it has gone
   std::uint32_t server = 0;  ///< of the platform, on which it runs
   bool joined = false;       ///< it has said something
   bool ended = false;
