@@ -380,7 +380,7 @@ std::shared_ptr<CommunicatorGroup> Communicators::add_group(std::string name, st
   if (settings.hcclAlgo[0] != '\0') group->config.algo = hccl::parse_algo_setting(settings.hcclAlgo);
   group->window_bytes = Bytes{settings.hcclSymWinMaxMemSizePerRank} << 30U;
   if (const std::string names = ignored(settings); !names.empty()) {
-    core_.hosts.note(fmt::format("HcclCommConfig of {}: {} without effect", group->name, names));
+    core_.hosts.note(fmt::format("the HcclCommConfig of {} sets {}, which has no effect", group->name, names));
   }
   const hccl::Communicator communicator{group->name, group->npus};
   group->topology = topology_of(communicator, core_.cluster);

@@ -117,15 +117,21 @@ class Devices {
     Bytes bytes = 0;
     std::string what{};
   };
-  /// A copy between the memory of a program's process and of a device.
+  /// A copy of which one end, or both, are in the memory of a program's process.
   struct HostCopy {
     std::uint32_t process = 0;
-    std::uint64_t address = 0;  // in the process
-    DeviceSpan device{};
+    std::uint64_t source = 0;
+    std::uint64_t destination = 0;
+    DeviceSpan from{};  // no pages: it is the process's memory
+    DeviceSpan to{};
     Bytes bytes = 0;
-    bool to_host = false;
     bool later = false;   // the program does not wait for it
-    bool pinned = false;  // what the process gives
+    bool pinned = false;  // the source
+
+    [[nodiscard]] bool from_host() const { return from.pages == nullptr; }
+    [[nodiscard]] bool to_host() const { return to.pages == nullptr; }
+    /// Of what the process must leave alone.
+    [[nodiscard]] std::uint64_t host_address() const { return from_host() ? source : destination; }
   };
   /// What programs have of an NPU.
   struct OnNpu {
@@ -150,6 +156,7 @@ class Devices {
   void end_stream(ClientStream& stream);
   void end_event(Event& event);
   std::optional<Result> copy(ThreadId id, const Question& question);
+  [[nodiscard]] std::string take_from_host(const HostCopy& copy, std::vector<std::byte>& taken) const;
   /// A refusal, or status 0: the copy is in the stream.
   Result copy_host(ClientStream& stream, Seconds date, const HostCopy& copy);
   [[nodiscard]] bool is_left_alone(const HostCopy& copy) const;

@@ -19,7 +19,7 @@ namespace {
 template <typename Transfer>
 std::string move_bytes(const HostProcess& process, std::byte* own, std::uint64_t other, Bytes bytes,
                        const Transfer& transfer) {
-  if (process.ended) return "the process has ended";
+  if (process.ended || process.pid == 0) return "the process has ended";
   while (bytes > 0) {
     const iovec local{own, bytes};
     const iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(other)), bytes};
@@ -164,10 +164,11 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
     copy_within(*stream, to.span, from.span);
   } else {
     const HostCopy wanted{.process = thread.process,
-                          .address = from_device ? destination : source,
-                          .device = from_device ? from.span : to.span,
+                          .source = source,
+                          .destination = destination,
+                          .from = from.span,
+                          .to = to.span,
                           .bytes = bytes,
-                          .to_host = from_device,
                           .later = at_once == 0,
                           .pinned = pinned != 0};
     Result wrong = copy_host(*stream, thread.date, wanted);
@@ -176,45 +177,60 @@ std::optional<Result> Devices::copy(ThreadId id, const Question& question) {
   return at_once != 0 ? after_task(id, *stream, "aclrtMemcpy") : Result{};
 }
 
-Result Devices::copy_host(ClientStream& stream, Seconds date, const HostCopy& copy) {
+/// Why the process has no such memory to copy from or to; empty: it has. Takes what it gives.
+std::string Devices::take_from_host(const HostCopy& copy, std::vector<std::byte>& taken) const {
   const HostProcess& process = core_.hosts.process(copy.process);
-  // What the program gives is taken now, as it may be gone when the stream comes to it; pinned memory is read then.
-  const auto taken = std::make_shared<std::vector<std::byte>>(copy.to_host ? 1 : copy.bytes);
-  const std::uint64_t last = copy.address + copy.bytes - 1;
-  std::string problem = read_host(process, taken->data(), copy.address, taken->size());
-  if (problem.empty() && copy.to_host) problem = read_host(process, taken->data(), last, 1);
-  if (!problem.empty()) {
-    return refused(ACL_ERROR_RT_PARAM_INVALID, fmt::format("{}: {}", copy.to_host ? "dst" : "src", problem));
+  std::string problem;
+  if (copy.from_host()) {
+    taken.resize(copy.bytes);
+    problem = read_host(process, taken.data(), copy.source, copy.bytes);
+    if (!problem.empty()) return "src: " + problem;
   }
+  std::byte probe{};
+  for (const std::uint64_t at : {copy.destination, copy.destination + copy.bytes - 1}) {
+    if (copy.to_host() && problem.empty()) problem = read_host(process, &probe, at, 1);
+  }
+  return problem.empty() ? problem : "dst: " + problem;
+}
+
+Result Devices::copy_host(ClientStream& stream, Seconds date, const HostCopy& copy) {
+  // What the program gives is taken now, as it may be gone when the stream comes to it; pinned memory is read then.
+  const auto taken = std::make_shared<std::vector<std::byte>>();
+  const std::string problem = take_from_host(copy, *taken);
+  if (!problem.empty()) return refused(ACL_ERROR_RT_PARAM_INVALID, problem);
   const bool is_watched = core_.accesses != nullptr && copy.later && is_left_alone(copy);
-  if (is_watched && copy.to_host) static_cast<void>(fill_host(process, poison_byte, copy.address, copy.bytes));
+  if (is_watched && !copy.from_host()) {
+    static_cast<void>(fill_host(core_.hosts.process(copy.process), poison_byte, copy.destination, copy.bytes));
+  }
   reach(stream, date);
   const std::string text = fmt::format("a copy of {} bytes", copy.bytes);
   Uses uses;
-  (copy.to_host ? uses.reads : uses.writes).push_back(copy.device);
+  if (!copy.from_host()) uses.reads.push_back(copy.from);
+  if (!copy.to_host()) uses.writes.push_back(copy.to);
   begin_task(stream, text, std::move(uses));
   const std::uint32_t name = core_.trace.intern("copy");
-  if (copy.to_host) {
-    core_.runtime.copy_to_host(stream.id, copy.bytes, name);
-  } else {
-    core_.runtime.copy_from_host(stream.id, copy.bytes, name);
-  }
+  if (!copy.to_host()) core_.runtime.copy_from_host(stream.id, copy.bytes, name);
+  if (!copy.from_host()) core_.runtime.copy_to_host(stream.id, copy.bytes, name);
   const std::string where = fmt::format("{} in stream {} of NPU {}", text, stream.number, stream.npu);
   const std::uint64_t use = next_handle_++;
-  if (copy.later) host_uses_[use] = {copy.process, copy.address, copy.bytes, where};
+  if (copy.later) host_uses_[use] = {copy.process, copy.host_address(), copy.bytes, where};
   end_task(stream, [this, copy, use, where, taken, is_watched] {
     host_uses_.erase(use);
-    require_there(copy.device, where);
+    require_there(copy.from, where);
+    require_there(copy.to, where);
     const HostProcess& owner = core_.hosts.process(copy.process);
     std::string gone;
-    if (copy.to_host) {
-      gone = write_host(owner, copy.device.data, copy.address, copy.bytes);
-    } else if (copy.pinned && copy.later) {
+    if (copy.from_host() && copy.pinned && copy.later) {
       const std::vector<std::byte> given = is_watched ? *taken : std::vector<std::byte>();
-      gone = read_host(owner, taken->data(), copy.address, copy.bytes);
+      gone = read_host(owner, taken->data(), copy.source, copy.bytes);
       if (gone.empty() && is_watched) require_same(given, *taken, copy, where);
     }
-    if (!copy.to_host) std::memmove(copy.device.data, taken->data(), copy.bytes);
+    std::byte* const data = copy.from_host() ? taken->data() : copy.from.data;
+    if (copy.to_host()) {
+      gone = write_host(owner, data, copy.destination, copy.bytes);
+    } else {
+      std::memmove(copy.to.data, data, copy.bytes);
+    }
     if (gone.empty() || owner.ended) return;  // who has ended gets nothing
     simulated_failure("client", "{}: memory of process {} was freed before it had ended: {}", where, copy.process,
                       gone);
@@ -225,7 +241,7 @@ Result Devices::copy_host(ClientStream& stream, Seconds date, const HostCopy& co
 /// Whether nothing that is under way may use the memory of the process before the copy does.
 bool Devices::is_left_alone(const HostCopy& copy) const {
   const bool is_used = std::ranges::any_of(
-      host_uses_, [&](const auto& one) { return meets(one.second, copy.process, copy.address, copy.bytes); });
+      host_uses_, [&](const auto& one) { return meets(one.second, copy.process, copy.host_address(), copy.bytes); });
   return !is_used && std::ranges::none_of(streams_, [&](const auto& one) {
     return one.second->process == copy.process && one.second->holds > 0;
   });
@@ -240,7 +256,7 @@ void Devices::require_same(const std::vector<std::byte>& given, const std::vecto
       "client",
       "process {} has written to the memory that {} reads, at 0x{:x}, before that had ended: it has to wait "
       "for it before, as by aclrtSynchronizeStream (--poison)",
-      copy.process, where, copy.address + at);
+      copy.process, where, copy.source + at);
 }
 
 void Devices::copy_within(ClientStream& stream, const DeviceSpan& to, const DeviceSpan& from) {

@@ -192,7 +192,9 @@ void Simulator::report_process(std::uint32_t number) const {
   const HostProcess& process = hosts_.process(number);
   std::string end = fmt::format("ended with status {}", WEXITSTATUS(process.status));
   if (WIFEXITED(process.status) && WEXITSTATUS(process.status) == lost_status) {
-    end += ", as it had lost its connection to the simulator: has it closed descriptors that it had not opened, or changed its user?";
+    end +=
+        ", as it had lost its connection to the simulator: has it closed descriptors that it had not opened, or "
+        "changed its user?";
   }
   if (WIFSIGNALED(process.status)) {
     end = fmt::format("was killed by signal {} ({})", WTERMSIG(process.status), ::strsignal(WTERMSIG(process.status)));

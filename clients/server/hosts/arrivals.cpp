@@ -28,9 +28,10 @@ void Hosts::accept_all(Seconds date) {
 bool Hosts::greet(int socket, Seconds date) {
   const ucred peer = peer_of(socket);
   if (peer.uid != ::geteuid() || peer.pid <= 0) {
-    note(fmt::format("a process of user {}{} has come to the socket of this program and was sent away: those of user {} "
-                     "are served",
-                     peer.uid, peer.pid <= 0 ? ", in a PID namespace that is not seen here," : "", ::geteuid()));
+    note(
+        fmt::format("a process of user {}{} has come to the socket of this program and was sent away: those of user {} "
+                    "are served",
+                    peer.uid, peer.pid <= 0 ? ", in a PID namespace that is not seen here," : "", ::geteuid()));
     return false;
   }
   const std::optional<Question> first = receive_question(socket);

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -29,7 +30,8 @@ constexpr std::uint64_t most_looks = 100;
 // Computing without a call, after which a thread may be one that waits in a loop for others, or for the device.
 constexpr double patience_s = 10;
 constexpr double patience_with_known_s = 0.1;  // of a program in which there was one
-constexpr int spinning_moment_ms = 5;          // of real time, in which one that spins sees what others have done
+constexpr double look_s = 0.005;               // of computing, in which one that spins sees what others have done
+constexpr int most_spinning_moments = 500;     // of real time, in which it can compute for so long
 constexpr int short_moment_ms = 2;
 constexpr int first_moment_ms = 2;
 constexpr int most_first_moments = 2500;  // of all processes together
@@ -273,7 +275,6 @@ void Hosts::lost(ThreadId id) {
     end_process(number, 0);
     return;
   }
-  const pid_t pid = processes_[number].pid;
   for (int i = 0; i < 5000 && !processes_[number].ended; ++i) {
     reap();
     if (!processes_[number].ended) std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -282,7 +283,7 @@ void Hosts::lost(ThreadId id) {
   if (!processes_[number].ended) {
     end_thread(id);
     processes_[number].joined = false;
-    processes_[number].pid = pid;
+    processes_[number].pid = 0;
   }
 }
 
@@ -329,8 +330,26 @@ bool Hosts::some_may_come() const {
 
 bool Hosts::wait_for_spinning(Seconds now) {
   if (!spins_ || std::exchange(shown_, progress_) == progress_) return false;
-  const auto is_outside = [](const auto& thread) { return thread->state == HostThread::State::outside; };
-  return std::ranges::any_of(threads_, is_outside) && wait_outside(now, spinning_moment_ms) && !ready_.empty();
+  const auto state = [this](ThreadId id) {
+    const HostThread& thread = *threads_[id];
+    const pid_t process = processes_[thread.process].pid;
+    return state_of(process, thread.system_id == 0 ? process : thread.system_id);
+  };
+  std::map<ThreadId, double> until;  // they have seen it when they have computed so much
+  for (ThreadId id = 0; id < threads_.size(); ++id) {
+    if (threads_[id]->state == HostThread::State::outside) until[id] = state(id).cpu_s + look_s;
+  }
+  for (int moments = 0; moments < most_spinning_moments && !until.empty(); ++moments) {
+    wait_outside(now);
+    std::erase_if(until, [&](const auto& one) {
+      const SystemState now_is = state(one.first);
+      return threads_[one.first]->state != HostThread::State::outside || !now_is.exists || now_is.sleeps ||
+             now_is.cpu_s > one.second;
+    });
+  }
+  wait_outside(now, 0);  // what they have asked just now
+  std::ranges::sort(ready_);
+  return !ready_.empty();
 }
 
 bool Hosts::wait_outside(Seconds now) { return wait_outside(now, short_moment_ms); }

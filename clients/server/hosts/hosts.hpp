@@ -34,7 +34,7 @@ using ThreadId = std::uint32_t;
 
 /// What a process is, as the simulator sees it.
 struct HostProcess {
-  pid_t pid = 0;             ///< as the system says, never the process; 0: not known yet
+  pid_t pid = 0;             ///< as the system says, never the process; 0: not known, or it has gone
   std::uint32_t server = 0;  ///< of the platform, on which it runs
   bool joined = false;       ///< it has said something
   bool ended = false;
@@ -107,8 +107,8 @@ class Hosts {
   /// Processes are left that have not ended.
   [[nodiscard]] bool any_left();
 
-  /// Before simulated time goes on: a thread that spins gets a moment of real time to see what others have just done.
-  /// True if one has.
+  /// Before simulated time goes on: threads that spin compute for a moment, to see what others have just done. True if
+  /// one has.
   bool wait_for_spinning(Seconds now);
   /// Keeps a sentence for the user, once.
   void note(std::string text);

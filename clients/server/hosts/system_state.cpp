@@ -64,7 +64,8 @@ std::string folder_of(pid_t process, pid_t thread) {
 
 SystemState state_of(pid_t process, pid_t thread) {
   if (process == 0) return {.exists = true};  // a child that has yet to come
-  const std::string text = read_beginning(folder_of(process, thread) + "/stat");
+  const std::string folder = folder_of(process, thread);
+  const std::string text = read_beginning(folder + "/stat");
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return {};
   char state = 0;
@@ -73,7 +74,9 @@ SystemState state_of(pid_t process, pid_t thread) {
   const int found = std::sscanf(text.c_str() + name_end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
                                 &state, &user, &system);
   if (found != 3) return {};
-  return {true, state == 'S', static_cast<double>(user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK))};
+  const double exact_s = std::strtod(read_beginning(folder + "/schedstat").c_str(), nullptr) * 1e-9;
+  const double ticks_s = static_cast<double>(user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return {true, state == 'S', exact_s > 0 ? exact_s : ticks_s};
 }
 
 }  // namespace hcclsim::clients

@@ -118,6 +118,25 @@ void config() {
   std::printf("%s\n", name);
 }
 
+/// Copies in a stream from host to host, of memory that the stream reads when it is called, or when it comes to it.
+void host_to_host() {
+  void* pinned = nullptr;
+  CHECK(aclrtMallocHost(&pinned, sizeof(int)));
+  int& late = *static_cast<int*>(pinned);
+  int early = 1;
+  late = 1;
+  int from_early = 0;
+  int from_late = 0;
+  CHECK(hcclsimLaunchKernel("kernel", 50, stream));
+  CHECK(aclrtMemcpyAsync(&from_early, sizeof(int), &early, sizeof(int), ACL_MEMCPY_HOST_TO_HOST, stream));
+  CHECK(aclrtMemcpyAsync(&from_late, sizeof(int), pinned, sizeof(int), ACL_MEMCPY_HOST_TO_HOST, stream));
+  early = late = 2;
+  WANT(from_early + from_late, 0);
+  CHECK(aclrtSynchronizeStream(stream));
+  WANT(from_early, 1);
+  WANT(from_late, 2);
+}
+
 double end_of(aclrtStream one) {
   CHECK(aclrtSynchronizeStream(one));
   return hcclsimDate() * 1e6;
@@ -179,6 +198,7 @@ int main(int argc, char** argv) {
   if (name == "types") types();
   if (name == "config") config();
   if (name == "events") events();
+  if (name == "host_to_host") host_to_host();
   MPI_Barrier(MPI_COMM_WORLD);
   return 0;
 }
