@@ -271,7 +271,9 @@ class StrategySearcher {
     compared_.insert(compared_.begin(), simulated(run_, best).front());
     FoundMap result{.strategies = std::move(strategies), .found = {}};
     result.found.cost = compared_.front().step;
-    result.found.bound = std::min(least.bound, result.found.cost);
+    const bool fits = step_of(compared_.front()) < std::numeric_limits<Seconds>::infinity();
+    if (!fits) notes_.emplace_back("no strategies are known that fit into HBM; these do not, either");
+    result.found.bound = fits ? std::min(least.bound, result.found.cost) : 0;
     result.found.candidates = least.simulated;
     result.found.strategies = strategy_texts(network_, result.strategies);
     return result;
