@@ -229,7 +229,9 @@ class StrategySearcher {
     for (std::size_t i = 0; i < (is_free() ? trials.size() : of_searches); ++i) {
       const Seconds step = step_of(compared_[i]);
       if (step < step_of(compared_[best])) best = i;
-      if (auto choice = choice_of(costs, trials[i].strategies); choice.has_value()) known.push_back({*choice, step});
+      // Strategies may say more than a choice, such as where a sum is scattered.
+      const auto choice = choice_of(costs, trials[i].strategies);
+      if (choice.has_value() && strategies_of(*choice) == trials[i].strategies) known.push_back({*choice, step});
     }
     constexpr std::uint64_t simulated_operators = 4096;
     ChoiceSpace choices{.costs = costs,
