@@ -10,10 +10,10 @@ class Command;
 /// To be added behind those of `run`.
 void add_strategy_search_options(Command& command, study::StrategySearchSpec& spec);
 
-/// Throws Error(bad_input, "option") for options of the other modes: `strategies` tells whether the mode is that of a
-/// strategy search.
 inline constexpr const char* searching_strategies = "Strategies of operators";  ///< group of these options
 
+/// Throws Error(bad_input, "option") for options of the other modes: `strategies` tells whether the mode is that of a
+/// strategy search.
 void check_strategy_search_options(const Command& command, bool strategies, study::StrategySearchMode mode);
 
 }  // namespace hcclsim::cli

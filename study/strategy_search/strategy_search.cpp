@@ -229,7 +229,9 @@ class StrategySearcher {
     for (std::size_t i = 0; i < (is_free() ? trials.size() : of_searches); ++i) {
       const Seconds step = step_of(compared_[i]);
       if (step < step_of(compared_[best])) best = i;
-      if (auto choice = choice_of(costs, trials[i].strategies); choice.has_value()) known.push_back({*choice, step});
+      // Strategies may say more than a choice, such as where a sum is scattered.
+      const auto choice = choice_of(costs, trials[i].strategies);
+      if (choice.has_value() && strategies_of(*choice) == trials[i].strategies) known.push_back({*choice, step});
     }
     constexpr std::uint64_t simulated_operators = 4096;
     ChoiceSpace choices{.costs = costs,
@@ -271,7 +273,9 @@ class StrategySearcher {
     compared_.insert(compared_.begin(), simulated(run_, best).front());
     FoundMap result{.strategies = std::move(strategies), .found = {}};
     result.found.cost = compared_.front().step;
-    result.found.bound = std::min(least.bound, result.found.cost);
+    const bool fits = step_of(compared_.front()) < std::numeric_limits<Seconds>::infinity();
+    if (!fits) notes_.emplace_back("no strategies are known that fit into HBM; these do not, either");
+    result.found.bound = fits ? std::min(least.bound, result.found.cost) : 0;
     result.found.candidates = least.simulated;
     result.found.strategies = strategy_texts(network_, result.strategies);
     return result;

@@ -42,7 +42,7 @@ TEST(MeasureCollective, ExplainsInTheModeOfTheRow) {
   for (const char* const platform : {"atlas800t-a2", "atlas900-a3"}) {
     MeasureSpec spec{.sizes = {.first = 8192, .last = 8192, .step = 1}, .explain = true};
     spec.platform.file = find_platform(platform);
-    spec.platform.hccl_settings = {{.variable = "HCCL_OP_EXPANSION_MODE", .value = "AIV"}};
+    spec.platform.hccl_settings = {{.variable = "HCCL_OP_EXPANSION_MODE", .value = "AIV", .origin = ""}};
     spec.request.launch = hccl::LaunchMode::op;
     spec.iterations = 1;
     spec.warmups = 0;

@@ -80,8 +80,8 @@ TEST(PlanSpace, CollectivesOfRecomputedLayers) {
   EXPECT_EQ(plans_of(space, four_layers).size(), 2U);  // without layers that are computed again there is no choice
 }
 
-// Two replicas that share nothing reduce their gradients in several ways; those of the other plans, with shared states, shared
-// operators or two stages, in their own.
+// Two replicas that share nothing reduce their gradients in several ways; those of the other plans, with shared states,
+// shared operators or two stages, in their own.
 TEST(PlanSpace, WaysToReduceWholeGradients) {
   PlanSpace space{.npus = 2,
                   .global_batch = 2,
