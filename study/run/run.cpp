@@ -159,11 +159,12 @@ void start_comparisons(Experiment& experiment, bool at_any_size, std::optional<C
   const bool splits = at_any_size || !is_slow_to_compare(experiment);
   comparisons.emplace(experiment, splits);
   if (splits) return;
-  experiment.notes.push_back(fmt::format(
-      "hcom_parallel turned and other splits are not simulated beside a step of {} ranks{} and {} kernels, which would "
-      "take minutes; --advice asks for them",
-      with_thousands(experiment.npus), has_many_kernels(experiment) ? "" : ", of which none stands for others,",
-      with_thousands(experiment.program->kernels.size())));
+  experiment.notes.push_back(
+      fmt::format("hcom_parallel turned and other splits are not simulated beside a step of {} ranks and {} kernels, "
+                  "as that may take "
+                  "minutes; --advice asks for them{}",
+                  with_thousands(experiment.npus), with_thousands(experiment.program->kernels.size()),
+                  has_many_kernels(experiment) ? "" : ", and with --pad-segments on one rank may stand for many"));
 }
 
 /// Of many NPUs the range alone, of steps in parts not even that.
