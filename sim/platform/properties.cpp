@@ -241,12 +241,12 @@ class PropertyCheck {
                      bandwidth, relation, property, value);
     };
     if (speed(bandwidth) < speed(low)) warn("below", "low", low);
-    if (speed(bandwidth) > speed(high)) warn("above", "high", high);
+    if (speed(high) > 0 && speed(bandwidth) > speed(high)) warn("above", "high", high);
     if (!kind_holds(link) && !(property(link, "low") && property(link, "high"))) {
       problems_.warn(place(link), "link {}: the range of kind {} does not hold its bandwidth, {}: it has no range",
                      link.attribute("id").value(), property(link, "kind").value(), bandwidth);
     }
-    if (speed(low) > speed(high)) {
+    if (speed(high) > 0 && speed(low) > speed(high) && high != bandwidth) {
       problems_.fatal(place(link), "link {}: its low speed {} is above its high one, {}", link.attribute("id").value(),
                       low, high);
     }

@@ -57,8 +57,15 @@ bool is_symmetrical(const pugi::xml_node& route) {
   return symmetrical == "YES" || symmetrical == "yes";
 }
 
+/// Whether a graph of routes is read by ourselves: SimGrid turns the links of a longer route around.
+bool is_graph_route(const pugi::xml_node& route) {
+  const pugi::xml_node link = route.child("link_ctn");
+  return is_symmetrical(route) && !link.empty() && !link.next_sibling("link_ctn");
+}
+
 /// Whether we read all that stands in the zone and in those within it. Ways between hosts of a zone and hosts of zones
-/// within it are not found, nor those of a graph of zones or with routes of one direction.
+/// within it are not found, nor those of a graph of zones; a graph within another zone is left to SimGrid, which puts
+/// its links before those that lead there.
 bool is_plain_zone(const pugi::xml_node& zone) {
   const std::string_view routing = zone.attribute("routing").value();
   const bool graph = is_graph(routing);
@@ -68,8 +75,8 @@ bool is_plain_zone(const pugi::xml_node& zone) {
   for (const pugi::xml_node& child : zone.children()) {
     const std::string_view tag = child.name();
     if (!reads_tag(tag) || (tag == "link" && !is_plain_link(child))) return false;
-    if (graph && is_route(tag) && !is_symmetrical(child)) return false;
-    if (is_zone(tag) && (graph || !is_plain_zone(child))) return false;
+    if (graph && is_route(tag) && !is_graph_route(child)) return false;
+    if (is_zone(tag) && (graph || is_graph(child.attribute("routing").value()) || !is_plain_zone(child))) return false;
     hosts = hosts || tag == "host";
     zones = zones || is_zone(tag);
   }

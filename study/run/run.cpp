@@ -165,14 +165,21 @@ std::optional<RoutingTimes> routing_times(const Experiment& experiment, std::uin
 }
 
 void start_comparisons(Experiment& experiment, bool at_any_size, std::optional<Comparisons>& comparisons) {
-  const bool splits = at_any_size || !is_slow_to_compare(experiment);
-  comparisons.emplace(experiment, splits);
-  if (splits) return;
-  experiment.notes.push_back(fmt::format(
-      "hcom_parallel turned and other splits are not simulated beside a step of {} ranks{} and {} kernels, which would "
-      "take minutes; --advice asks for them",
-      with_thousands(experiment.npus), has_many_kernels(experiment) ? "" : ", of which none stands for others,",
-      with_thousands(experiment.program->kernels.size())));
+  const std::string kernels = with_thousands(experiment.program->kernels.size());
+  if (at_any_size || !is_slow_to_compare(experiment)) {
+    comparisons.emplace(experiment, true);
+  } else if (has_many_kernels(experiment)) {
+    experiment.notes.push_back(fmt::format(
+        "one NPU, hcom_parallel turned and other splits are not simulated beside a step of {} kernels, as that would "
+        "take minutes; --advice asks for them",
+        kernels));
+  } else {
+    comparisons.emplace(experiment, false);
+    experiment.notes.push_back(fmt::format(
+        "hcom_parallel turned and other splits are not simulated beside a step of {} ranks and {} kernels, as that may "
+        "take minutes; --advice asks for them, and with --pad-segments on one rank may stand for many",
+        with_thousands(experiment.npus), kernels));
+  }
 }
 
 /// Of many NPUs the range alone, of steps in parts not even that.

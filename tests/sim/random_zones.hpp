@@ -41,10 +41,11 @@ inline std::string zone_file(const std::string& zone) {
 /// Zones in zones, each with hosts of its own or with zones; links of all kinds, shared by several routes.
 class RandomZones {
  public:
-  /// With `graphs` some zones have routing Dijkstra, DijkstraCache or Floyd.
-  explicit RandomZones(std::uint32_t seed, bool graphs = false) : random_(seed), graphs_(graphs) {}
+  explicit RandomZones(std::uint32_t seed) : random_(seed) {}
 
   std::string file() { return zone_file(zone(0).text); }
+  /// One zone of routing Dijkstra, DijkstraCache or Floyd, with routes of one link.
+  std::string graph_file() { return zone_file(graph("z")); }
 
  private:
   struct Zone {
@@ -80,8 +81,7 @@ class RandomZones {
   Zone zone(std::uint32_t depth) {
     const std::string name = fmt::format("z{}", zones_++);
     if (depth == 0 || (depth == 1 && below(2) == 0)) return zone_of_zones(name, depth);
-    const std::uint32_t kind = below(graphs_ ? 3 : 2);
-    return kind == 0 ? full(name) : kind == 1 ? star(name) : graph(name);
+    return below(2) == 0 ? full(name) : star(name);
   }
 
   Zone zone_of_zones(const std::string& name, std::uint32_t depth) {
@@ -163,7 +163,7 @@ class RandomZones {
 
   /// A connected graph of hosts and routers with some ways that are equally long; points stand in the file in another
   /// order than in the routes.
-  Zone graph(const std::string& name) {
+  std::string graph(const std::string& name) {
     constexpr std::array routings{"Dijkstra", "DijkstraCache", "Floyd"};
     std::string text = fmt::format("<zone id=\"{}\" routing=\"{}\">\n", name, routings.at(below(3)));
     std::vector<std::string> points;
@@ -180,15 +180,18 @@ class RandomZones {
     std::string routes;
     for (std::size_t b = 1; b < points.size(); ++b) {
       const std::uint32_t a = below(static_cast<std::uint32_t>(b));
-      routes += one_route(points[a], points[b], true, links);
+      routes += graph_route(points[a], points[b], links);
       const std::uint32_t other = below(static_cast<std::uint32_t>(b));
-      if (other != a && below(2) == 0) routes += one_route(points[b], points[other], true, links);
+      if (other != a && below(2) == 0) routes += graph_route(points[b], points[other], links);
     }
-    return {name, points[below(static_cast<std::uint32_t>(points.size()))], text + links + routes + "</zone>\n"};
+    return text + links + routes + "</zone>\n";
+  }
+
+  std::string graph_route(const std::string& from, const std::string& to, std::string& links) {
+    return fmt::format(R"(<route src="{}" dst="{}">{}</route>)", from, to, link(links)) + "\n";
   }
 
   std::mt19937 random_;
-  bool graphs_;
   std::uint32_t links_ = 0;
   std::uint32_t zones_ = 0;
 };

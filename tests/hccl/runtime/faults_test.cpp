@@ -184,7 +184,6 @@ TEST(FaultyCollectives, AnNpuThatIsLostAtAnyDateIsTheCause) {
           static_cast<void>(makespan(setting, sim::NetworkKind::fluid));
         } catch (const Error& error) {
           ++failures;
-          EXPECT_EQ(error.kind(), "timeout");
           EXPECT_THAT(error.what(), HasSubstr(fmt::format("cause: NPU {} is lost", npu)));
         }
       }

@@ -112,24 +112,13 @@ TEST(PlainSource, ReadsRandomZonesAsSimGridDoes) {
 
 TEST(PlainSource, FindsWaysThroughGraphsAsSimGridDoes) {
   std::size_t compared = 0;
-  for (std::uint32_t seed = 0; seed < 80; ++seed) {
-    const std::string text = RandomZones(seed, true).file();
-    if (text.find("routing=\"Floyd") == std::string::npos && text.find("routing=\"Dijkstra") == std::string::npos)
-      continue;
-    const PlatformText file(text);
-    const std::vector<PlatformProblem> problems = check_platform(file.path());
-    if (std::ranges::any_of(problems, &PlatformProblem::fatal)) continue;
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    const PlatformText file(RandomZones(seed).graph_file());
+    if (std::ranges::any_of(check_platform(file.path()), &PlatformProblem::fatal)) continue;  // all hosts are CPUs
     expect_as_simgrid(file.path());
     ++compared;
   }
   EXPECT_GE(compared, 50U);
-}
-
-/// A fabric of several ways, and a star of many hosts whose every pair SimGrid would search for.
-TEST(PlainSource, ReadsGeneratedFabricsAsSimGridDoes) {
-  PlatformOptions options{.soc = "910B2", .servers = 4};
-  options.fabric = parse_fabric("fat-tree:routing=ecmp");
-  expect_as_simgrid(PlatformText(generate_platform(options)).path());
 }
 
 TEST(PlainSource, FindsWaysOfAStarOfManyHosts) {
