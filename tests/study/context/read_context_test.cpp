@@ -170,7 +170,7 @@ TEST(ReadContext, OrderAndLinesOfFiles) {
               testing::AllOf(HasSubstr(".json:3: pipeline_stages"), HasSubstr("got 18446744073709551615")));
   EXPECT_THAT(refused("type-error", "{\n\"device_num\": null}", ".json"), HasSubstr(".json:2: device_num"));
   EXPECT_THAT(refused("context", "{\n\"device_num\": }", ".json"), HasSubstr(".json:2:"));
-  EXPECT_THAT(refused("context", "{\"device_num\": 1, \"device_num\": 2}", ".json"), HasSubstr("there twice"));
+  EXPECT_THAT(refused("context", "{\"device_num\": 1, \"device_num\": 2}", ".json"), HasSubstr("given twice"));
   EXPECT_THAT(refused("value-error", "{\"mode\": \"eager\"}", ".json"), HasSubstr("accepted: graph, pynative"));
   EXPECT_THAT(refused("type-error", "seed = true\n", ".toml"), HasSubstr("seed must be of type int"));
   EXPECT_THAT(refused("context", "auto_parallel_context = 3\n", ".toml"), HasSubstr("no table"));
