@@ -38,6 +38,15 @@ Point as_point_of(const char* command, Point run) {
   return run;
 }
 
+/// What plans have in common that differ in how they reduce whole gradients alone.
+std::string spread_of(const Point& point) {
+  Json inputs = Json::object();
+  for (const auto& [key, value] : point.inputs.items()) {
+    if (key != "hcom-parallel" && key != "split" && key != "split-by-idx") inputs[key] = value;
+  }
+  return inputs.dump();
+}
+
 class Search {
  public:
   Search(SweepStore& store, const std::vector<Point>& runs, const LoadGroup& load, const PlanSearchOptions& options)
@@ -114,16 +123,34 @@ class Search {
     }
   }
 
-  /// Adds plans that may be among the best with the splits that are found for them.
-  void split() {
+  /// Plans that may be among the best if their gradients are split in another way. The bound of a plan is that of its own
+  /// split: what counts is the least of all ways to reduce.
+  [[nodiscard]] std::vector<std::size_t> worth_splitting() const {
+    std::map<std::string, Seconds> bounds;
+    for (const JudgedPlan& plan : result_.plans) {
+      if (plan.estimate.hbm_peak == 0) continue;
+      Seconds& least = bounds.try_emplace(spread_of(plan.point), plan.estimate.bound).first->second;
+      least = std::min(least, plan.estimate.bound);
+    }
     std::vector<std::size_t> numbers;
     for (std::size_t number = 0; number < result_.plans.size(); ++number) {
       const JudgedPlan& plan = result_.plans[number];
-      const bool fits = plan.verdict == PlanVerdict::simulated || plan.verdict == PlanVerdict::bound;
-      if (fits && options_.splittable.contains(plan.point.id) && better_than(plan) == nullptr)
-        numbers.push_back(number);
+      if (plan.estimate.hbm_peak == 0 || !options_.splittable.contains(plan.point.id)) continue;
+      const std::string spread = spread_of(plan.point);
+      const auto is_better = [&](std::size_t front) {
+        const JudgedPlan& other = result_.plans[front];
+        return other.step <= bounds.at(spread) && other.estimate.hbm_peak <= plan.estimate.hbm_peak &&
+               spread_of(other.point) != spread;
+      };
+      if (std::ranges::none_of(simulated_, is_better)) numbers.push_back(number);
     }
+    return numbers;
+  }
+
+  /// Adds plans that may be among the best with the splits that are found for them.
+  void split() {
     if (options_.runner.stop()) return;
+    const std::vector<std::size_t> numbers = worth_splitting();
     const std::size_t first = result_.plans.size();
     promising_.clear();
     for (const auto& [number, row] : run(split_command, numbers, "splits", 0)) {
