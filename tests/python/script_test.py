@@ -1,44 +1,17 @@
 """`hcclsim script`: what scripts set is what `hcclsim run` simulates; what cannot be read is told with its line."""
 
 import json
-import os
-import shutil
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
-COMMAND = os.environ["HCCLSIM_COMMAND"]
-SCRIPTS = Path(__file__).parent / "scripts"
-
+from script_case import COMMAND, SCRIPTS, ScriptTest, run, script
 
 #: What the buckets of DistributedDataParallel are, but for their size.
 BUCKETS = ("--framework=mindspore", "--hcom-parallel=on")
 
 
-def script(path, *options, status=0):
-    """Standard output, or of a failure standard error."""
-    done = subprocess.run([COMMAND, "script", str(path), *options], capture_output=True, text=True, check=False)
-    if done.returncode != status:
-        raise AssertionError(f"status {done.returncode}, not {status}: {done.stdout}{done.stderr}")
-    return done.stderr if status else done.stdout
-
-
-def run(*options):
-    return json.loads(subprocess.run([COMMAND, "run", *options, "--format=json"], capture_output=True, check=True).stdout)
-
-
-class Scripts(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def written(self, text):
-        path = self.folder / "train.py"
-        path.write_text(text, encoding="utf-8")
-        return path
-
+class Scripts(ScriptTest):
     def test_the_npu_optimizer(self):
         output = self.folder / "profile" / "output"
         text = (SCRIPTS / "npu_optimizer.py").read_text(encoding="utf-8").replace("OUTPUT", str(output))
@@ -376,76 +349,11 @@ class Scripts(unittest.TestCase):
         self.assertIn("NPURunConfig(precision_mode=…)", told)
         self.assertTrue(Path(f"{self.folder}{output}/step_trace_0.csv").exists())
 
-    def test_outputs_go_below_a_folder_that_the_user_names(self):
-        outside = self.folder / "outside"
-        inside = self.folder / "a" / "inside"
-        for output in (str(outside), "../../outside", "../.././../outside", f"{inside}/../../outside"):
-            path = self.written(
-                "p = ProfilingConfig(enable_profiling=True, "
-                f"profiling_options={json.dumps({'output': output, 'training_trace': 'on'})!r})\n"
-                "c = NPURunConfig(hcom_parallel=True, profiling_config=p)\n"
-            )
-            with self.subTest(output=output):
-                told = script(path, "--npus=1", "--model=lenet")
-                self.assertIn(f"Note: output {output!r} of profiling_options is not written; --output-dir DIR", told)
-                self.assertNotIn("--step-trace", told)
-                script(path, "--npus=1", "--model=lenet", f"--output-dir={inside}")
-                self.assertEqual(sorted(entry.name for entry in self.folder.iterdir()), ["a", "train.py"])
-                self.assertEqual([entry.name for entry in (self.folder / "a").iterdir()], ["inside"])
-                self.assertEqual(len(list(inside.rglob("step_trace_0.csv"))), 1)
-                shutil.rmtree(self.folder / "a")
-        trace = self.folder / "trace.csv"
-        self.assertNotIn("Note: output", script(path, "--npus=1", "--model=lenet", f"--step-trace={trace}"))
-        self.assertTrue(trace.exists())
-
-    def test_pipes_and_devices(self):
-        text = "set_auto_parallel_context(parallel_mode='data_parallel', gradients_mean=True)\n"
-        pipe = self.folder / "pipe"
-        os.mkfifo(pipe)
-        options = [COMMAND, "script", str(pipe), "--npus=2", "--model=lenet"]
-        process = subprocess.Popen(options, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        pipe.write_text(text, encoding="utf-8")
-        out, err = process.communicate(timeout=60)
-        self.assertEqual((process.returncode, err), (0, ""))
-        self.assertIn("- sets\n  line    1  set_auto_parallel_context", out)
-        self.assertIn("hcclsim run --context=- ", out)
-        self.assertIn("cannot read /dev/zero: it is a device", script("/dev/zero", status=2))
-        path = self.written(text)
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([COMMAND, "script", str(path)], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        self.assertEqual(done.returncode, 2)
-        self.assertEqual(done.stderr, "hcclsim: error: cannot write to standard output: No space left on device\n")
-        for environment in ({}, {"HCCLSIM_MESSAGES": "json"}):
-            reading, writing = os.pipe()
-            os.close(reading)
-            done = subprocess.run(
-                [COMMAND, "script", str(path)], stdout=writing, stderr=subprocess.PIPE, text=True, check=False, env={**os.environ, **environment}
-            )
-            os.close(writing)
-            self.assertEqual((done.returncode, done.stderr), (141, ""))
-
-    def test_messages_are_short(self):
-        long = "x" * 100_000
-        for text in (f"set_split_strategy_by_idx({long})\n", f"set_split_strategy_by_size(['{long}é'])\n", f"{long} = \n"):
-            with self.subTest(text=text[:30]):
-                message = script(self.written(text), "--npus=1", status=2)
-                self.assertLessEqual(len(message.encode()), 2048)
-                self.assertIn("train.py:1", message)
-
     def test_parameter_servers(self):
         path = self.written("set_ps_context(enable_ps=True, server_num=2)\nset_ps_context(scheduler_port=8081)\n")
         result = json.loads(script(path, "--model=lenet", "--npus=4", "--format=json"))
         self.assertEqual((result["servers"], result["workers"]), (2, 4))
         self.assertIn("no effect: enable_ps is False", script(self.written("set_ps_context(enable_ps=False)\n"), "--npus=1", "--model=lenet"))
-
-    def test_nothing_is_executed(self):
-        made = self.folder / "made"
-        path = self.written(
-            f"open({str(made)!r}, 'w').close()\nimport os\nos.system('touch {made}')\n"
-            "from hccl.split.api import *\nset_split_strategy_by_size([60, 40])\n"
-        )
-        script(path)
-        self.assertFalse(made.exists())
 
     def test_what_is_refused(self):
         for text, message in (
@@ -499,16 +407,6 @@ class Scripts(unittest.TestCase):
                 self.assertIn("hcclsim: error: ", told)
                 self.assertIn(message, told)
         self.assertIn("cannot be read", script(self.folder / "none.py", status=2))
-
-    def test_a_folder_that_cannot_be_made(self):
-        path = self.written(
-            "o.parameter_map['profiling_mode'].b = True\n"
-            "o.parameter_map['profiling_options'].s = '{\"output\": \"/dev/null/x\", \"training_trace\": \"on\"}'\n"
-        )
-        self.assertIn("--step-trace FILE writes it elsewhere", script(path, status=2))
-        script(path, f"--step-trace={self.folder / 'trace.csv'}")
-        self.assertTrue((self.folder / "trace.csv").exists())
-
 
 if __name__ == "__main__":
     unittest.main()

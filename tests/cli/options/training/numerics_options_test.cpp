@@ -154,13 +154,14 @@ TEST(NumericsOptions, MeanNothingWithoutNumerics) {
     const std::string name = option->name();
     SCOPED_TRACE(name);
     if (name == "--numerics") continue;
-    const std::map<std::string, std::string> words{{"--numeric-dtype", "fp32"},
-                                                   {"--numeric-round", "none"},
-                                                   {"--overflow", "auto"},
-                                                   {"--shuffle", "on"},
-                                                   {"--decay-norms", "on"},
-                                                   {"--gradients-mean", "on"},
-                                                   {"--lr-schedule", "constant"},
+    const std::map<std::string, std::string> words{{"--numeric-dtype", "bf16"},
+                                                   {"--numeric-seed", "2"},
+                                                   {"--numeric-round", "fp16"},
+                                                   {"--overflow", "inf"},
+                                                   {"--shuffle", "off"},
+                                                   {"--decay-norms", "off"},
+                                                   {"--gradients-mean", "off"},
+                                                   {"--lr-schedule", "cosine:10:20"},
                                                    {"--check-reductions", "all"},
                                                    {"--memory-limit", "1GiB"},
                                                    {"--momentum", "0.5"},
@@ -221,7 +222,7 @@ TEST(NumericsOptions, WrongTogether) {
   EXPECT_THAT(numerics_error({"--numerics", "--lr-schedule", "cosine:10:5"}), HasSubstr("--lr-schedule: "));
   EXPECT_THAT(numerics_error({"--numerics", "--beta2", "0.9"}),
               HasSubstr("--beta2 has no meaning for the optimizer momentum; it is for adam, adamw, lamb"));
-  EXPECT_THAT(numerics_error({"--numerics", "--momentum", "0.9"}, Optimizer::adam),
+  EXPECT_THAT(numerics_error({"--numerics", "--momentum", "0.5"}, Optimizer::adam),
               HasSubstr("momentum, nesterov, lars"));
   EXPECT_THAT(numerics_error({"--numerics", "--epsilon", "0.1"}, Optimizer::sgd), HasSubstr("adam, adamw, lars, lamb"));
   EXPECT_THAT(numerics_error({"--numerics", "--trust-coefficient", "1"}, Optimizer::lamb), HasSubstr("it is for lars"));
