@@ -38,11 +38,14 @@ struct RepeatedKey {
 /// Gives the parser a text and tells how far it has read.
 class ReadText {
  public:
+  // As the standard library names them.
+  // NOLINTBEGIN(readability-identifier-naming)
   using iterator_category = std::input_iterator_tag;
   using value_type = char;
   using difference_type = std::ptrdiff_t;
   using pointer = const char*;
   using reference = const char&;
+  // NOLINTEND(readability-identifier-naming)
 
   ReadText(const char* at, const char*& read) : at_(at), read_(&read) {}
 

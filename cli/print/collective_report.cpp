@@ -22,6 +22,7 @@ namespace {
 
 /// In bytes per second, to the digit that hccl_test prints: events tell it the time of all calls as a float.
 double speed_of_events(const MeasurementRow& row, std::uint32_t iterations) {
+  if (!(row.time > 0)) return 0;
   const float all_us = static_cast<float>(row.time * iterations * 1e3) * 1000;
   const double payload = std::round(row.speed.algbw * row.time);
   return payload / (static_cast<double>(all_us) / iterations) * 1e6;

@@ -232,7 +232,7 @@ TEST(MsJobRules, K10_3_AsManyRetriesAsBackoffLimitFailTheJob) {
   // A limit of 0 allows no retry, as a limit of 1 does not.
   EXPECT_EQ(outcome_with("1").status.completion, 43.0);
   EXPECT_EQ(outcome_with("0").status.completion, 43.0);
-  EXPECT_TRUE(outcome_with("3").status.has(Type::succeeded));
+  EXPECT_EQ(event_of(outcome_with("3"), "JobFailed"), nullptr);
 }
 
 // --- Status

@@ -58,7 +58,7 @@ std::vector<Parts> parts_of_stages(const RunSpec& spec) {
                         last_end(count - 1) - last_end(count - 2),
                         stage.bubble,
                         stage.ideal_bubble,
-                        printed ? result.view.exposed : stage.exposed.sum()});
+                        printed ? result.view.not_overlapped : stage.exposed.sum()});
     }
     return stages;
   });
