@@ -80,8 +80,8 @@ class Files(ScriptTest):
             "o.parameter_map['profiling_mode'].b = True\n"
             "o.parameter_map['profiling_options'].s = '{\"output\": \"/dev/null/x\", \"training_trace\": \"on\"}'\n"
         )
-        self.assertIn("--step-trace FILE writes it elsewhere", script(path, status=2))
-        script(path, f"--step-trace={self.folder / 'trace.csv'}")
+        self.assertIn("--step-trace FILE writes it elsewhere", script(path, "--output-dir=/dev/null/y", status=2))
+        script(path, "--output-dir=/dev/null/y", f"--step-trace={self.folder / 'trace.csv'}")
         self.assertTrue((self.folder / "trace.csv").exists())
 
 

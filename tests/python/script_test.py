@@ -406,7 +406,7 @@ class Scripts(ScriptTest):
                 told = script(self.written(text), status=2)
                 self.assertIn("hcclsim: error: ", told)
                 self.assertIn(message, told)
-        self.assertIn("cannot be read", script(self.folder / "none.py", status=2))
+        self.assertIn("cannot read", script(self.folder / "none.py", status=2))
 
 if __name__ == "__main__":
     unittest.main()

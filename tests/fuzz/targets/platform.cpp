@@ -14,7 +14,8 @@ namespace hcclsim::fuzz {
 
 int fuzz_platform(Input input) {
   const MemoryFile file(text_of(input));
-  const std::vector<sim::PlatformProblem> problems = sim::check_platform(file.path());
+  std::vector<sim::PlatformProblem> problems;
+  if (attempt([&] { problems = sim::check_platform(file.path()); }) == refused) return refused;  // no text
   const bool valid = std::ranges::none_of(problems, &sim::PlatformProblem::fatal);
   require((attempt([&] { static_cast<void>(sim::valid_platform(file.path())); }) == accepted) == valid,
           "the check of a platform contradicts itself");
