@@ -123,8 +123,8 @@ class Search {
     }
   }
 
-  /// Plans that may be among the best if their gradients are split in another way. The bound of a plan is that of its own
-  /// split: what counts is the least of all ways to reduce.
+  /// Plans that may be among the best if their gradients are split in another way. The bound of a plan is that of its
+  /// own split: what counts is the least of all ways to reduce.
   [[nodiscard]] std::vector<std::size_t> worth_splitting() const {
     std::map<std::string, Seconds> bounds;
     for (const JudgedPlan& plan : result_.plans) {

@@ -346,9 +346,7 @@ void Command::keep_rest_behind_dashes() {
   takes_dashes_ = true;
 }
 std::vector<std::string> Command::rest() const { return app_.remaining(); }
-void Command::on_run(const std::function<void()>& run) {
-  app_.callback(run);
-}
+void Command::on_run(const std::function<void()>& run) { app_.callback(run); }
 
 const std::string& Command::name() const { return app_.get_name(); }
 std::string Command::description() const { return app_.get_description(); }
