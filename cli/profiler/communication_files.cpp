@@ -96,8 +96,8 @@ struct OperatorTasks {
 
   /// Ranks are written as those of the group, and what joins a file's rank to its place there is the rank's link to
   /// itself, so there is one also where nothing is copied.
-  OperatorTasks(const ProfiledOp& of, const ProfiledGroup& of_group, Rank of_rank) : op(&of), group(&of_group) {
-    rank = place_of(of_rank);
+  OperatorTasks(const ProfiledOp& of, const ProfiledGroup& of_group, Rank of_rank)
+      : op(&of), group(&of_group), rank(of_group.places.at(of_rank)) {
     links.try_emplace({rank, rank}, Link{"LOCAL"});
   }
 
