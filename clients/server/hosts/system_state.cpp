@@ -51,7 +51,7 @@ std::string folder_of(pid_t process, pid_t thread) {
   const auto is_it = [&](const std::string& folder) {
     return last_number(read_beginning(folder + "/status"), "NSpid:") == thread;
   };
-  const std::string usual = fmt::format("{}/{}", all, thread == process ? number_in_proc(process) : thread);
+  std::string usual = fmt::format("{}/{}", all, thread == process ? number_in_proc(process) : thread);
   if (thread == process || is_it(usual)) return usual;
   std::error_code error;
   for (const auto& one : std::filesystem::directory_iterator(all, error)) {
