@@ -115,7 +115,7 @@ class Replayer {
   struct Place {
     Rank rank = 0;
     std::uint32_t node = 0;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr): it takes <=> for a comparison
   };
   struct MessageState {
     std::uint32_t receive = none;  // node of the destination; none as long as an open message has not met one

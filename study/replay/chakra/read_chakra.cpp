@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -19,7 +18,6 @@ namespace hcclsim::study {
 namespace {
 
 namespace format = chakra_format;
-namespace fs = std::filesystem;
 
 using hccl::Collective;
 
