@@ -1,5 +1,6 @@
 #include "base/error.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +21,7 @@ TEST(Error, MessagesAreAtMostTwoKilobytes) {
   std::string text;
   for (int i = 0; i < 2000; ++i) text += euro;
   for (const std::string shift : {"", "x", "xx"}) {
-    const std::string shorter = shortened(shift + text + shift);
+    const std::string shorter = shortened(fmt::format("{}{}{}", shift, text, shift));
     EXPECT_LE(shorter.size(), 2000U);
     EXPECT_GE(shorter.size(), 1996U);
     const std::size_t gap = shorter.find(" … ");
