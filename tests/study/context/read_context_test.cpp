@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -254,7 +255,7 @@ TEST(ReadContext, WhatStandsUnderConditions) {
   const std::string four = "ms.set_auto_parallel_context(device_num=4)\n";
   for (const char* const condition :
        {"if 0:", "if False:", "if not 1:", "if '':", "if None: # never", "while 0:", "if ():"}) {
-    EXPECT_EQ(devices(eight + condition + "\n  " + four), 8) << condition;
+    EXPECT_EQ(devices(fmt::format("{}{}\n  {}", eight, condition, four)), 8) << condition;
   }
   for (const char* const condition : {"if 1:", "if True:", "if not 0:", "if __name__ == '__main__':", "while True:",
                                       "with f():", "for i in x:", "class A:", "def f():"}) {
@@ -277,6 +278,7 @@ TEST(ReadContext, BranchesThatDifferAreRefused) {
   const std::string eight = "  ms.set_auto_parallel_context(device_num=8)\n";
   const std::string four = "  ms.set_auto_parallel_context(device_num=4)\n";
   const std::string mode = "  ms.set_auto_parallel_context(parallel_mode='data_parallel')\n";
+  // NOLINTBEGIN(performance-inefficient-string-concatenation): it takes the table for the body of the loop
   for (const auto& [text, lines] : std::vector<std::pair<std::string, std::string>>{
            {"if x:\n" + eight + "else:\n" + four, "2,4"},
            {"if x:\n" + eight + "elif y:\n  pass\nelse:\n" + four, "2,6"},
@@ -294,6 +296,7 @@ TEST(ReadContext, BranchesThatDifferAreRefused) {
                                HasSubstr("with --branch " + first + " or --branch " + second)))
         << text;
   }
+  // NOLINTEND(performance-inefficient-string-concatenation)
 }
 
 TEST(ReadContext, ValuesOfTheRunAreLeftToTheReaderOfScripts) {

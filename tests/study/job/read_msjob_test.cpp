@@ -199,7 +199,7 @@ TEST(ReadMsJob, TypesOfThePodTemplateAtAnyDepth) {
     while (whole && end < lines.size() && lines[end].find_first_not_of(' ') > begin) ++end;
     for (const std::string& wrong : wrong_values(key, value)) {
       std::vector<std::string> changed(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(i));
-      changed.push_back(lines[i].substr(0, begin) + (key.empty() ? "" : key + ": ") + wrong);
+      changed.push_back(fmt::format("{}{}{}{}", lines[i].substr(0, begin), key, key.empty() ? "" : ": ", wrong));
       changed.insert(changed.end(), lines.begin() + static_cast<std::ptrdiff_t>(end), lines.end());
       EXPECT_THAT(hcclsim::test::refusal("msjob", [&] { read(changed); }),
                   testing::StartsWith(fmt::format("job.yaml:{}: ", i + 1)))

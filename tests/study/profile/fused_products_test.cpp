@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,7 @@ std::string profile_of(const std::vector<MeasuredProduct>& products, bool shapes
     product(us, fmt::format("64,{};{},{}", inner, columns, inner), fmt::format("64,{}", columns));  // the weight lies
   }
   launch("NLLLossBackward_NLLLossGrad_NLLLossGrad", "NLLLossGrad", 1, "N/A,N/A");
-  for (auto at = products.rbegin(); at != products.rend(); ++at) {
-    const auto& [inner, columns, us] = *at;
+  for (const auto& [inner, columns, us] : std::ranges::reverse_view(products)) {
     product(2 * us, fmt::format("64,{};{},{}", columns, columns, inner), fmt::format("64,{}", inner));
     product(3 * us, fmt::format("64,{};64,{}", columns, inner), fmt::format("{},{}", columns, inner));
   }
@@ -62,7 +62,7 @@ class FusedImport {
     double sum = 0;
     for (const models::Kernel& kernel : program_.kernels) {
       for (const std::string& op : operators) {
-        if (kernel.name.starts_with(op + ":" + what)) sum += kernel.duration * 1e6;
+        if (kernel.name.starts_with(fmt::format("{}:{}", op, what))) sum += kernel.duration * 1e6;
       }
     }
     return sum;
