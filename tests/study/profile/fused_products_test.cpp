@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ranges>
 #include <string>
 #include <vector>
 
@@ -43,7 +42,8 @@ std::string profile_of(const std::vector<MeasuredProduct>& products, bool shapes
     product(us, fmt::format("64,{};{},{}", inner, columns, inner), fmt::format("64,{}", columns));  // the weight lies
   }
   launch("NLLLossBackward_NLLLossGrad_NLLLossGrad", "NLLLossGrad", 1, "N/A,N/A");
-  for (const auto& [inner, columns, us] : std::ranges::reverse_view(products)) {
+  const std::vector<MeasuredProduct> backward(products.rbegin(), products.rend());
+  for (const auto& [inner, columns, us] : backward) {
     product(2 * us, fmt::format("64,{};{},{}", columns, columns, inner), fmt::format("64,{}", inner));
     product(3 * us, fmt::format("64,{};64,{}", columns, inner), fmt::format("{},{}", columns, inner));
   }
