@@ -66,7 +66,7 @@ class Builder : public nlohmann::json_sax<Library> {
  public:
   explicit Builder(std::string_view text) : text_(text), read_(text.data()) {}
 
-  /// Whether the text was read to its end.
+  /// Returns whether the reader came to the end of the text.
   bool read() {
     return Library::sax_parse(ReadText(text_.data(), read_), ReadText(text_.data() + text_.size(), read_), this);
   }

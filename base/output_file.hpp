@@ -25,7 +25,7 @@ class OutputFile {
   /// Leaves the target as it was unless commit() was called.
   ~OutputFile();
 
-  /// What messages call it, where that is not the path.
+  /// Messages name the file by this text if it is not the path.
   void show_as(const std::string& name) { path_ = name; }
   /// Appends; throws Error(bad_input) of kind "output" (disk full, …).
   void write(std::string_view text);

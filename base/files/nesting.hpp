@@ -4,8 +4,8 @@
 
 namespace hcclsim {
 
-/// How deep lists, objects, tables, elements and the like may stand in each other in anything that is read. Functions
-/// that visit, print or destroy such values recurse once per level.
+/// Readers of JSON, TOML, YAML, XML and literals of Python accept at most so many levels of lists, objects, tables or
+/// elements in each other. Functions that visit, print or destroy such values recurse once per level.
 inline constexpr std::size_t deepest_nesting = 100;
 
 }  // namespace hcclsim

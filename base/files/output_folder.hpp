@@ -11,7 +11,7 @@ namespace hcclsim {
 
 class OutputFolder {
  public:
-  /// What becomes of a folder that is there and not empty.
+  /// The treatment of a folder that exists and is not empty.
   enum class Existing : bool {
     is_refused,
     is_filled,  ///< it keeps what it has; files take the place of those of their names

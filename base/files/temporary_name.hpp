@@ -11,7 +11,7 @@ namespace hcclsim {
 /// `end`: "tmp" of a file, "part" of a folder.
 [[nodiscard]] std::string temporary_name(std::string_view target, std::string_view end);
 
-/// Whether a name is one that temporary_name() gives to any process.
+/// Returns whether temporary_name() gives this name to some process.
 [[nodiscard]] bool is_temporary_name(std::string_view name, std::string_view target, std::string_view end);
 
 /// The folder of a path, or the nearest one above it that exists.

@@ -179,7 +179,7 @@ study::LinkWishes link_wishes(const RunOptions& options) {
   return {.most = options.links > 0 ? options.links : usual, .intervals = intervals};
 }
 
-/// Of every stage the ranks that have the place of these in theirs: those that they send messages to.
+/// Returns the ranks of all stages that have the same place in their stage as these ranks: their partners in messages.
 std::vector<Rank> with_other_stages(const std::vector<Rank>& ranks, const study::Experiment& experiment) {
   const Rank devices = experiment.stages.has_value() ? experiment.stages->devices : experiment.npus;
   std::vector<Rank> all;

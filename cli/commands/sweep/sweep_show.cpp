@@ -70,7 +70,7 @@ std::vector<StoredPoint> chosen_points(const SweepShowCommand& command) {
   return points;
 }
 
-/// Of a search of plans only what it has simulated.
+/// Leaves out the plans of a search that were not simulated.
 std::vector<StoredPoint> runs_among(std::vector<StoredPoint> points, const std::string& database) {
   points = study::as_runs(std::move(points));
   if (points.empty()) {
