@@ -45,6 +45,10 @@ template <typename Count>
   return count == Count{0} ? std::nullopt : count;
 }
 
+/// Whether all of `text` is as the pattern says: '*' stands for any characters, '?' for one. Takes at most a time in
+/// proportion to the product of both lengths.
+[[nodiscard]] bool matches(std::string_view pattern, std::string_view text);
+
 /// `text` as one word for a shell, quoted where it must be.
 [[nodiscard]] std::string shell_word(std::string_view text);
 

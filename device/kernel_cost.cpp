@@ -23,7 +23,7 @@ Seconds cube_time(const models::Kernel& kernel, const Soc& soc) {
   }
   if (kernel.kind == models::KernelClass::matmul) {
     double cycles = matmul_cycles(kernel.cube, kernel.dtype, soc);
-    if (kernel.second_cube.m > 0) cycles += matmul_cycles(kernel.second_cube, kernel.dtype, soc);
+    if (kernel.second_cube != nullptr) cycles += matmul_cycles(*kernel.second_cube, kernel.dtype, soc);
     return cycles / (soc.clock_ghz * giga);
   }
   const auto cycles = static_cast<double>(cube_cycles(kernel.cube, soc.cube_cores));
@@ -63,8 +63,8 @@ Seconds kernel_time(const models::Kernel& kernel, const Soc& soc) {
 
 MemoryDemand memory_demand(const models::Kernel& kernel, const Soc& soc) {
   if (kernel.kind >= models::KernelClass::communication) return {};
-  const Seconds launch = std::min(soc.t0, kernel.duration);
-  const double most = (kernel.duration - launch) * soc.hbm_bandwidth;
+  const Seconds launch = std::min(soc.t0, kernel.busy());
+  const double most = (kernel.busy() - launch) * soc.hbm_bandwidth;
   return {.launch = launch, .bytes = std::min(hbm_bytes(kernel, soc), most)};
 }
 

@@ -34,8 +34,9 @@ auto product_key(const models::Kernel& kernel) {
   const auto of_work = [](const models::CubeWork& work) {
     return std::tuple(work.m, work.n, work.k, work.groups, work.split_k, work.sums_out);
   };
-  return std::tuple(of_work(kernel.cube), of_work(kernel.second_cube), kernel.dtype, kernel.vector_elements,
-                    kernel.read, kernel.written);
+  const models::CubeWork second = kernel.second_cube == nullptr ? models::CubeWork{} : *kernel.second_cube;
+  return std::tuple(of_work(kernel.cube), of_work(second), kernel.dtype, kernel.vector_elements, kernel.read,
+                    kernel.written);
 }
 
 /// Gives the kernels from number `first` on their times. Layers repeat each other's products, whose times take longest

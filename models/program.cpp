@@ -96,4 +96,11 @@ void order_updates_by_parameter(Program& program) {
                    [&](const Kernel& one, const Kernel& other) { return place(one) < place(other); });
 }
 
+void leave_out_idle_time(Program& program) {
+  for (Kernel& kernel : program.kernels) {
+    kernel.duration = kernel.busy();
+    kernel.idle = 0;
+  }
+}
+
 }  // namespace hcclsim::models

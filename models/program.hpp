@@ -114,6 +114,9 @@ struct Program {
   [[nodiscard]] std::vector<Bytes> gradient_sizes() const;
 };
 
+/// Leaves out the time in which measured kernels waited for their host, where a simulated host issues them.
+void leave_out_idle_time(Program& program);
+
 /// Bytes of the tensors that are alive during each kernel of a micro-batch.
 [[nodiscard]] std::vector<Bytes> live_bytes(const Program& program);
 /// The greatest of them.

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -57,6 +59,13 @@ struct Span {
 /// Collects the spans of the ranks that are traced.
 class Trace {
  public:
+  Trace() = default;
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+  Trace(Trace&&) = default;
+  Trace& operator=(Trace&&) = default;
+  ~Trace() = default;
+
   /// Traces these ranks, from before the simulation starts; `tasks` also records the single tasks inside collectives.
   void select(const std::vector<Rank>& ranks, Rank world_size, bool tasks) {
     selected_.assign(world_size, false);
@@ -80,16 +89,27 @@ class Trace {
   /// Spans of this training iteration and later ones are not kept, but for those of the host (end_host_at()).
   void end_before(std::int32_t iteration) { end_ = iteration; }
 
+  /// Kernels of this training iteration and later ones have a span each. Those of earlier ones share one with the other
+  /// kernels of their task that follow each other: it has the name of the first.
+  void merge_kernels_before(std::int32_t iteration) { apart_from_ = iteration; }
+
   [[nodiscard]] bool selected(Rank rank) const { return is_in(selected_, rank) || is_in(streamed_, rank); }
   [[nodiscard]] bool selected_tasks(Rank rank) const {
     return (tasks_ && is_in(selected_, rank)) || is_in(streamed_, rank);
   }
 
-  /// Number of a name; equal names share one.
+  /// Number of a new name, which other equal ones do not share: for millions that differ.
+  std::uint32_t add_name(const std::string& name) {
+    names_.push_back(name);
+    return static_cast<std::uint32_t>(names_.size() - 1);
+  }
+  /// Number of a name; equal names that are interned share one.
   std::uint32_t intern(const std::string& name) {
-    const auto [place, is_new] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-    if (is_new) names_.push_back(name);
-    return place->second;
+    const auto known = numbers_.find(name);
+    if (known != numbers_.end()) return known->second;
+    const auto number = static_cast<std::uint32_t>(names_.size());
+    numbers_.emplace(names_.emplace_back(name), number);
+    return number;
   }
   void add(const Span& span) {
     const bool is_host = span.kind == SpanKind::host;
@@ -99,7 +119,11 @@ class Trace {
       const bool is_task = span.kind != SpanKind::kernel && span.kind != SpanKind::collective;
       if (!is_in(selected_, span.rank) || (is_task && !tasks_)) return;
     }
-    spans_.push_back(span);
+    if (continues_last(span)) {
+      spans_.back().end = span.end;
+    } else {
+      spans_.push_back(span);
+    }
   }
   /// Drops what the host does from a date on, which may be for iterations to come.
   void end_host_at(Seconds date) {
@@ -107,21 +131,30 @@ class Trace {
     std::erase_if(spans_, [date](const Span& span) { return span.kind == SpanKind::host && span.start >= date; });
   }
 
-  [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
+  [[nodiscard]] const std::deque<Span>& spans() const { return spans_; }
   [[nodiscard]] const std::string& name(std::uint32_t index) const { return names_[index]; }
 
  private:
   static bool is_in(const std::vector<bool>& ranks, Rank rank) { return rank < ranks.size() && ranks[rank]; }
+
+  /// Whether it is of the task whose kernels came last, and shares their span.
+  [[nodiscard]] bool continues_last(const Span& span) const {
+    if (span.kind != SpanKind::kernel || span.id.iteration >= apart_from_ || spans_.empty()) return false;
+    const Span& last = spans_.back();
+    return last.kind == SpanKind::kernel && last.rank == span.rank && last.stream == span.stream &&
+           last.id.task == span.id.task && last.id.iteration == span.id.iteration;
+  }
 
   std::vector<bool> selected_;
   std::vector<bool> streamed_;
   std::function<void(const Span&)> take_;
   bool tasks_ = false;
   std::int32_t end_ = std::numeric_limits<std::int32_t>::max();  // iterations from this one on are not kept
+  std::int32_t apart_from_ = std::numeric_limits<std::int32_t>::min();
   Seconds end_of_host_ = std::numeric_limits<Seconds>::infinity();
-  std::vector<Span> spans_;
-  std::vector<std::string> names_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;  // of names
+  std::deque<Span> spans_;  // millions of them do not move when there are more
+  std::deque<std::string> names_;
+  std::unordered_map<std::string_view, std::uint32_t> numbers_;  // of names_, which do not move either
 };
 
 }  // namespace hcclsim::sim

@@ -25,7 +25,7 @@ std::vector<Seconds> jittered_ready(const models::Program& program, const device
   for (Rank rank = 0; rank < npus; ++rank) {
     Seconds end = 0;
     for (std::uint32_t kernel = 0; kernel < kernels; ++kernel) {
-      end += program.micro_batch()[kernel].duration * skew.jitter(rank, draw, kernel) / skew.speed(rank);
+      end += program.micro_batch()[kernel].slowed(skew.jitter(rank, draw, kernel) / skew.speed(rank));
       latest[kernel] = std::max(latest[kernel], end);
     }
   }

@@ -74,13 +74,13 @@ void RoleBuilder::find_boundaries() {
   for (std::uint32_t k = 0; k < count; ++k) {
     const Kernel& kernel = program_.kernels[k];
     if (!communicates(k)) continue;
-    if (kernel.communication.input != models::no_tensor) {
-      const std::uint32_t writer = program_.tensors[kernel.communication.input].writer;
+    if (kernel.communication->input != models::no_tensor) {
+      const std::uint32_t writer = program_.tensors[kernel.communication->input].writer;
       if (writer != models::LiveTensor::none) ends_block_[writer] = true;
     }
     // A parameter, or its gradient, is a message without a tensor: what follows it waits for it.
     const bool comes =
-        kernel.launched != Launched::always && kernel.communication.kind == models::OperatorKind::receive;
+        kernel.launched != Launched::always && kernel.communication->kind == models::OperatorKind::receive;
     if (comes && k + 1 < count && same_pass(k, k + 1)) waits_for_[k + 1].push_back(k);
   }
   for (const models::TensorRead& read : program_.reads) {

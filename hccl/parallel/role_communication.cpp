@@ -76,7 +76,7 @@ Operation operation_of(const CommunicationWork& work) {
 }  // namespace
 
 void RoleBuilder::add_communication(std::uint32_t k) {
-  const CommunicationWork& work = program_.kernels[k].communication;
+  const CommunicationWork& work = *program_.kernels[k].communication;
   Tasks after = needed_by(k);
   const bool has_input = work.input != models::no_tensor;
   const std::uint32_t writer = has_input ? program_.tensors[work.input].writer : models::LiveTensor::none;
@@ -103,7 +103,7 @@ void RoleBuilder::take_turns() {
   for (; next_turn_ < options_.messages.size(); ++next_turn_) {
     const MessageTurn& turn = options_.messages[next_turn_];
     const Launch launch{turn.kernel, turn.micro_batch};
-    if (program_.kernels[turn.kernel].communication.kind == OperatorKind::receive) {
+    if (program_.kernels[turn.kernel].communication->kind == OperatorKind::receive) {
       add_message(turn.kernel, turn.micro_batch, role_stream::messages, {});
       continue;
     }
@@ -116,7 +116,7 @@ void RoleBuilder::take_turns() {
 
 void RoleBuilder::add_message(std::uint32_t k, std::uint32_t micro_batch, std::uint32_t stream, Tasks after) {
   const Kernel& kernel = program_.kernels[k];
-  const CommunicationWork& work = kernel.communication;
+  const CommunicationWork& work = *kernel.communication;
   const auto [found, is_new] = messages_.try_emplace(k, static_cast<std::uint32_t>(plan_.messages.size()));
   if (is_new) {
     const Operation operation{.ranks = 2,
@@ -146,7 +146,7 @@ void RoleBuilder::add_message(std::uint32_t k, std::uint32_t micro_batch, std::u
 
 void RoleBuilder::add_host_copy(std::uint32_t k, Tasks after) {
   const Kernel& kernel = program_.kernels[k];
-  const CommunicationWork& work = kernel.communication;
+  const CommunicationWork& work = *kernel.communication;
   open_ = none;
   task_of_[k] = add({.work = HostCopy{work.elements * size_of(work.dtype), kernel.phase == models::Phase::backward},
                      .purpose = purpose_of(kernel),
@@ -157,7 +157,7 @@ void RoleBuilder::add_host_copy(std::uint32_t k, Tasks after) {
 
 void RoleBuilder::add_operator_collective(std::uint32_t k, Tasks after) {
   const Kernel& kernel = program_.kernels[k];
-  const CommunicationWork& work = kernel.communication;
+  const CommunicationWork& work = *kernel.communication;
   if (work.group.family >= options_.families.size()) {
     bad_input("communicator", "{}: there is no family {} of groups; there are {}", kernel.name, work.group.family,
               options_.families.size());

@@ -25,7 +25,7 @@ std::vector<Copy> copies_of(const std::vector<StartUp>& stages, Rank replicas) {
   std::vector<Copy> copies;
   for (std::uint32_t stage = 0; stage < stages.size(); ++stage) {
     for (const models::Kernel& kernel : stages[stage].copies) {
-      const models::CommunicationWork& work = kernel.communication;
+      const models::CommunicationWork& work = *kernel.communication;
       if (work.kind != models::OperatorKind::send) continue;
       const auto peer = static_cast<std::uint32_t>(stage + work.peer.offset / static_cast<std::int64_t>(replicas));
       copies.push_back({stage, peer, work.peer.tag, work.elements, work.dtype});

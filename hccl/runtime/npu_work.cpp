@@ -73,7 +73,7 @@ bool Runtime::run_block(Stream& stream, const Task& task) {
   const bool traced = machine_.trace.selected(stream.rank);
   sim::TaskId id = task.id;
   for (std::uint32_t kernel = 0; kernel < block.count; ++kernel, ++id.part) {
-    stream.date = std::max(stream.date, block.issued(kernel));
+    stream.date = std::max(stream.date, block.issued(kernel)) + block.table->idle(block.first + kernel);
     const Seconds duration = block.table->durations[block.first + kernel] * block.factor;
     const std::uint32_t name = block.table->names[block.first + kernel];
     if (machine_.faults != nullptr) {
@@ -101,7 +101,7 @@ void Runtime::start_kernel(std::uint32_t index) {
     work = {.launch = demand.launch * block.factor,
             .time = (block.table->durations[kernel] - demand.launch) * block.factor,
             .bytes = demand.bytes};
-    stream.date = std::max(stream.date, block.issued(stream.kernel));
+    stream.date = std::max(stream.date, block.issued(stream.kernel)) + block.table->idle(kernel);
   }
   const sim::EventOrder order = event_order(stream.rank, stream.number);
   machine_.shared->compute(stream.rank, work, stream.date, order, *this, index);

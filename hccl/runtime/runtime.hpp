@@ -43,9 +43,12 @@ struct CommunicatorId {
 
 /// The kernels of a program.
 struct KernelTable {
-  std::vector<Seconds> durations;
+  std::vector<Seconds> durations;             ///< without idles
   std::vector<std::uint32_t> names;           ///< in the trace
   std::vector<device::MemoryDemand> demands;  ///< on an NPU whose HBM is shared; empty: it is not
+  std::vector<Seconds> idles{};               ///< in which the stream does nothing before each kernel; empty: none
+
+  [[nodiscard]] Seconds idle(std::uint32_t kernel) const { return idles.empty() ? 0 : idles[kernel]; }
 };
 
 /// Some of them as they follow each other in a stream. The table must outlive their execution.

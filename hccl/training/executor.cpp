@@ -84,9 +84,13 @@ void PlanExecutor::prepare_role(const Role& role) {
   state.stream_used.assign(role.streams.size(), false);
   const Machine& machine = runtime_.machine();
   for (const models::Kernel& kernel : role.program->kernels) {
-    state.kernels.durations.push_back(kernel.duration);
-    state.kernels.names.push_back(trace_.intern(kernel.name));
+    state.kernels.durations.push_back(kernel.busy());
+    state.kernels.names.push_back(trace_.add_name(kernel.name));
     if (machine.shared != nullptr) state.kernels.demands.push_back(device::memory_demand(kernel, machine.soc));
+  }
+  const auto waits = [](const models::Kernel& kernel) { return kernel.idle > 0; };
+  if (std::ranges::any_of(role.program->kernels, waits)) {
+    for (const models::Kernel& kernel : role.program->kernels) state.kernels.idles.push_back(kernel.idle);
   }
   for (const PlanTask& task : role.tasks) {
     state.stream_used[task.stream] = true;
@@ -247,6 +251,7 @@ void PlanExecutor::enqueue_kernels(Rank rank, StreamId stream, const KernelBlock
     const double factor =
         skew_.jitter(rank, static_cast<std::uint32_t>(id.iteration), ordinal + part.part) / skew_.speed(rank);
     if (table.demands.empty()) {
+      if (table.idle(kernel) > 0) runtime_.delay(stream, table.idle(kernel));
       runtime_.launch(stream, table.durations[kernel] * factor, table.names[kernel], part);
     } else {
       runtime_.launch(stream, {&table, kernel, 1, factor}, part);

@@ -117,7 +117,7 @@ class RankPath {
   RankPath(const Role& role, Rank rank, OwnTransfers& transfers, double kernel_factor) : role_(role) {
     std::vector<Seconds> before{0};  // what kernels take before each
     for (const models::Kernel& kernel : role.program->kernels) {
-      before.push_back(before.back() + kernel.duration * kernel_factor);
+      before.push_back(before.back() + kernel.slowed(kernel_factor));
     }
     for (const PlanTask& task : role.tasks) {
       const auto* block = std::get_if<KernelBlock>(&task.work);

@@ -7,9 +7,11 @@
 
 namespace hcclsim::hccl {
 
-TensorMemory::TensorMemory(const Role& role)
-    : role_(role), begun_(role.program->kernels.size(), 0), ended_(role.program->kernels.size(), 0) {
+TensorMemory::TensorMemory(const Role& role) : role_(role) {
+  if (role.program->tensors.empty()) return;
   const std::vector<models::Kernel>& kernels = role.program->kernels;
+  begun_.resize(kernels.size(), 0);
+  ended_.resize(kernels.size(), 0);
   const bool several =
       std::ranges::any_of(role.tasks, [](const PlanTask& task) { return task.purpose.micro_batch > 0; });
   for (const models::LiveTensor& tensor : role.program->tensors) {
@@ -22,6 +24,7 @@ TensorMemory::TensorMemory(const Role& role)
 }
 
 void TensorMemory::add(const sim::Span& span) {
+  if (begun_.empty()) return;
   const PlanTask& task = role_.tasks[span.id.task];
   const auto* block = std::get_if<KernelBlock>(&task.work);
   const std::uint32_t at = block == nullptr ? task.kernel : block->first + span.id.part;

@@ -25,6 +25,18 @@ void visit_spans(const Plan& plan, const sim::Trace& trace, Rank rank, const Vis
   }
 }
 
+/// Adds an interval of which the union is made later: one that begins in the last one, as a kernel with the end of the
+/// kernel before it, makes that longer.
+void add(std::vector<sim::Interval>& intervals, const sim::Interval& interval) {
+  const bool touches =
+      !intervals.empty() && interval.start >= intervals.back().start && interval.start <= intervals.back().end;
+  if (touches) {
+    intervals.back().end = std::max(intervals.back().end, interval.end);
+  } else {
+    intervals.push_back(interval);
+  }
+}
+
 }  // namespace
 
 SpanPurpose purpose_of(const Plan& plan, const sim::Span& span) {
@@ -143,7 +155,7 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
       if (purpose.phase == StepPhase::check) flag = std::get<CollectiveTask>(purpose.task->work).collective;
       return;
     }
-    kernels.push_back(interval);
+    add(kernels, interval);
     kernel_ends[std::get<KernelBlock>(purpose.task->work).first + span.id.part] = span.end;
     if (is_step_kernel(purpose.phase)) {
       const Purpose& of = purpose.task->purpose;
@@ -151,7 +163,7 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
       pass = {std::min(pass.start, span.start), std::max(pass.end, span.end)};
     }
     const bool compresses = purpose.phase == StepPhase::reduction;
-    (is_step_kernel(purpose.phase) || compresses ? forward : behind).push_back(interval);
+    add(is_step_kernel(purpose.phase) || compresses ? forward : behind, interval);
     if (purpose.phase == StepPhase::check) check_kernels.push_back(interval);
   });
   const std::vector<sim::Interval> busy = unite(std::move(kernels));
@@ -168,11 +180,9 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
   for (const models::Gradient& gradient : role.program->gradients) {
     gradient_ready.push_back(kernel_ends.at(gradient.kernel) - fp_start);
   }
-  if (!role.program->tensors.empty()) {
-    activations = std::move(memory).points(fp_start);
-    std::erase_if(activations, [&](const MemoryPoint& point) { return point.date >= bp_end; });
-    if (!activations.empty() && activations.back().bytes > 0) activations.push_back({bp_end, 0});
-  }
+  activations = std::move(memory).points(fp_start);
+  std::erase_if(activations, [&](const MemoryPoint& point) { return point.date >= bp_end; });
+  if (!activations.empty() && activations.back().bytes > 0) activations.push_back({bp_end, 0});
   if (!check_kernels.empty()) {
     checks.emplace();
     checks->start = check_kernels.front().start - fp_start;

@@ -14,6 +14,8 @@ namespace hcclsim::hccl {
 struct TracePoints {
   std::string fp_operator{};
   std::string bp_operator{};
+
+  [[nodiscard]] bool found_by_itself() const { return fp_operator.empty() && bp_operator.empty(); }
 };
 
 /// Moves fp_start of every iteration to the start of the first forward kernel of its operator, and bp_end to the end of

@@ -215,6 +215,7 @@ TimedStep planned_step(sim::Cluster& cluster, const std::shared_ptr<const models
   TimedStep step;
   step.plan = plan_training(cluster, program, soc, options);
   step.trace.select(traced_ranks(options), cluster.size(), options.trace_tasks);
+  if (options.merges_kernels) step.trace.merge_kernels_before(static_cast<std::int32_t>(options.iterations) - 1);
   return step;
 }
 
@@ -262,7 +263,7 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
   }
   for (const models::Kernel& kernel : program.micro_batch()) {
     if (!options.stages.empty() || kernel.kind != models::KernelClass::communication) continue;
-    const models::CommunicationWork& work = kernel.communication;
+    const models::CommunicationWork& work = *kernel.communication;
     if (work.kind == models::OperatorKind::all_reduce && work.group.ranks == options.npus) continue;
     bad_input("unsupported",
               "{}: in a training step of data parallelism operators sum over all {} ranks, or do not communicate",

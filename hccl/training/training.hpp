@@ -90,6 +90,8 @@ struct TrainingOptions {
   std::vector<Rank> traced{};                  ///< ranks in the trace, besides `rank`
   bool trace_tasks = false;                    ///< the trace holds the tasks inside collectives too
   std::shared_ptr<const SpanStream> stream{};  ///< null: none; the trace has what hosts of its ranks do
+  bool merges_kernels =
+      false;                  ///< the kernels of a task share a span in the trace, but for those of the last iteration
   bool record_flows = false;  ///< the result has the transfers of the last iteration, and what reaches into it
   sim::NetworkKind network = sim::NetworkKind::simgrid;
   Fold fold = Fold::off;

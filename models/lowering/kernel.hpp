@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -87,20 +88,27 @@ struct Kernel {
   KernelClass kind = KernelClass::vector;
   DataType dtype = DataType::fp16;  ///< type the kernel computes in
   CubeWork cube;
-  CubeWork second_cube{};             ///< of a kernel that does two kinds of products
-  Flops flops = 0;                    ///< useful operations, 2 per multiply-add
-  std::uint64_t vector_elements = 0;  ///< element operations of the vector unit
-  Bytes read = 0;                     ///< bytes from HBM, every input once
-  Bytes written = 0;                  ///< bytes to HBM, every output once
-  OperatorId op = no_operator;        ///< of the graph that it comes from; none: a measured kernel, or one of all
-  std::uint32_t chunk = 0;            ///< of that operator
+  std::shared_ptr<const CubeWork> second_cube{};  ///< of a kernel that does two kinds of products; null: of one
+  Flops flops = 0;                                ///< useful operations, 2 per multiply-add
+  std::uint64_t vector_elements = 0;              ///< element operations of the vector unit
+  Bytes read = 0;                                 ///< bytes from HBM, every input once
+  Bytes written = 0;                              ///< bytes to HBM, every output once
+  OperatorId op = no_operator;  ///< of the graph that it comes from; none: a measured kernel, or one of all
+  std::uint32_t chunk = 0;      ///< of that operator
   Launched launched = Launched::always;
   bool recomputed = false;               ///< it has run in the forward pass before
   bool owners = false;                   ///< update: only who keeps the parameter up to date launches it
   std::uint32_t gradient = no_gradient;  ///< check, update: the gradient it is for, in production order; none: all
   /// On a nominal NPU, by the cost model (device/program.hpp) or measured; 0 until it is known. Not of communication.
   Seconds duration = 0;
-  CommunicationWork communication{};
+  /// The first part of the duration, in which a measured NPU waits for its host and computes nothing.
+  Seconds idle = 0;
+  std::shared_ptr<const CommunicationWork> communication{};  ///< of class communication; null: of another class
+
+  /// The part of the duration in which the NPU computes.
+  [[nodiscard]] Seconds busy() const { return duration - idle; }
+  /// The duration where the NPU computes `factor` times as long, and its host is as fast as it was.
+  [[nodiscard]] Seconds slowed(double factor) const { return idle + busy() * factor; }
 };
 
 /// A kernel of the vector unit that belongs to a gradient, not to an operator of the graph.

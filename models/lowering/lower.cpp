@@ -118,7 +118,7 @@ void LoweringState::launch_product(const Operator& op, std::string_view what, Ph
                                    const CubeWork& second) {
   Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::matmul, activation);
   kernel.cube = work;
-  kernel.second_cube = second;
+  if (second.m > 0) kernel.second_cube = std::make_shared<const CubeWork>(second);
   for (const CubeWork* part : {&work, &second}) {
     kernel.flops += 2 * static_cast<Flops>(part->m * part->n) * static_cast<Flops>(part->k * part->groups);
   }
@@ -158,9 +158,13 @@ Kernel& LoweringState::launch_parameter(const Operator& op, std::string_view wha
   const std::uint32_t parameter = op.parameters.front();
   const DataType dtype = is_gradient ? gradient_types(parameter).produced : sent_as(parameter);
   Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, dtype);
-  kernel.communication = {.kind = kind, .group = op.group, .peer = op.peer, .dtype = dtype};
-  kernel.communication.elements = graph.parameters[parameter].elements;
-  if (is_gradient) kernel.communication.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
+  CommunicationWork work{.kind = kind,
+                         .group = op.group,
+                         .peer = op.peer,
+                         .dtype = dtype,
+                         .elements = graph.parameters[parameter].elements};
+  if (is_gradient) work.peer.tag = op.peer.gradient_tag.value_or(op.peer.tag);
+  kernel.communication = std::make_shared<const CommunicationWork>(std::move(work));
   return kernel;
 }
 
@@ -187,7 +191,7 @@ TensorId LoweringState::launch_communication(const Operator& op, std::string_vie
   if (input != no_tensor) writer.read(input);
   if (tensors.output.has_value()) work.output = writer.write(*tensors.output / size_of(own) * size_of(dtype));
   const TensorId left = work.output;
-  writer.kernel().communication = std::move(work);
+  writer.kernel().communication = std::make_shared<const CommunicationWork>(std::move(work));
   return widened ? launch_cast(op, fmt::format("{}_cast_back", what), phase, left, *tensors.output) : left;
 }
 
@@ -211,8 +215,9 @@ TensorId LoweringState::launch_internal(const Operator& op, std::string_view wha
   Kernel& kernel = writer.launch(op.name, what, phase, KernelClass::communication, work.dtype);
   writer.read(work.input);
   work.output = writer.write(work.elements * size_of(work.dtype));
-  kernel.communication = work;
-  return work.output;
+  const TensorId output = work.output;
+  kernel.communication = std::make_shared<const CommunicationWork>(std::move(work));
+  return output;
 }
 
 void LoweringState::contribute(Value to) {

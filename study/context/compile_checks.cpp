@@ -79,7 +79,9 @@ void note_communication_types(const RunSpec& spec, std::span<const models::Progr
   }
   const bool results = spec.parallel.forward_only && spec.parallel.result_broadcast && spec.parallel.shape.stages > 1;
   if (!spec.fp32_sums || (results && spec.precision.compute != DataType::fp32)) return;
-  const auto widens = [](const models::Kernel& kernel) { return kernel.communication.widened; };
+  const auto widens = [](const models::Kernel& kernel) {
+    return kernel.communication != nullptr && kernel.communication->widened;
+  };
   const bool acts = any_gradient([](const models::Gradient& gradient) { return gradient.cast_back.has_value(); }) ||
                     std::ranges::any_of(programs, [&](const models::Program* one) {
                       return std::ranges::any_of(one->kernels, widens);

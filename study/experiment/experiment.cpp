@@ -443,7 +443,9 @@ models::Program Experiment::load_program(const RunSpec& spec) {
     require_no_operators(spec, file);
     model = file;
   }
-  return imported_program(profiles, graph, soc, how, batch.micro_batches, profile.emplace(), notes);
+  models::Program measured = imported_program(profiles, graph, soc, how, batch.micro_batches, profile.emplace(), notes);
+  if (spec.host.launch.has_value()) leave_out_idle_time(measured);
+  return measured;
 }
 
 }  // namespace hcclsim::study

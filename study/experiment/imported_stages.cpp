@@ -29,6 +29,7 @@ void Experiment::import_profile_of_stages(const RunSpec& spec) {
   for (std::size_t i = 0; i < programs.size(); ++i) imported.push_back({stages->graphs[i].graph, programs[i]});
   import_stages(spec.profiles.front(), imported, stages->devices, batch.micro_batches, spec.rank, profile.emplace());
   for (std::size_t i = 0; i < programs.size(); ++i) {
+    if (spec.host.launch.has_value()) leave_out_idle_time(programs[i]);
     stages->programs[i].program = std::make_shared<models::Program>(std::move(programs[i]));
   }
 }

@@ -121,10 +121,11 @@ std::uint32_t communicators_of(const Stages& stages, const hccl::StageProgram& s
   }
   std::vector<bool> named(stage.families.size(), false);
   for (const models::Kernel& kernel : stage.program->micro_batch()) {
-    const models::OperatorKind kind = kernel.communication.kind;
+    if (kernel.kind != models::KernelClass::communication) continue;
+    const models::OperatorKind kind = kernel.communication->kind;
     const bool message = kind == models::OperatorKind::send || kind == models::OperatorKind::receive ||
                          kind == models::OperatorKind::host_copy;
-    if (kernel.kind == models::KernelClass::communication && !message) named[kernel.communication.group.family] = true;
+    if (!message) named[kernel.communication->group.family] = true;
   }
   std::vector<bool> sums(stage.families.size(), false);
   for (const hccl::Reduction& reduction : stage.reductions) sums[reduction.copies] = true;

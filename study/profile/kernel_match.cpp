@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "study/profile/kernel_names.hpp"
 #include "study/profile/launch_order.hpp"
+#include "study/profile/measured_times.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -29,6 +30,7 @@ constexpr Seconds resolution = 1.5e-9;
 struct NameTotal {
   std::vector<Kernel*> kernels;  ///< of the model
   Seconds time = 0;              ///< of all iterations that count
+  Seconds idle = 0;              ///< the part of it in which the NPU waited
   bool counts = false;           ///< is in one of them
 
   [[nodiscard]] bool is_behind_backward() const {
@@ -99,6 +101,26 @@ void find_trace_points(Iteration& iteration) {
   }
 }
 
+/// Adds up the time in which nothing runs.
+class IdleTime {
+ public:
+  /// Nothing is idle before this date.
+  explicit IdleTime(Seconds begin) : busy_until_(begin) {}
+
+  /// Kernels come in the order of their starts.
+  void runs(const MeasuredKernel& kernel) {
+    const Seconds gap = kernel.start - busy_until_;
+    if (gap > resolution) idle_ += gap;
+    busy_until_ = std::max(busy_until_, kernel.start + kernel.duration);
+  }
+  /// The idle time since it was taken last.
+  Seconds take() { return std::exchange(idle_, 0); }
+
+ private:
+  Seconds busy_until_;
+  Seconds idle_ = 0;
+};
+
 /// Adds the times of a whole iteration to those of the names; returns that of the kernels which are in none of the
 /// model's times.
 Seconds add_times(Iteration& iteration) {
@@ -107,8 +129,10 @@ Seconds add_times(Iteration& iteration) {
   Seconds others = 0;                           // none of the model's, behind the backward pass
   std::map<std::string_view, Seconds> updated;  // end of the last update of each stream
   NameTotal* last_update = nullptr;
+  IdleTime idle(front);
   for (const MatchedKernel& kernel : iteration.kernels) {
     const Seconds duration = kernel.measured->duration;
+    idle.runs(*kernel.measured);
     const bool is_behind = iteration.bp_end.has_value() && kernel.measured->start >= *iteration.bp_end;
     NameTotal& total = *kernel.total;
     total.counts = true;
@@ -127,7 +151,9 @@ Seconds add_times(Iteration& iteration) {
       // Dates have fewer digits than durations: what begins where all has ended has not waited.
       const bool follows = std::abs(kernel.measured->start - front) < resolution;
       const Seconds end = follows ? front + duration : kernel.end();
-      total.time += is_behind ? duration : std::max(0.0, end - front);
+      const Seconds later = std::max(0.0, end - front);
+      total.time += is_behind ? duration : later;
+      total.idle += is_behind ? 0 : std::min(idle.take(), later);
       front = std::max(front, end);
     }
   }
@@ -280,55 +306,33 @@ void note_unmeasured(const std::string& file, KernelMatch& match) {
   }
 }
 
-/// Kernels that share a time.
-struct Group {
-  std::vector<Kernel*> kernels;
-  Seconds time = 0;
+/// The time before kernels of the passes in which a rank neither computes nor communicates: it waits for its host.
+/// Where the file has no communication, a rank may also wait for that, and no gaps are known.
+class HostGaps {
+ public:
+  explicit HostGaps(const KernelProfile& profile)
+      : known_(profile.dated && std::ranges::any_of(profile.kernels, &MeasuredKernel::communication)) {}
+
+  /// Kernels and communication come in the order of their starts.
+  void runs(const MeasuredKernel& kernel) {
+    if (kernel.iteration != iteration_) idle_ = IdleTime(kernel.start);
+    iteration_ = kernel.iteration;
+    idle_.runs(kernel);
+  }
+  /// The gap before the measured kernel that ran last, which stands for one of the model.
+  Seconds before(const Kernel& kernel) {
+    const Seconds gap = idle_.take();
+    const bool computes = kernel.phase == models::Phase::forward || kernel.phase == models::Phase::backward;
+    return known_ && computes ? gap : 0;
+  }
+
+ private:
+  bool known_;
+  std::uint32_t iteration_ = no_iteration;
+  IdleTime idle_{0};
+
+  static constexpr std::uint32_t no_iteration = ~0U;
 };
-
-/// Gives every group of kernels its time, in proportion to the cost model.
-void set_durations(const std::vector<Group>& groups) {
-  std::map<Kernel*, Seconds> measured;
-  for (const auto& [kernels, time] : groups) {
-    const Seconds modelled = std::accumulate(kernels.begin(), kernels.end(), Seconds{0},
-                                             [](Seconds sum, const Kernel* kernel) { return sum + kernel->duration; });
-    for (Kernel* const kernel : kernels) {
-      measured[kernel] +=
-          modelled > 0 ? time * kernel->duration / modelled : time / static_cast<double>(kernels.size());
-    }
-  }
-  for (const auto& [kernel, time] : measured) kernel->duration = time;
-}
-
-/// How often a step launches a kernel.
-std::uint32_t launches_of(const Kernel& kernel, std::uint32_t micro_batches) {
-  const bool once = kernel.launched != models::Launched::always || kernel.phase == models::Phase::check ||
-                    kernel.phase == models::Phase::update || kernel.phase == models::Phase::compression;
-  return once ? 1 : micro_batches;
-}
-
-/// Of the program's kernels, those that were `replaced` and the others, in a step of so many micro-batches.
-void add_coverage(const models::Program& program, const std::set<const Kernel*>& replaced, std::uint32_t micro_batches,
-                  KernelMatch& match) {
-  for (const Kernel& kernel : program.kernels) {
-    if (kernel.kind == models::KernelClass::communication) continue;
-    const bool measured = replaced.contains(&kernel);
-    const Seconds time = kernel.duration * launches_of(kernel, micro_batches);
-    KernelMatch::Coverage& coverage = kernel.phase == models::Phase::forward    ? match.forward
-                                      : kernel.phase == models::Phase::backward ? match.backward
-                                                                                : match.update;
-    coverage = coverage + KernelMatch::Coverage{.measured = measured ? 1U : 0U,
-                                                .all = 1,
-                                                .modelled = measured ? 0 : time,
-                                                .last = kernel.name,
-                                                .last_measured = measured};
-    (measured ? match.replaced_time : match.modelled_time) += time;
-    if (measured)
-      ++match.replaced;
-    else
-      match.modelled.push_back(kernel.name);
-  }
-}
 
 /// Throws if no kernel of the passes was found; says if fewer than half of them were.
 void require_match(const KernelProfile& profile, const models::Graph& graph, const models::Program& program,
@@ -376,20 +380,6 @@ class LaunchCount {
 
 }  // namespace
 
-KernelMatch::Coverage KernelMatch::Coverage::operator+(const Coverage& later) const {
-  return {.measured = measured + later.measured,
-          .all = all + later.all,
-          .modelled = modelled + later.modelled,
-          .last = later.last,
-          .last_measured = later.last_measured};
-}
-
-std::string KernelMatch::Coverage::text() const {
-  if (measured == 0) return "cost model";
-  return fmt::format("{} of {} kernels measured{}", measured, all,
-                     whole() ? "" : fmt::format(", {:.3f} ms modelled", modelled * 1e3));
-}
-
 KernelMatch match_kernels(const KernelProfile& profile, const models::Graph& graph, models::Program& program) {
   KernelMatch match{.iterations_by = profile.iterations_by};
   const std::vector<std::string> standing = names_by_launch_order(profile, graph, program, match.notes);
@@ -404,7 +394,7 @@ KernelMatch match_kernels(const KernelProfile& profile, const models::Graph& gra
     match.not_simulated_time += add_times(iterations[iteration->number - 1]) / count;
   }
 
-  std::vector<Group> groups;  // by name, so that sums are made in the same order on every run
+  std::vector<SharedTime> times;  // by name, so that sums are made in the same order on every run
   std::set<const Kernel*> replaced;
   for (const auto& [key, total] : totals) {
     if (!total.counts) continue;
@@ -413,10 +403,10 @@ KernelMatch match_kernels(const KernelProfile& profile, const models::Graph& gra
       match.unmatched_time += total.time / count;
       continue;
     }
-    groups.push_back({total.kernels, total.time / count});
+    times.push_back({total.kernels, total.time / count, total.idle / count});
     replaced.insert(total.kernels.begin(), total.kernels.end());
   }
-  set_durations(groups);
+  take_times(times);
   add_coverage(program, replaced, 1, match);
   std::stable_sort(match.unmatched.begin(), match.unmatched.end(),
                    [](const auto& a, const auto& b) { return a.time > b.time; });
@@ -442,12 +432,15 @@ KernelMatch replace_durations(const KernelProfile& profile, const models::Graph&
   struct Measured {
     std::vector<Kernel*> kernels;
     bool is_own = false;
-    Seconds time = 0;
+    Seconds time = 0;  // with the idle one
+    Seconds idle = 0;
     std::size_t count = 0;
   };
+  HostGaps gaps(profile);
   std::map<std::pair<std::string_view, std::string_view>, Measured> by_name;
   for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
     const MeasuredKernel& kernel = profile.kernels[i];
+    gaps.runs(kernel);
     if (kernel.communication) continue;
     const std::string& name = standing[i].empty() ? kernel.name : standing[i];
     const auto [place, is_new] = by_name.try_emplace({name, kernel.type});
@@ -457,10 +450,12 @@ KernelMatch replace_durations(const KernelProfile& profile, const models::Graph&
       measured.is_own = exact != own.end();
       measured.kernels = measured.is_own ? exact->second : names.find(name, kernel.type);
     }
-    measured.time += kernel.duration;
+    const Seconds idle = measured.kernels.empty() ? 0 : gaps.before(*measured.kernels.front());
+    measured.time += idle + kernel.duration;
+    measured.idle += idle;
     ++measured.count;
   }
-  std::vector<Group> groups;
+  std::vector<SharedTime> times;
   std::set<const Kernel*> replaced;
   LaunchCount count;
   const auto iterations = static_cast<double>(profile.iterations);
@@ -478,10 +473,10 @@ KernelMatch replace_durations(const KernelProfile& profile, const models::Graph&
       launches = static_cast<double>(measured.count) / static_cast<double>(measured.kernels.size());
       count.add(first, launches / iterations, expected);
     }
-    groups.push_back({measured.kernels, measured.time / launches});
+    times.push_back({measured.kernels, measured.time / launches, measured.idle / launches});
     replaced.insert(measured.kernels.begin(), measured.kernels.end());
   }
-  set_durations(groups);
+  take_times(times);
   add_coverage(program, replaced, micro_batches, match);
   std::stable_sort(match.unmatched.begin(), match.unmatched.end(),
                    [](const auto& a, const auto& b) { return a.time > b.time; });

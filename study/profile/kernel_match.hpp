@@ -12,9 +12,10 @@
 /// Puts measured kernels in the place of the cost model's, kernel by kernel; of several iterations the mean.
 ///
 /// A forward or backward kernel takes the time by which its end is later than that of all such kernels before it: its
-/// duration, the time for which the NPU waited before it, and what ran there that is none of the model's. So forward
-/// and backward pass take as long as they were measured to take, from the first kernel of the iteration on (kernels of
-/// the AI CPU in front of it, which wait for input data, do not count), also where kernels of several streams overlap.
+/// duration, the time for which the NPU waited before it, and what ran there that is none of the model's. Of this time
+/// the kernel is idle (models::Kernel::idle) while nothing ran on the NPU. So forward and backward pass take as long as
+/// they were measured to take, from the first kernel of the iteration on (kernels of the AI CPU in front of it, which
+/// wait for input data, do not count), also where kernels of several streams overlap.
 /// An update takes its duration and those of kernels that are none of the model's and ran behind the backward pass and
 /// before the update, or behind the last one; the waiting before it is that of the allreduce.
 ///
@@ -69,9 +70,10 @@ struct KernelMatch {
 [[nodiscard]] KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& graph,
                                           models::Program& program);
 
-/// Replaces durations by measured ones without any waiting, which in a step of several micro-batches, stages or ranks
-/// that share operators is that for communication: a kernel takes the mean of its measured durations, or its part of
-/// what several measured kernels take per launch. Throws as replace_kernels() does.
+/// Replaces durations by measured ones without the waiting for communication, of a step of several micro-batches,
+/// stages or ranks that share operators: a kernel takes the mean of its measured durations, or its part of the time
+/// that several measured kernels take per launch, and is idle before that for the mean time in which its rank neither
+/// computed nor communicated. Throws as replace_kernels() does.
 [[nodiscard]] KernelMatch replace_durations(const KernelProfile& profile, const models::Graph& graph,
                                             models::Program& program, std::uint32_t micro_batches);
 

@@ -8,6 +8,7 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "device/numerics/loops/optimizer.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "models/lowering/optimizer.hpp"

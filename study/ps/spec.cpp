@@ -158,16 +158,6 @@ PsHosts parse_ps_hosts(std::string_view text) {
   return hosts;
 }
 
-bool matches(std::string_view pattern, std::string_view name) {
-  if (pattern.empty()) return name.empty();
-  if (pattern.front() != '*')
-    return !name.empty() && pattern[0] == name[0] && matches(pattern.substr(1), name.substr(1));
-  for (std::size_t skipped = 0; skipped <= name.size(); ++skipped) {
-    if (matches(pattern.substr(1), name.substr(skipped))) return true;
-  }
-  return false;
-}
-
 void apply_ps_context(std::string_view text, PsSpec& spec, std::optional<Rank>& workers) {
   apply(context_keys, text, spec, workers);
 }

@@ -53,9 +53,6 @@ struct PsSpec {
 /// Memory bandwidth of a server on a CPU host: one socket of Kunpeng 920 with eight channels of DDR4-2933.
 inline constexpr BytesPerSecond cpu_bandwidth = 8 * 2933e6 * 8;
 
-/// "conv*" of "conv1.weight": * stands for any characters.
-[[nodiscard]] bool matches(std::string_view pattern, std::string_view name);
-
 /// Sets what the keys of set_ps_context say: enable_ps, config_file_path, scheduler_manage_port, enable_ssl,
 /// client_password, server_password, server_mode, ms_role, worker_num, server_num, scheduler_ip, scheduler_port; as
 /// text "key=value, key=value" of Python literals. `workers` is set by worker_num. Throws Error(bad_input) of kind

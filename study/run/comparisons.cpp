@@ -16,7 +16,12 @@ ChildOf<Seconds> step_in_child(Experiment& experiment, hccl::TrainingOptions opt
 /// their number (R1.16 of MindSpore's semi_auto_parallel), it has no mirrors.
 std::shared_ptr<const models::Program> program_alone(const Experiment& experiment) {
   auto alone = std::make_shared<models::Program>(*experiment.program);
-  for (models::Kernel& kernel : alone->kernels) kernel.communication.group.ranks = 1;
+  for (models::Kernel& kernel : alone->kernels) {
+    if (kernel.communication == nullptr) continue;
+    auto work = std::make_shared<models::CommunicationWork>(*kernel.communication);
+    work->group.ranks = 1;
+    kernel.communication = std::move(work);
+  }
   if (!experiment.mirrors_divide) return alone;
   std::erase_if(alone->kernels, [](const models::Kernel& kernel) {
     return kernel.phase == models::Phase::update &&

@@ -144,7 +144,7 @@ std::optional<StartUpResult> start_up_of(const Experiment& experiment) {
   for (const hccl::StartUp& stage : experiment.start_up) {
     if (experiment.training.stage_ranks() > 1) result.broadcast += stage.broadcast_elements * sizeof(float);
     for (const models::Kernel& copy : stage.copies) {
-      const models::CommunicationWork& work = copy.communication;
+      const models::CommunicationWork& work = *copy.communication;
       if (work.kind == models::OperatorKind::send) result.copied += work.elements * size_of(work.dtype);
     }
   }
@@ -204,6 +204,8 @@ RunResult simulate_run(Experiment& experiment, RunWishes wishes) {
   training.stream = std::move(wishes.stream);
   if (wishes.seeds_are_given) note_seeds(experiment.cluster, experiment.notes);
   training.traced = std::move(wishes.traced);
+  training.merges_kernels =
+      training.traced.empty() && training.stream == nullptr && wishes.trace_points.found_by_itself();
   if (wishes.links.most > 0 && experiment.cluster.splits_transfers()) {
     wishes.links.most = 0;
     experiment.notes.emplace_back(

@@ -14,6 +14,7 @@
 #include "base/config_file.hpp"
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "base/text.hpp"
 #include "study/strategy/layout_text.hpp"
 #include "study/strategy/named_layouts.hpp"
 #include "study/strategy/shard_regions.hpp"
@@ -95,7 +96,7 @@ class PatternFile {
     std::vector<std::string> all;
     for (const models::Operator& op : network_.operators) {
       all.push_back(op.name);
-      if (hccl::matches(pattern, op.name)) names.push_back(op.name);
+      if (matches(pattern, op.name)) names.push_back(op.name);
     }
     if (names.empty()) fail("no operator of {} has such a name{}", network_.title, did_you_mean(pattern, all));
     return names;

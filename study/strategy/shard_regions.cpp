@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "base/text.hpp"
 #include "hccl/parallel/sharding/region.hpp"
 
 namespace hcclsim::study {
@@ -57,7 +58,7 @@ class RegionReader {
       bool found = false;
       for (models::OperatorId id = 0; id < network_.operators.size(); ++id) {
         const models::Operator& op = network_.operators[id];
-        if (op.kind == models::OperatorKind::input || !hccl::matches(pattern.text(), op.name)) continue;
+        if (op.kind == models::OperatorKind::input || !matches(pattern.text(), op.name)) continue;
         region.operators.insert(id);
         found = true;
       }

@@ -95,7 +95,7 @@ std::optional<Seconds> assumed_launch(std::optional<Seconds> launch, std::span<c
 
 models::Program assumed(models::Program program, std::span<const Assumption> assumptions, RangeEnd end) {
   const double factor = factor_of(assumptions, Subject::kernels, end);
-  for (models::Kernel& kernel : program.kernels) kernel.duration *= factor;
+  for (models::Kernel& kernel : program.kernels) kernel.duration = kernel.slowed(factor);
   return program;
 }
 

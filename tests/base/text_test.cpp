@@ -53,5 +53,25 @@ TEST(Text, Printable) {
   EXPECT_EQ(printable("ab\xC3\xA4", 3), "ab…");  // no half characters
 }
 
+TEST(Text, PatternsHaveStarsAndQuestionMarks) {
+  EXPECT_TRUE(matches("h.*.c_fc", "h.0.mlp.c_fc"));
+  EXPECT_TRUE(matches("h.?.mlp.*", "h.0.mlp.c_fc"));
+  EXPECT_FALSE(matches("h.?.mlp.*", "h.10.mlp.c_fc"));
+  EXPECT_FALSE(matches("c_fc", "h.0.mlp.c_fc"));
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_FALSE(matches("?", ""));
+  EXPECT_TRUE(matches("", ""));
+  EXPECT_FALSE(matches("", "fc1"));
+  EXPECT_TRUE(matches("*.bias", "conv1.bias"));
+  EXPECT_TRUE(matches("a*b*c", "abbcbc"));
+  EXPECT_FALSE(matches("a*b*c", "abbcb"));
+}
+
+TEST(Text, ManyStarsTakeNoExponentialTime) {
+  std::string pattern;
+  for (int i = 0; i < 100; ++i) pattern += "*a";
+  EXPECT_FALSE(matches(pattern + "b", std::string(10'000, 'a')));
+}
+
 }  // namespace
 }  // namespace hcclsim

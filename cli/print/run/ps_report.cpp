@@ -32,7 +32,8 @@ std::string step_lines(const study::PsResult& result) {
   if (result.allreduce_step.has_value()) {
     const Seconds other = *result.allreduce_step;
     text += fmt::format("; by allreduce {} ms, {:.1f} samples/s ({} %)", milliseconds(other),
-                        result.workers * result.batch / other, signed_percent((result.step_time() - other) / other));
+                        result.workers * result.batch / other,
+                        signed_percent((other - result.step_time()) / result.step_time()));
   }
   return text + "\n";
 }

@@ -37,18 +37,18 @@ std::vector<Link> links_of(std::span<const models::Program* const> programs, Ran
     for (std::uint32_t stage = 0; stage < programs.size(); ++stage) {
       for (std::uint32_t k = 0; k < programs[stage]->micro_batch_kernels; ++k) {
         const Kernel& kernel = programs[stage]->kernels[k];
-        if (kernel.kind != models::KernelClass::communication || kernel.communication.kind != kind) continue;
-        const auto stages = kernel.communication.peer.offset / static_cast<std::int64_t>(ranks_per_stage);
+        if (kernel.kind != models::KernelClass::communication || kernel.communication->kind != kind) continue;
+        const auto stages = kernel.communication->peer.offset / static_cast<std::int64_t>(ranks_per_stage);
         visit(stage, static_cast<std::uint32_t>(stage + stages), k, kernel);
       }
     }
   };
   each(OperatorKind::receive, [&](std::uint32_t stage, std::uint32_t peer, std::uint32_t k, const Kernel& kernel) {
-    receives[{peer, stage, kernel.communication.peer.tag}] = k;
+    receives[{peer, stage, kernel.communication->peer.tag}] = k;
   });
   std::vector<Link> links;
   each(OperatorKind::send, [&](std::uint32_t stage, std::uint32_t peer, std::uint32_t k, const Kernel& kernel) {
-    const std::uint32_t tag = kernel.communication.peer.tag;
+    const std::uint32_t tag = kernel.communication->peer.tag;
     const auto found = receives.find({stage, peer, tag});
     if (found == receives.end()) bad_input("pipeline", "{}: stage {} does not receive it", kernel.name, peer);
     links.push_back({.source = stage,

@@ -21,10 +21,11 @@ struct Fact {
   std::string value;
 };
 
-Seconds duration_of(const Role& role, const KernelBlock& block) {
-  Seconds duration = 0;
-  for (std::uint32_t k = block.first; k < block.first + block.count; ++k) duration += role.program->kernels[k].duration;
-  return duration;
+/// Of its kernels together.
+Seconds sum_of(Seconds models::Kernel::*time, const Role& role, const KernelBlock& block) {
+  Seconds sum = 0;
+  for (std::uint32_t k = block.first; k < block.first + block.count; ++k) sum += role.program->kernels[k].*time;
+  return sum;
 }
 
 std::vector<Fact> facts_of(PlanWords& words, std::size_t number, const PlanTask& task) {
@@ -34,7 +35,9 @@ std::vector<Fact> facts_of(PlanWords& words, std::size_t number, const PlanTask&
   const std::string every = task.steps.every == 1 ? "" : fmt::format(", every {}", task.steps.every);
   facts.push_back({"steps", fmt::format("{}-{}{}", task.steps.begin, task.steps.end, every)});
   if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
-    facts.push_back({"time", fmt::format("{} s", duration_of(plan.roles[number], *block))});
+    const Role& role = plan.roles[number];
+    facts.push_back({"time", fmt::format("{} s", sum_of(&models::Kernel::duration, role, *block))});
+    facts.push_back({"idle", fmt::format("{} s", sum_of(&models::Kernel::idle, role, *block))});
   } else if (const auto* call = std::get_if<CollectiveTask>(&task.work)) {
     const PlannedCollective& collective = plan.collectives[call->collective];
     const BlockCounts& counts = collective.operation.counts;

@@ -30,11 +30,16 @@ Json task_json(const Role& role, const PlanTask& task) {
   if (const auto* block = std::get_if<KernelBlock>(&task.work)) {
     const std::vector<models::Kernel>& kernels = role.program->kernels;
     Seconds duration = 0;
-    for (std::uint32_t k = block->first; k < block->first + block->count; ++k) duration += kernels[k].duration;
+    Seconds idle = 0;
+    for (std::uint32_t k = block->first; k < block->first + block->count; ++k) {
+      duration += kernels[k].duration;
+      idle += kernels[k].idle;
+    }
     json["kernels"] = {{"first", kernels[block->first].name},
                        {"last", kernels[block->first + block->count - 1].name},
                        {"count", block->count},
                        {"duration_s", duration}};
+    if (idle > 0) json["kernels"]["idle_s"] = idle;
   } else if (const auto* work = std::get_if<CollectiveTask>(&task.work)) {
     json["collective"] = work->collective;
   } else if (const auto* send = std::get_if<SendTask>(&task.work)) {
@@ -278,7 +283,7 @@ class PlanReader {
 
   [[nodiscard]] KernelBlock read_block(models::Program& program, const Json& json, const std::string& where) const {
     constexpr std::uint64_t most_kernels = 1'000'000;
-    only(json, {"first", "last", "count", "duration_s"}, where);
+    only(json, {"first", "last", "count", "duration_s", "idle_s"}, where);
     const std::uint32_t count = small(json, "count", where, most_kernels);
     if (count == 0) fail(fmt::format("{}: a block without kernels", where));
     const auto first = static_cast<std::uint32_t>(program.kernels.size());
@@ -286,6 +291,8 @@ class PlanReader {
     program.kernels.back().name = text(json, "last", where);
     program.kernels[first].name = text(json, "first", where);
     program.kernels[first].duration = duration(json, "duration_s", where);
+    if (json.contains("idle_s")) program.kernels[first].idle = duration(json, "idle_s", where);
+    if (program.kernels[first].busy() < 0) fail(fmt::format("{}: 'idle_s' is more than 'duration_s'", where));
     return {first, count};
   }
 

@@ -8,31 +8,6 @@
 #include "base/text.hpp"
 
 namespace hcclsim::hccl {
-namespace {
-
-/// Whether all of `text` is what the pattern says.
-bool matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0;
-  std::size_t star = std::string_view::npos;  // the last one, which took the text up to `taken`
-  std::size_t taken = 0;
-  for (std::size_t t = 0; t < text.size();) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      taken = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++taken;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
-
-}  // namespace
 
 std::vector<FusionId> parse_fusion_ids(std::string_view text) {
   std::vector<FusionId> ids;

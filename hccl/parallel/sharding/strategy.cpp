@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -27,15 +28,6 @@ std::string tensors_text(const std::vector<Tensor>& inputs, const std::optional<
 }
 
 }  // namespace
-
-bool matches(std::string_view pattern, std::string_view name) {
-  if (pattern.empty()) return name.empty();
-  if (pattern.front() == '*') {
-    return matches(pattern.substr(1), name) || (!name.empty() && matches(pattern, name.substr(1)));
-  }
-  if (name.empty() || (pattern.front() != '?' && pattern.front() != name.front())) return false;
-  return matches(pattern.substr(1), name.substr(1));
-}
 
 StrategyMap match_strategies(const models::Graph& graph,
                              const std::vector<std::pair<std::string, OperatorStrategy>>& patterns) {

@@ -52,9 +52,6 @@ struct OperatorStrategy {
 /// By the names of operators.
 using StrategyMap = std::map<std::string, OperatorStrategy>;
 
-/// Whether a name fits a pattern: '*' stands for any characters, '?' for one.
-[[nodiscard]] bool matches(std::string_view pattern, std::string_view name);
-
 /// The strategies of the operators of a graph whose names fit a pattern ("h.*.mlp.c_fc"); of several patterns the last
 /// one counts. Throws Error(bad_input, "strategy") for a pattern that no name fits.
 [[nodiscard]] StrategyMap match_strategies(const models::Graph& graph,

@@ -98,9 +98,9 @@ TEST(OptimizerParallel, ShardsLargerThanTheReplicas) {
 std::vector<models::Kernel> moves_of_table(const Plan& plan, std::uint32_t stage) {
   std::vector<models::Kernel> moves;
   for (const models::Kernel& kernel : plan.roles[stage].program->kernels) {
-    const bool whole =
-        kernel.communication.input == models::no_tensor && kernel.communication.output == models::no_tensor;
-    if (kernel.kind == models::KernelClass::communication && whole) moves.push_back(kernel);
+    if (kernel.kind != models::KernelClass::communication) continue;
+    const models::CommunicationWork& work = *kernel.communication;
+    if (work.input == models::no_tensor && work.output == models::no_tensor) moves.push_back(kernel);
   }
   return moves;
 }
@@ -124,9 +124,9 @@ TEST(OptimizerParallel, TiedTablesAreSentAsTheirOwnerHasThem) {
       const std::vector<models::Kernel> moves = moves_of_table(plan, stage);
       ASSERT_EQ(moves.size(), 2U);
       for (const models::Kernel& move : moves) {
-        EXPECT_EQ(move.communication.elements, 32U * 16);
+        EXPECT_EQ(move.communication->elements, 32U * 16);
         const bool forward = move.phase == models::Phase::forward;
-        EXPECT_EQ(move.communication.dtype, forward && copy ? DataType::fp16 : DataType::fp32) << stage;
+        EXPECT_EQ(move.communication->dtype, forward && copy ? DataType::fp16 : DataType::fp32) << stage;
       }
     }
     // The last stage has 2 bytes per number in place of 4 and a cast of 2 beside them.

@@ -14,8 +14,9 @@ namespace {
 
 models::Kernel copy(models::OperatorKind kind, std::int64_t offset, std::uint32_t tag, std::uint64_t elements) {
   models::Kernel kernel;
-  kernel.communication = {.kind = kind, .peer = {.offset = offset, .tag = tag}, .dtype = DataType::fp16};
-  kernel.communication.elements = elements;
+  kernel.kind = models::KernelClass::communication;
+  kernel.communication = std::make_shared<const models::CommunicationWork>(models::CommunicationWork{
+      .kind = kind, .peer = {.offset = offset, .tag = tag}, .dtype = DataType::fp16, .elements = elements});
   return kernel;
 }
 

@@ -186,5 +186,21 @@ TEST(Block, IsItsKernelsOneBehindTheOther) {
   EXPECT_EQ(alone, block) << "dates agree to the last bit";
 }
 
+TEST(Block, KernelsAreIdleFirst) {
+  // The host, which is idle for 0.5 us before the first kernel and 1 us before the third one, is not slowed down.
+  const KernelTable table{
+      .durations = {0.1 * us, 0.7 * us, 1.3 * us}, .names = {0, 0, 0}, .demands = {}, .idles = {0.5 * us, 0, 1 * us}};
+  const auto spans = spans_of([&](Runtime& runtime, StreamId stream, std::uint32_t) {
+    runtime.launch(stream, {&table, 0, 3, 2}, {});
+  });
+  ASSERT_EQ(spans.size(), 3U);
+  EXPECT_NEAR(spans[0].start, 0.5, 1e-9);
+  EXPECT_NEAR(spans[0].end, 0.7, 1e-9);
+  EXPECT_NEAR(spans[1].start, 0.7, 1e-9);
+  EXPECT_NEAR(spans[1].end, 2.1, 1e-9);
+  EXPECT_NEAR(spans[2].start, 3.1, 1e-9);
+  EXPECT_NEAR(spans[2].end, 5.7, 1e-9);
+}
+
 }  // namespace
 }  // namespace hcclsim::hccl

@@ -58,7 +58,7 @@ std::shared_ptr<models::Program> communicating() {
                       timed_kernel("f1", Phase::forward, 2 * us),  timed_kernel("f2", Phase::forward, 4 * us),
                       timed_kernel("b0", Phase::backward, 5 * us), timed_kernel("u0", Phase::update, 1 * us, 0)};
   program->kernels[1].kind = models::KernelClass::communication;
-  program->kernels[1].communication = sum_over_pair(0, 1);
+  program->kernels[1].communication = std::make_shared<const models::CommunicationWork>(sum_over_pair(0, 1));
   program->micro_batch_kernels = 5;
   program->tensors = {{100, 0, 1, 0}, {100, 1, 3, 1}};
   program->reads = {{0, 1}, {1, 3}};

@@ -403,5 +403,34 @@ TEST(Training, RejectsRanksThatDoNotTakePart) {
   EXPECT_THROW(run({.npus = 2, .segments = each, .iterations = 0}), Error);
 }
 
+// Of the backward kernel of 30 us an NPU waits for its host for 12: the step takes as long, and 12 us less are
+// computed.
+TEST(Training, IdleTimeOfKernelsIsNotComputed) {
+  Case plain{.platform = {.npus_per_server = 2}, .options = {.npus = 2, .segments = each}};
+  Case idle = plain;
+  idle.program.kernels[2].idle = 12 * us;
+  const Times computed = simulate(plain);
+  Times waited = simulate(idle);
+  EXPECT_NEAR(waited.iteration_end, computed.iteration_end, 1e-15);
+  EXPECT_NEAR(waited.compute, computed.compute - 12 * us, 1e-15);
+  EXPECT_NEAR(waited.bp_end, 100 * us, 1e-15);
+
+  // An NPU at half speed computes twice as long; its host is as fast as it was.
+  idle.options.skew = device::Skew({.speeds = {0.5, 0.5}}, 2);
+  EXPECT_NEAR(simulate(idle).bp_end, (2 * 88 + 12) * us, 1e-15);
+  // Kernels that vary are launched one by one.
+  idle.options.skew = device::Skew({.jitter = 1e-9}, 2);
+  waited = simulate(idle);
+  EXPECT_NEAR(waited.bp_end, 100 * us, 1e-11);
+  EXPECT_NEAR(waited.compute, computed.compute - 12 * us, 1e-11);
+  // Nothing else uses the HBM.
+  idle.options.skew = {};
+  idle.options.network = sim::NetworkKind::fluid;
+  idle.options.hbm_contention = true;
+  waited = simulate(idle);
+  EXPECT_NEAR(waited.bp_end, 100 * us, 1e-12);
+  EXPECT_NEAR(waited.compute, computed.compute - 12 * us, 1e-12);
+}
+
 }  // namespace
 }  // namespace hcclsim::hccl

@@ -180,12 +180,12 @@ TEST(LatentAttention, FusedProducts) {
   const Program program = lower(latent(), {.fused_attention = true});
   const Kernel& forward = kernel_named(program, "core:fused");
   EXPECT_EQ(forward.cube.k, 12U);
-  EXPECT_EQ(forward.second_cube.n, 5U);
+  EXPECT_EQ(forward.second_cube->n, 5U);
   const Kernel& backward = kernel_named(program, "core:fused_gradient");
   EXPECT_EQ(backward.cube.k, 9U);  // mean of 12 and 5, rounded up
   EXPECT_EQ(backward.cube.groups, 2U * 2);
-  EXPECT_EQ(backward.second_cube.n, 10U);  // of 5, 12 and 12
-  EXPECT_EQ(backward.second_cube.groups, 2U * 3);
+  EXPECT_EQ(backward.second_cube->n, 10U);  // of 5, 12 and 12
+  EXPECT_EQ(backward.second_cube->groups, 2U * 3);
 }
 
 }  // namespace

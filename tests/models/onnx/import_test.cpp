@@ -30,8 +30,9 @@ std::string text_of(const Kernel& kernel) {
   };
   return fmt::format("phase {} class {} type {} {} {} flops {} vector {} read {} written {} launched {} gradient {}",
                      static_cast<int>(kernel.phase), static_cast<int>(kernel.kind), static_cast<int>(kernel.dtype),
-                     product(kernel.cube), product(kernel.second_cube), kernel.flops, kernel.vector_elements,
-                     kernel.read, kernel.written, static_cast<int>(kernel.launched), kernel.gradient);
+                     product(kernel.cube), product(kernel.second_cube == nullptr ? CubeWork{} : *kernel.second_cube),
+                     kernel.flops, kernel.vector_elements, kernel.read, kernel.written,
+                     static_cast<int>(kernel.launched), kernel.gradient);
 }
 
 void expect_same(const Graph& from_file, const Graph& of_zoo, const LoweringOptions& options) {

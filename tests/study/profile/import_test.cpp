@@ -46,13 +46,14 @@ struct Step {
     program = imported_program(read_profiles(paths), graph, soc, {}, 1, imported, notes);
   }
 
-  [[nodiscard]] Seconds duration(const std::string& name) const {
+  [[nodiscard]] models::Kernel kernel(const std::string& name) const {
     for (const models::Kernel& kernel : program.kernels) {
-      if (kernel.name == name) return kernel.duration;
+      if (kernel.name == name) return kernel;
     }
     ADD_FAILURE() << name;
-    return 0;
+    return {};
   }
+  [[nodiscard]] Seconds duration(const std::string& name) const { return kernel(name).duration; }
   /// When the gradient of so many elements is complete in a step that nothing delays.
   [[nodiscard]] Seconds ready(std::uint64_t elements) const {
     const auto gradient = std::ranges::find(program.gradients, elements, &models::Gradient::elements);
@@ -75,6 +76,8 @@ TEST(ProfileImport, OpSummaryReplacesKernels) {
   EXPECT_NEAR(step.duration("fc1:cast"), 10 * microsecond, import_tolerance);
   EXPECT_NEAR(step.duration("fc1:forward+relu"), 103 * microsecond,
               import_tolerance);  // mean of 100 and 102, and 2 idle before it
+  EXPECT_NEAR(step.kernel("fc1:forward+relu").idle, 2 * microsecond, import_tolerance);
+  EXPECT_EQ(step.kernel("fc1:cast").idle, 0);
   EXPECT_NEAR(step.duration("loss:forward"), 20 * microsecond, import_tolerance);
   EXPECT_NEAR(step.duration("fc2:weight_gradient") + step.duration("fc2:data_gradient+mask"), 50 * microsecond,
               import_tolerance);

@@ -37,14 +37,6 @@ TEST(PsSpec, ReadsHosts) {
   }
 }
 
-TEST(PsSpec, KnowsPatterns) {
-  EXPECT_TRUE(matches("fc*.weight", "fc10.weight"));
-  EXPECT_TRUE(matches("*", ""));
-  EXPECT_TRUE(matches("*.bias", "conv1.bias"));
-  EXPECT_FALSE(matches("*.bias", "conv1.weight"));
-  EXPECT_FALSE(matches("fc", "fc1"));
-}
-
 TEST(PsSpec, TakesMindSporesKeysAndVariables) {
   PsSpec spec;
   std::optional<Rank> workers;

@@ -128,7 +128,7 @@ StageCollectives::StageCollectives(const Plan& plan, const Role& role, const dev
     const auto [number, kernel] = found->second;
     const PlannedCollective& timed = plan.collectives[number];
     Planned& collective = collectives_[key_of(exchange)];
-    collective.operation = sized(timed.operation, exchange, role.program->kernels[kernel].communication);
+    collective.operation = sized(timed.operation, exchange, *role.program->kernels[kernel].communication);
     collective.features = features_of_rows(computation.graph(), op);
     const bool same = collective.features == 0 && collective.operation == timed.operation;
     if (!fits(collective.operation, exchange)) internal_error("{}: it and its collective differ in size", op.name);

@@ -29,7 +29,7 @@ std::vector<models::Kernel> all_to_alls(const models::Program& program) {
   std::vector<models::Kernel> found;
   for (const models::Kernel& kernel : program.kernels) {
     const bool one = kernel.kind == models::KernelClass::communication;
-    if (one && kernel.communication.kind == OperatorKind::all_to_all) found.push_back(kernel);
+    if (one && kernel.communication->kind == OperatorKind::all_to_all) found.push_back(kernel);
   }
   return found;
 }
@@ -47,9 +47,9 @@ TEST(ExpertParallel, FourAllToAllsPerLayer) {
   const std::vector<models::Kernel> found = all_to_alls(program);
   ASSERT_EQ(found.size(), 2U * 4);
   for (const models::Kernel& kernel : found) {
-    const Bytes bytes = kernel.communication.elements * size_of(kernel.communication.dtype);
+    const Bytes bytes = kernel.communication->elements * size_of(kernel.communication->dtype);
     EXPECT_EQ(bytes * 7 / 8, 58'720'256U) << kernel.name;  // 7/8 · 2 choices · 4096 tokens · 4096 features · 2 bytes
-    EXPECT_EQ(kernel.communication.group.ranks, 8U);
+    EXPECT_EQ(kernel.communication->group.ranks, 8U);
   }
 }
 
@@ -172,17 +172,17 @@ TEST(ExpertParallel, LoadOfDroplessExperts) {
   for (std::size_t from = 0; from < 4; ++from) {
     for (std::size_t to = 0; to < 4; ++to) {
       const std::size_t pair = from * 4 + to;
-      EXPECT_EQ(found[0].communication.counts[pair], of_devices[to] * 32);    // to the experts
-      EXPECT_EQ(found[1].communication.counts[pair], of_devices[from] * 32);  // and back
-      EXPECT_EQ(found[2].communication.counts[pair], of_devices[to] * 32);    // gradients of what came back
-      EXPECT_EQ(found[3].communication.counts[pair], of_devices[from] * 32);
+      EXPECT_EQ(found[0].communication->counts[pair], of_devices[to] * 32);    // to the experts
+      EXPECT_EQ(found[1].communication->counts[pair], of_devices[from] * 32);  // and back
+      EXPECT_EQ(found[2].communication->counts[pair], of_devices[to] * 32);    // gradients of what came back
+      EXPECT_EQ(found[3].communication->counts[pair], of_devices[from] * 32);
     }
   }
   const auto product = std::ranges::find(network.graph.operators, OperatorKind::expert_linear, &models::Operator::kind);
   EXPECT_EQ(product->shape().size(1), (std::ranges::max(of_devices) * 4 + 1) / 2);
   // Even loads are equal parts.
   EXPECT_TRUE(
-      all_to_alls(lowered(share_experts(shard_graph(whole, {}, 4), {.ranks = 4})))[0].communication.counts.empty());
+      all_to_alls(lowered(share_experts(shard_graph(whole, {}, 4), {.ranks = 4})))[0].communication->counts.empty());
 }
 
 // Each place has the rows of its own experts; what all have is the most of them.
@@ -211,7 +211,7 @@ TEST(ExpertPlaces, RowsOfEachPlace) {
     std::size_t others = 0;
     for (std::uint32_t number = 0; number < program.micro_batch_kernels; ++number) {
       EXPECT_EQ(made->kernels[number].name, program.kernels[number].name);
-      EXPECT_EQ(made->kernels[number].communication.elements, program.kernels[number].communication.elements);
+      EXPECT_EQ(made->kernels[number].communication, program.kernels[number].communication);
       if (made->kernels[number].flops != program.kernels[number].flops) ++others;
     }
     const auto most = std::ranges::find(network.graph.operators, OperatorKind::expert_linear, &models::Operator::kind);

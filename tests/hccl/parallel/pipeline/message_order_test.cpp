@@ -28,7 +28,7 @@ std::vector<std::string> written(const PipelineShape& shape) {
     for (const MessageTurn& turn : order[stage]) {
       const models::Kernel& kernel = programs[stage]->kernels[turn.kernel];
       line +=
-          fmt::format("{}{}{}{}", line.empty() ? "" : " ", kernel.communication.kind == OperatorKind::send ? 'S' : 'R',
+          fmt::format("{}{}{}{}", line.empty() ? "" : " ", kernel.communication->kind == OperatorKind::send ? 'S' : 'R',
                       kernel.phase == Phase::forward ? 'F' : 'B', turn.micro_batch);
     }
     lines.push_back(line);

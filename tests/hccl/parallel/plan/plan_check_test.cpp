@@ -330,6 +330,9 @@ TEST(PlanCheck, FilesAreReadStrictly) {
   const auto task = [](Json& json) -> Json& { return json["roles"][0]["tasks"][0]; };
   EXPECT_THAT(refusal_of_file([&](Json& json) { task(json)["kernels"]["duration_s"] = -1.0; }),
               HasSubstr("plan.json: stage 0, task 0: 'duration_s' is -1, accepted: 0 or more"));
+  EXPECT_EQ(refusal_of_file([&](Json& json) { task(json)["kernels"]["idle_s"] = 0.0; }), "");
+  EXPECT_THAT(refusal_of_file([&](Json& json) { task(json)["kernels"]["idle_s"] = 1000.0; }),
+              HasSubstr("stage 0, task 0: 'idle_s' is more than 'duration_s'"));
   EXPECT_THAT(refusal_of_file([&](Json& json) { task(json)["colour"] = 1; }),
               HasSubstr("stage 0, task 0 has 'colour', which is unknown; accepted: stream, phase"));
   EXPECT_THAT(refusal_of_file([&](Json& json) { task(json)["host_s"] = 1.0; }),

@@ -46,7 +46,7 @@ LayerTraffic traffic_of_layer(const models::ModelOptions& model, const Transform
   LayerTraffic traffic;
   for (const models::Kernel& kernel : program.micro_batch()) {
     if (kernel.kind != models::KernelClass::communication || stage.graph.operators[kernel.op].layer != 1) continue;
-    const models::CommunicationWork& work = kernel.communication;
+    const models::CommunicationWork& work = *kernel.communication;
     EXPECT_EQ(work.group.ranks, sharding.model) << kernel.name;
     const std::uint64_t larger = work.elements * (work.kind == OperatorKind::all_gather ? work.group.ranks : 1);
     Launches& launches = traffic[{work.kind, kernel.phase, kernel.recomputed}];

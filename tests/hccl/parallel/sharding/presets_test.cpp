@@ -58,11 +58,11 @@ std::map<OperatorKind, Traffic> traffic(const ShardedGraph& sharded, std::uint32
   for (const models::Kernel& kernel : program.micro_batch()) {
     if (kernel.kind != models::KernelClass::communication || kernel.phase != phase) continue;
     if (sharded.graph.operators[kernel.op].layer != layer) continue;
-    Traffic& sum = sums[kernel.communication.kind];
+    Traffic& sum = sums[kernel.communication->kind];
     ++sum.count;
     const std::uint64_t ranks =
-        kernel.communication.kind == OperatorKind::all_gather ? kernel.communication.group.ranks : 1;
-    sum.elements += kernel.communication.elements * ranks;
+        kernel.communication->kind == OperatorKind::all_gather ? kernel.communication->group.ranks : 1;
+    sum.elements += kernel.communication->elements * ranks;
   }
   return sums;
 }
@@ -103,9 +103,9 @@ Traffic inside(const ShardedGraph& sharded, OperatorKind of, Phase phase, Operat
   Traffic sum;
   for (const models::Kernel& kernel : program.micro_batch()) {
     if (kernel.kind != models::KernelClass::communication || kernel.phase != phase) continue;
-    if (sharded.graph.operators[kernel.op].kind != of || kernel.communication.kind != kind) continue;
+    if (sharded.graph.operators[kernel.op].kind != of || kernel.communication->kind != kind) continue;
     ++sum.count;
-    sum.elements += kernel.communication.elements;
+    sum.elements += kernel.communication->elements;
   }
   return sum;
 }

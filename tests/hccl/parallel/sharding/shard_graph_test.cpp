@@ -156,7 +156,7 @@ TEST(ShardGraph, BackwardCollectivesAreDuals) {
     for (const models::Kernel& kernel : program.micro_batch()) {
       if (kernel.kind != models::KernelClass::communication) continue;
       if (!models::communicates(sharded.graph.operators[kernel.op].kind)) continue;
-      (kernel.phase == Phase::forward ? forward : backward)[kernel.op] = kernel.communication;
+      (kernel.phase == Phase::forward ? forward : backward)[kernel.op] = *kernel.communication;
     }
     for (const auto& [id, work] : forward) {
       const Operator& op = sharded.graph.operators[id];
@@ -204,8 +204,8 @@ TEST(ShardGraph, BatchNormOverTheBatch) {
   std::vector<std::pair<Phase, std::uint64_t>> sums;
   for (const models::Kernel& kernel : program.micro_batch()) {
     if (kernel.kind != models::KernelClass::communication) continue;
-    EXPECT_EQ(kernel.communication.dtype, DataType::fp32);
-    sums.emplace_back(kernel.phase, kernel.communication.elements);
+    EXPECT_EQ(kernel.communication->dtype, DataType::fp32);
+    sums.emplace_back(kernel.phase, kernel.communication->elements);
   }
   EXPECT_EQ(sums, (std::vector<std::pair<Phase, std::uint64_t>>{{Phase::forward, 16}, {Phase::backward, 16}}));
 }

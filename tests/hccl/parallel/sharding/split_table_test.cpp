@@ -182,10 +182,8 @@ TEST(HostTables, AreLookedUpAndUpdatedByTheHost) {
   const auto copies = [&](models::Phase phase) {
     std::uint64_t elements = 0;
     for (const models::Kernel& kernel : program.micro_batch()) {
-      if (kernel.communication.kind == OperatorKind::host_copy && kernel.phase == phase &&
-          kernel.kind == models::KernelClass::communication) {
-        elements += kernel.communication.elements;
-      }
+      if (kernel.kind != models::KernelClass::communication || kernel.phase != phase) continue;
+      if (kernel.communication->kind == OperatorKind::host_copy) elements += kernel.communication->elements;
     }
     return elements;
   };

@@ -45,7 +45,7 @@ void expect_duals(const ShardedGraph& stage, const models::Program& program) {
     const models::Operator& op = graph.operators[kernel.op];
     if (!models::communicates(op.kind) || op.kind >= OperatorKind::send) continue;
     if (kernel.phase == models::Phase::backward) {
-      EXPECT_TRUE(backward.emplace(kernel.op, &kernel.communication).second) << op.name;
+      EXPECT_TRUE(backward.emplace(kernel.op, kernel.communication.get()).second) << op.name;
       order.push_back(kernel.op);
     }
   }
@@ -57,7 +57,7 @@ void expect_duals(const ShardedGraph& stage, const models::Program& program) {
     ASSERT_EQ(dual != backward.end(), has_gradient[op.inputs.front().op]) << op.name;
     if (dual == backward.end()) continue;
     EXPECT_EQ(dual->second->kind, dual_in_words(op.kind)) << op.name;
-    EXPECT_EQ(dual->second->group.family, kernel.communication.group.family) << op.name;
+    EXPECT_EQ(dual->second->group.family, kernel.communication->group.family) << op.name;
     EXPECT_EQ(dual->second->elements, op.shape().elements()) << op.name;
     backward.erase(dual);
   }
