@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
+#include <map>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -22,7 +22,7 @@ struct HcclOption {
   const char* type;
   const char* description;
 };
-constexpr std::array<HcclOption, 10> hccl_options{{
+constexpr std::array<HcclOption, hccl_option_count> hccl_options{{
     {"hccl-algo", "HCCL_ALGO", "LEVELS", "HCCL_ALGO: algorithms between servers, such as level0:NA;level1:ring"},
     {"hccl-buffsize", "HCCL_BUFFSIZE", "MB", "HCCL_BUFFSIZE: each of a communicator's two buffers (200)"},
     {"hccl-deterministic", "HCCL_DETERMINISTIC", "true|false|strict", "HCCL_DETERMINISTIC (false)"},
@@ -68,8 +68,9 @@ void take_intra(Settings& settings, const std::string& value, const std::string&
 }  // namespace
 
 void add_hccl_options(Command& command, HcclOptions& options) {
-  for (const HcclOption& option : hccl_options) {
-    command.add(std::string("--") + option.key, text(options[option.key]), option.description)
+  for (std::size_t i = 0; i < hccl_option_count; ++i) {
+    const HcclOption& option = hccl_options[i];
+    command.add(std::string("--") + option.key, text(options[i]), option.description)
         .value_name(option.type)
         .group("What HCCL's environment variables say");
   }
@@ -77,9 +78,10 @@ void add_hccl_options(Command& command, HcclOptions& options) {
 
 std::vector<hccl::HcclSetting> hccl_settings(const OptionOrigins& origins, const HcclOptions& options) {
   Settings settings = settings_of_environment();
-  for (const HcclOption& option : hccl_options) {
+  for (std::size_t i = 0; i < hccl_option_count; ++i) {
+    const HcclOption& option = hccl_options[i];
     if (!origins.given(option.key)) continue;
-    const std::string& value = options.at(option.key);
+    const std::string& value = options[i];
     const std::string variable = option.variable;
     if (variable.empty()) {
       take_intra(settings, value, origins.name(option.key));
@@ -94,7 +96,7 @@ std::vector<hccl::HcclSetting> hccl_settings(const OptionOrigins& origins, const
 
 void require_one_algorithm(const OptionOrigins& origins, const HcclOptions& options, const std::string& key,
                            hccl::Algorithm algorithm) {
-  if (trimmed(options.at("hccl-algo")).empty()) return;
+  if (trimmed(options.front()).empty()) return;
   // Of a hierarchy HCCL_ALGO says the algorithms of the levels.
   if (algorithm != hccl::Algorithm::automatic && algorithm != hccl::Algorithm::hierarchical) {
     origins.require_one_of("hccl-algo", key);

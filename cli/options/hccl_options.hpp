@@ -1,6 +1,7 @@
 #pragma once
 
-#include <map>
+#include <array>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@
 /// by hccl::read_hccl_config.
 namespace hcclsim::cli {
 
-/// The options' values by key, "hccl-algo".
-using HcclOptions = std::map<std::string, std::string>;
+/// The values of --hccl-algo and the options behind it. They stay in their places, which the options of a command know,
+/// when others are assigned to them.
+inline constexpr std::size_t hccl_option_count = 10;
+using HcclOptions = std::array<std::string, hccl_option_count>;
 
 void add_hccl_options(Command& command, HcclOptions& options);
 

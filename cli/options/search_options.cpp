@@ -141,6 +141,7 @@ void finish_search_options(Command& command, SearchOptions& options) {
   finish_run_options(command, options.run);
   check_strategy_search_options(command, mode.has_value(), mode.value_or(options.strategies.mode));
   options.strategies.mode = mode.value_or(options.strategies.mode);
+  options.strategies.options.enable_alltoall = options.run.spec.parallel.operators.all_to_all;
 }
 
 study::PlanSpace plan_space(const Command& command, const RunOptions& run, const study::PlannedNpus& where) {

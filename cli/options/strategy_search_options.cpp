@@ -21,9 +21,11 @@ constexpr std::array of_strategies{"--given",
                                    "--costmodel-alpha",
                                    "--costmodel-beta",
                                    "--costmodel-gamma",
-                                   "--rp-matmul-mem-coef",
-                                   "--search-alltoall"};
+                                   "--rp-matmul-mem-coef"};
 constexpr std::array of_plans{"--database", "--jobs", "--prune", "--shown"};
+/// What searches of strategies decide.
+constexpr std::array of_cuts{"--model-parallel",    "--context-parallel",    "--expert-parallel",
+                             "--sequence-parallel", "--vocabulary-parallel", "--compress"};
 constexpr double largest = std::numeric_limits<double>::max();
 
 void add_cost_model_options(Command& command, study::StrategySearchSpec& spec) {
@@ -83,10 +85,6 @@ void add_cost_model_options(Command& command, study::StrategySearchSpec& spec) {
       .add("--rp-matmul-mem-coef", number(options.rp_matmul_mem_coef, 0, largest),
            "Recursive programming: weight of the memory of a matrix product's whole weight")
       .with_default();
-  command
-      .add("--search-alltoall", on_off_or_python(options.enable_alltoall),
-           "A cut moves from one axis to another by an all-to-all (MindSpore's enable_alltoall)")
-      .with_default();
 }
 
 }  // namespace
@@ -116,6 +114,12 @@ void check_strategy_search_options(const Command& command, bool strategies, stud
     if (strategies && command.get(name).asks()) {
       bad_input("option", "{} is of the search of plans: it goes with --mode plan only", name);
     }
+  }
+  for (const char* const name : of_cuts) {
+    if (!strategies || !command.get(name).asks()) continue;
+    bad_input("option",
+              "{} does not go with a search of strategies, which decides how operators are cut; leave it out{}", name,
+              std::string_view(name) == "--compress" ? "" : ", or give --mode plan");
   }
   if (strategies && mode == study::StrategySearchMode::recursive_programming && command.get("--given").given()) {
     bad_input("option", "--given: recursive_programming decides about every operator; the other searches take it");

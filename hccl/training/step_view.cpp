@@ -201,7 +201,12 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
 void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::Interval>& step) {
   const IterationPoints& points = iterations.back();
   const auto last = static_cast<std::uint32_t>(iterations.size()) - 1;
-  std::vector<std::pair<std::uint32_t, Bytes>> reductions;  // the first collective of each segment, bytes of all
+  struct Reduction {
+    std::uint32_t segment;
+    std::uint32_t collective;  // the first one, which other segments may share
+    Bytes bytes;               // of all
+  };
+  std::vector<Reduction> reductions;
   Bytes total = 0;
   constexpr std::size_t none = ~std::size_t{0};
   std::vector<std::size_t> seen(plan.role(rank).segments.size(), none);
@@ -212,20 +217,20 @@ void StepView::add_segments(const Plan& plan, Rank rank, const std::vector<sim::
     std::size_t& place = seen[task.purpose.segment];
     if (place == none) {
       place = reductions.size();
-      reductions.emplace_back(work->collective, bytes);
+      reductions.push_back({task.purpose.segment, work->collective, bytes});
     } else if (task.purpose.action.has_value()) {
-      reductions[place].second += bytes;
+      reductions[place].bytes += bytes;
     } else {
       continue;  // several micro-batches may reduce it
     }
     total += bytes;
   }
-  for (const auto& [number, bytes] : reductions) {
+  for (const auto& [segment, number, bytes] : reductions) {
     const PlannedCollective& collective = plan.collectives[number];
-    const sim::Interval span = points.allreduces.at(collective.segment);
+    const sim::Interval span = points.allreduces.at(segment);
     const Seconds time = span.length();
     const double ranks = collective.operation.ranks;
-    SegmentFigures figures{.segment = plan.role(rank).segments[collective.segment],
+    SegmentFigures figures{.segment = plan.role(rank).segments[segment],
                            .collective = number,
                            .bytes = bytes,
                            .algorithm = collective.algorithm(),

@@ -217,7 +217,7 @@ struct Applier {
 
   void apply_operators() {
     OperatorParallel& operators = spec.parallel.operators;
-    operators.all_to_all = context.flag("enable_alltoall");
+    operators.all_to_all = operators.all_to_all || context.flag("enable_alltoall");
     operators.loss_repeated_mean = !graph_parallel() || context.flag("loss_repeated_mean");
     operators.dataset_cuts = graph_parallel() && cuts_samples_otherwise();
     operators.common_statistics = graph_parallel();

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -22,7 +23,7 @@ std::string speed_of(const sim::Link& link) {
   return fmt::format("{} read {:g} write {:g} GB/s{}", title_of(link.kind), link.read / giga, link.write / giga, range);
 }
 
-/// Whether --set changed something that the file says of the link or of its kind.
+/// Whether --set changed the speed of the link, or what the file says of the speeds of its kind.
 bool is_edited(const sim::Link& link, std::span<const sim::PlatformEdit> edits) {
   std::string id = link.name;
   for (const std::string_view direction : {"_UP", "_DOWN"}) {
@@ -31,11 +32,36 @@ bool is_edited(const sim::Link& link, std::span<const sim::PlatformEdit> edits) 
   constexpr std::string_view of_links = "link[";
   return std::any_of(edits.begin(), edits.end(), [&](const sim::PlatformEdit& edit) {
     if (edit.target.starts_with(fmt::format("platform.link.{}.", name_of(link.kind)))) return true;
-    if (!edit.target.starts_with(of_links)) return false;
+    if (!edit.target.starts_with(of_links) || !edit.target.ends_with("].bandwidth")) return false;
     const std::size_t end = edit.target.rfind(']');
     const std::string pattern = edit.target.substr(of_links.size(), end - of_links.size());
     return ::fnmatch(pattern.c_str(), id.c_str(), 0) == 0;
   });
+}
+
+std::string source_of(const sim::Link& link, sim::Cluster& cluster) {
+  constexpr const char* of_file = "platform file";
+  if (is_edited(link, cluster.edits())) return set_by_user;
+  const auto of_kind = [&](std::string_view key) {
+    return cluster.property(fmt::format("link.{}.{}", name_of(link.kind), key));
+  };
+  const bool leaves_range = of_kind("low").has_value() && link.low == link.high;
+  return leaves_range ? of_file : of_kind("source").value_or(of_file);
+}
+
+/// Of few ranks those on all routes between them, of many those of links_between().
+std::vector<sim::LinkId> seen_links(sim::Cluster& cluster, std::span<const Rank> ranks) {
+  constexpr std::size_t few = 64;
+  std::vector<sim::LinkId> links = links_between(cluster, ranks);
+  if (ranks.size() > few) return links;
+  for (const Rank from : ranks) {
+    for (const Rank to : ranks) {
+      if (from == to) continue;
+      const sim::Route& route = cluster.route(from, to);
+      links.insert(links.end(), route.links.begin(), route.links.end());
+    }
+  }
+  return links;
 }
 
 }  // namespace
@@ -61,16 +87,18 @@ std::vector<sim::LinkId> links_between(sim::Cluster& cluster, std::span<const Ra
 }
 
 std::vector<LinkSource> link_sources(sim::Cluster& cluster, std::span<const Rank> ranks) {
-  std::map<sim::LinkKind, LinkSource> kinds;
-  for (const sim::LinkId id : links_between(cluster, ranks)) {
+  std::map<sim::LinkKind, std::vector<LinkSource>> kinds;
+  std::vector<bool> seen(cluster.links().size(), false);
+  for (const sim::LinkId id : seen_links(cluster, ranks)) {
     const sim::Link& link = cluster.links()[id];
-    if (link.kind == sim::LinkKind::other || kinds.contains(link.kind)) continue;
-    const auto source = cluster.property(fmt::format("link.{}.source", name_of(link.kind)));
-    kinds[link.kind] = {speed_of(link),
-                        is_edited(link, cluster.edits()) ? set_by_user : source.value_or("platform file")};
+    if (link.kind == sim::LinkKind::other || seen[id]) continue;
+    seen[id] = true;
+    LinkSource source{speed_of(link), source_of(link, cluster)};
+    std::vector<LinkSource>& of_kind = kinds[link.kind];
+    if (std::ranges::find(of_kind, source) == of_kind.end()) of_kind.push_back(std::move(source));
   }
   std::vector<LinkSource> sources;
-  for (auto& [kind, source] : kinds) sources.push_back(std::move(source));
+  for (auto& [kind, of_kind] : kinds) std::ranges::move(of_kind, std::back_inserter(sources));
   return sources;
 }
 

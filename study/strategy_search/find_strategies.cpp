@@ -114,7 +114,12 @@ class StrategyFinder {
   [[nodiscard]] NetworkStrategies chosen(const hccl::CostGraph& costs, const hccl::Choice& choice) const {
     std::vector<bool> settled;
     for (const std::optional<hccl::DimensionParts>& parts : fixed_) settled.push_back(parts.has_value());
-    return network_strategies(network_, costs, choice, settled, options_.devices);
+    NetworkStrategies strategies = network_strategies(network_, costs, choice, settled, options_.devices);
+    for (const models::Operator& op : network_.operators) {
+      const auto given = search_.given.find(op.name);
+      strategies.outputs.push_back(given == search_.given.end() ? std::nullopt : given->second.output);
+    }
+    return strategies;
   }
 
   [[nodiscard]] double dynamic_cost(const NetworkStrategies& strategies) const {

@@ -40,8 +40,7 @@ struct SearchedRun {
 RunSpec plain_run(const StrategySearchSpec& spec) {
   RunSpec run = spec.run;
   if (!run.parallel.batch_given && !run.parallel.global_batch.has_value()) run.model.batch = samples_per_npu;
-  run.parallel.operators = {};
-  run.parallel.operators.all_to_all = spec.options.enable_alltoall;
+  run.parallel.operators.search.reset();
   run.hbm_check = device::HbmCheck::warn;
   return run;
 }
@@ -108,6 +107,7 @@ class StrategySearcher {
     search_ = {.mode = spec.mode, .options = spec.options};
     if (!spec.given.empty()) {
       search_.given = read_operator_strategies(spec.given, network_, devices_, notes_).strategies;
+      if (spec.mode == StrategySearchMode::exact) require_whole_sums();
     }
   }
 
@@ -142,6 +142,17 @@ class StrategySearcher {
   void compare(const std::vector<NamedStrategies>& trials) {
     stage_(fmt::format("simulating {} and others", trials.front().name));
     std::ranges::move(simulated(run_, trials), std::back_inserter(compared_));
+  }
+
+  void require_whole_sums() const {
+    for (const auto& [name, strategy] : search_.given) {
+      const bool of_layout = strategy.layout.has_value() && strategy.layout->output.has_value();
+      if (!strategy.output.has_value() && !of_layout) continue;
+      bad_input("search",
+                "{}: the exact search knows no out_strategy, which '{}' has; leave it out, or give --mode "
+                "dynamic_programming",
+                spec_.given, name);
+    }
   }
 
   /// All batch parallel, and transformers as they are usually cut.

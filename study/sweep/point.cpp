@@ -103,6 +103,8 @@ std::string command_line(const std::string& command, const Json& inputs) {
       arguments.insert(0, " " + shell_word(value));
     } else if (is_edit(name)) {
       arguments += fmt::format(" --set {}", shell_word(fmt::format("{}={}", name, value)));
+    } else if (name == "hccl-deterministic") {  // the only option whose words are those of a switch
+      arguments += fmt::format(" --{} {}", name, value);
     } else if (value == "true") {
       arguments += fmt::format(" --{}", name);
     } else if (value != "false") {

@@ -232,6 +232,7 @@ Option& Option::refuse(const std::string& reason) {
   const auto complain = [name = "--" + key(), reason](const std::string& /*given*/) -> std::string {
     throw CLI::ParseError(name + ": " + reason, CLI::ExitCodes::ValidationError);
   };
+  if (!is_flag()) option_->expected(0, 1);           // the reason comes before a missing value
   option_->transform(CLI::Validator(complain, ""));  // before what looks at its value
   return group("").not_in_files();
 }

@@ -55,6 +55,11 @@ void add_operator_options(Command& command, study::OperatorParallel& operators) 
       .add("--moe-seed", whole_number(operators.expert_seed, 0, UINT64_MAX),
            "Seed of which experts of a layer are used most")
       .with_default();
+  command
+      .add("--alltoall,--search-alltoall", on_off_or_python(operators.all_to_all),
+           "Where operators are cut: a cut moves from one axis to another by an all-to-all (MindSpore's "
+           "enable_alltoall), not by an all-gather and a slice")
+      .with_default();
   command.add("--strategy", read_file(operators.strategy),
               "How single operators are cut, before the options above: TOML of patterns such as \"h.*.mlp.c_fc\" = "
               "[[2, 1], [4, 1]], or MindSpore's checkpoint of strategies, JSON or ProtoBuf");

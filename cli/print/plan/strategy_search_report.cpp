@@ -74,7 +74,7 @@ std::string cost_text(const study::StrategySearchResult& result) {
   if (result.mode == study::StrategySearchMode::exact) {
     const bool proved = *found.bound >= found.cost;
     text = fmt::format("The step takes {} ms, {}; {} simulated", milliseconds(found.cost),
-                       proved ? "proved to be the least of all choices"
+                       proved ? "proved to be the least of all choices without out_strategy"
                               : fmt::format("and of all choices, too many to prove more, none takes less than {} ms",
                                             milliseconds(*found.bound)),
                        counted(found.candidates, "choice"));

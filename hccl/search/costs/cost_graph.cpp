@@ -89,9 +89,16 @@ class CostGraphBuilder {
       parts.front() = std::gcd(op.sizes.front(), options_.devices);
       return {parts};
     }
-    if (!fixed.has_value()) return candidates_of(op, options_);
+    if (!fixed.has_value()) {
+      std::vector<DimensionParts> all = candidates_of(op, options_);
+      if (!all.empty()) return all;
+      bad_input("search",
+                "{}: no strategy has slices of matrix products that are multiples of {}; give a smaller "
+                "--tensor-slice-align-size, or leave it out",
+                graph_.operators[op.id].name, options_.tensor_slice_align_size);
+    }
     SearchOptions any = options_;
-    any.fully_use_devices = false;
+    any.fully_use_devices = any.tensor_slice_align_enable = false;
     const std::vector<DimensionParts> allowed = candidates_of(op, any);
     if (std::ranges::find(allowed, *fixed) == allowed.end()) {
       bad_input("search", "{}: {} is no strategy of this operator on {} devices", graph_.operators[op.id].name,

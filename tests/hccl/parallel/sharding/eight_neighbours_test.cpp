@@ -49,7 +49,7 @@ TEST(EightNeighbours, BytesOfEachDirection) {
   const models::Program program = models::lower(sharded.graph, {});
   const auto kernel = std::ranges::find(program.kernels, "conv1.neighbour_exchange:forward", &models::Kernel::name);
   ASSERT_NE(kernel, program.kernels.end());
-  const models::NeighbourElements& elements = kernel->communication.neighbours;
+  const models::NeighbourElements& elements = kernel->communication->neighbours;
   constexpr std::uint64_t images = 8 * 4;
   for (const int row : {-1, 0, 1}) {
     for (const int column : {-1, 0, 1}) {
@@ -93,7 +93,7 @@ TEST(EightNeighbours, UnevenBorders) {
       shard_graph(test::images_network(), {{"conv2", {.inputs = {{1, 1, 2, 2}, {1, 1, 1, 1}}}}}, 4);
   const models::Program program = models::lower(sharded.graph, {});
   const auto named = [&](const std::string& name) {
-    return std::ranges::find(program.kernels, name, &models::Kernel::name)->communication.neighbours;
+    return std::ranges::find(program.kernels, name, &models::Kernel::name)->communication->neighbours;
   };
   const models::NeighbourElements forward = named("conv2.neighbour_exchange:forward");
   const models::NeighbourElements gradient = named("conv2.neighbour_exchange:gradient");

@@ -50,8 +50,8 @@ TEST(KeptSlices, LayersStartFromHalves) {
   ASSERT_EQ(gathers.size(), 2U);
   for (const models::Kernel* const kernel : gathers) {
     EXPECT_EQ(kernel->phase, models::Phase::backward);
-    EXPECT_EQ(kernel->communication.kind, models::OperatorKind::all_gather);
-    EXPECT_EQ(kernel->communication.elements, 8U * 16 / 2);
+    EXPECT_EQ(kernel->communication->kind, models::OperatorKind::all_gather);
+    EXPECT_EQ(kernel->communication->elements, 8U * 16 / 2);
   }
   EXPECT_EQ(parts.kernels.size(), whole.kernels.size() + 4);
   // At the end of the forward pass a half of what each layer starts from is there.

@@ -246,8 +246,8 @@ TEST(ShardGraph, PixelsOfNeighbours) {
   const auto kernel =
       std::ranges::find(program.kernels, "conv2.height.neighbour_exchange:gradient", &models::Kernel::name);
   ASSERT_NE(kernel, program.kernels.end());
-  EXPECT_EQ(kernel->communication.neighbours.to(-1), std::uint64_t{8 * 8 * 8 * 2});
-  EXPECT_EQ(kernel->communication.neighbours.to(1), std::uint64_t{8 * 8 * 8});
+  EXPECT_EQ(kernel->communication->neighbours.to(-1), std::uint64_t{8 * 8 * 8 * 2});
+  EXPECT_EQ(kernel->communication->neighbours.to(1), std::uint64_t{8 * 8 * 8});
   const auto refused = [](const OperatorStrategy& strategy, const std::string& name) {
     return test::refusal("strategy", [&] { (void)shard_graph(images_network(), {{name, strategy}}, 16); });
   };
