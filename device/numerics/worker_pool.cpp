@@ -30,10 +30,9 @@ void require_memory_for(unsigned workers) {
     munmap(memory, bytes);
     return;
   }
-  bad_input("workers",
-            "the system refuses the {} MiB that {} workers begin with; take fewer (--workers), or raise the "
-            "limit of memory (ulimit -v)",
-            bytes >> 20U, workers);
+  bad_input("workers", "the system refuses the {} MiB that {} begin{} with; raise the limit of memory (ulimit -v){}",
+            bytes >> 20U, workers == 1 ? "a worker" : fmt::format("{} workers", workers), workers == 1 ? "s" : "",
+            workers == 1 ? "" : ", or take fewer workers where the command has an option of that name");
 }
 
 }  // namespace

@@ -444,7 +444,8 @@ class PythonReader {
       const bool number =
           !word.empty() && std::ranges::all_of(word, [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
       bad_input(number ? "value-error" : "context",
-                "{}: mode of set_context: accepted: GRAPH_MODE (0), PYNATIVE_MODE (1); got {}", at(argument), word);
+                "{}: mode of set_context: accepted: GRAPH_MODE (0), PYNATIVE_MODE (1); got {}{}", at(argument), word,
+                number ? "" : fmt::format("; write one of them, or give the file to 'hcclsim script {}'", path_));
     }
     with_place(argument, [&] { context_.set_graph_mode(graph); });
     last_set_ = line_of(argument);

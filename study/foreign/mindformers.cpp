@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/input_file.hpp"
@@ -100,14 +101,19 @@ class MindformersMapping {
       const YamlNode* const node = keys_.find("parallel_config", key);
       writer().set(source(fmt::format("parallel_config.{}", key), *node), option, std::move(value), node->line);
     };
-    if (keys_.find("parallel_config") != nullptr) {
+    if (keys_.find("parallel_config") != nullptr && !is_automatic()) {
       writer().set(fmt::format("data_parallel {} · model_parallel {} · pipeline_stage {} · context_parallel {}", data,
                                model, stages, context),
                    "npus", std::to_string(data * model * stages * context), keys_.find("parallel_config")->line);
     }
-    if (keys_.find("parallel_config", "data_parallel") != nullptr)
-      set("data_parallel", "data-parallel", std::to_string(data));
-    if (model > 1) set("model_parallel", "model-parallel", std::to_string(model));
+    for (const auto& [key, option, parts] :
+         {std::tuple("data_parallel", "data-parallel", data), std::tuple("model_parallel", "model-parallel", model)}) {
+      const YamlNode* const node = keys_.find("parallel_config", key);
+      if (node != nullptr && is_automatic())
+        writer().leave_out(source(fmt::format("parallel_config.{}", key), *node), "auto_parallel searches all cuts");
+      else if (node != nullptr && (parts > 1 || option == std::string_view("data-parallel")))
+        set(key, option, std::to_string(parts));
+    }
     if (stages > 1) set("pipeline_stage", "stages", std::to_string(stages));
     if (context > 1) {
       set("context_parallel", "context-parallel", std::to_string(context));
@@ -187,16 +193,17 @@ class MindformersMapping {
                       "copies of a network that overlap each other's communication are not simulated", halves->line);
     }
     if (pipeline && accumulated > 1) {
-      writer().refuse("gradient_accumulation_steps",
-                      fmt::format("runner_config.gradient_accumulation_steps {}", accumulated),
-                      "the micro-batches of a pipeline are accumulated already",
-                      keys_.line_of("runner_config", "gradient_accumulation_steps"));
+      writer().no_effect(fmt::format("runner_config.gradient_accumulation_steps {}", accumulated),
+                         "the micro-batches of a pipeline are accumulated already");
     }
     const std::uint64_t parts = pipeline ? micro : accumulated;
     const std::uint32_t line = keys_.line_of("runner_config", "batch_size");
     if (keys_.find("runner_config", "batch_size") != nullptr) {
-      writer().set(fmt::format("runner_config.batch_size {} · {} micro-batches", samples, parts), "batch",
-                   std::to_string(samples * parts), line);
+      // What all devices read is one batch, whose size data_parallel scales where nothing else does.
+      const bool whole = is_automatic() && keys_.truth("parallel", "full_batch", false);
+      const std::uint64_t scale = whole ? keys_.at_least_one("parallel_config", "data_parallel") : 1;
+      writer().set(fmt::format("runner_config.batch_size {} · {} micro-batches", samples, parts),
+                   whole ? "global-batch" : "batch", std::to_string(samples * parts * scale), line);
     }
     if (pipeline) {
       writer().set(fmt::format("parallel_config.micro_batch_num {}", micro), "micro-batches", std::to_string(micro),
@@ -257,14 +264,7 @@ class MindformersMapping {
     const std::string path = "parallel." + member.key;
     const std::string from = source(path, member.value);
     if (member.key == "parallel_mode") {
-      static constexpr std::array modes{"data_parallel", "semi_auto_parallel", "auto_parallel", "hybrid_parallel"};
-      const auto number = parse_number<std::uint32_t>(member.value.text);
-      const bool word = std::ranges::find(modes, std::string_view(member.value.text)) != modes.end();
-      if (!word && number.value_or(4) > 3)
-        writer().fail(member.line,
-                      "{}: accepted: 0 (data_parallel), 1 (semi_auto_parallel), 2 (auto_parallel), 3 (hybrid_parallel)",
-                      from);
-      writer().set(from, "parallel-mode", word ? member.value.text : modes.at(*number), member.line);
+      writer().set(from, "parallel-mode", keys_.parallel_mode(), member.line);
       return;
     }
     if (member.key == "strategy_ckpt_save_file" || member.key == "group_ckpt_save_file" ||
@@ -272,10 +272,12 @@ class MindformersMapping {
       writer().no_effect(from, no_effect_text);
       return;
     }
-    if (member.key == "gradients_mean" || member.key == "search_mode") {
-      writer().leave_out(from, member.key == "search_mode"
-                                   ? "operators are cut as parallel_config says"
-                                   : "gradients are added up; dividing them is one operation per element");
+    if (member.key == "gradients_mean") {
+      writer().leave_out(from, "gradients are added up; dividing them is one operation per element");
+      return;
+    }
+    if (member.key == "search_mode" && !is_automatic()) {
+      writer().no_effect(from, "strategies are searched in auto_parallel only");
       return;
     }
     if (member.key == "full_batch" && reads_own_samples()) {
@@ -302,10 +304,9 @@ class MindformersMapping {
     keys_.note_other(path, member);
   }
 
-  [[nodiscard]] bool reads_own_samples() {
-    const YamlNode* const mode = keys_.find("parallel", "parallel_mode");
-    return mode != nullptr && (mode->text == "0" || mode->text == "data_parallel");
-  }
+  [[nodiscard]] bool reads_own_samples() { return keys_.parallel_mode() == "data_parallel"; }
+  /// MindSpore searches how operators are cut; parallel_config does not say it.
+  [[nodiscard]] bool is_automatic() { return keys_.parallel_mode() == "auto_parallel"; }
 
   /// Lists become tuples, as MindSpore wants them: those of the tokens and of the labels, which are cut of the tokens
   /// if the data set has none. What else it has (masks, positions) the network does not read.

@@ -96,13 +96,38 @@ bool MindformersKeys::truth_of(const YamlNode& node, std::string_view path, bool
     writer_.fail(node.line, "{} is {}, must be True or False", path, literal(node));
   return is_true(node);
 }
+std::string MindformersKeys::parallel_mode() {
+  static constexpr std::array modes{"data_parallel", "semi_auto_parallel", "auto_parallel", "hybrid_parallel"};
+  const YamlNode* const node = find("parallel", "parallel_mode");
+  if (node == nullptr) return {};
+  const std::string word = lower_case(node->text);
+  if (word == "stand_alone" || word == "manual_parallel") return "stand_alone";
+  if (std::ranges::find(modes, word) != modes.end()) return word;
+  const auto number = parse_number<std::size_t>(word);
+  if (!number.has_value() || *number >= modes.size()) {
+    writer_.fail(node->line,
+                 "{}: accepted: 0 (data_parallel), 1 (semi_auto_parallel), 2 (auto_parallel), 3 (hybrid_parallel), "
+                 "stand_alone",
+                 source("parallel.parallel_mode", *node));
+  }
+  return modes.at(*number);
+}
+
 void MindformersKeys::note_other(const std::string& path, const YamlMember& member) {
   // Of searches of strategies, of generating text, of profiles and tokenizers.
-  static constexpr std::array harmless{"auto_map",  "eod_token_id",   "max_new_tokens", "mem_coeff",
+  static constexpr std::array harmless{"auto_map",  "eod_token_id",   "max_new_tokens",
                                        "num_block", "profiler_level", "top_k"};
+  static constexpr std::array switches{"auto_pipeline", "recompute", "recompute_slice_activation",
+                                       "parallel_optimizer_comm_recompute"};
   const std::string from = source(path, member.value);
   if (std::ranges::find(harmless, member.key) != harmless.end())
     writer_.no_effect(from, no_effect_text);
+  else if (is_false(member.value) && std::ranges::find(switches, member.key) != switches.end())
+    writer_.no_effect(from, "it is off");
+  else if (member.key == "mp_comm_recompute" && is_true(member.value))
+    writer_.no_effect(from, "the default");
+  else if (member.key == "mem_coeff")
+    writer_.leave_out(from, "a search of strategies has MindSpore's own weight of memory");
   else
     writer_.refuse(member.key, from, unknown_text, member.line);
 }

@@ -43,6 +43,8 @@ class MindformersKeys {
   /// `otherwise` for null and None.
   [[nodiscard]] bool truth_of(const YamlNode& node, std::string_view path, bool otherwise = false);
   [[nodiscard]] std::uint32_t line_of(std::string_view section, std::string_view key);
+  /// parallel.parallel_mode in MindSpore's words; empty: the file does not say. Throws for a mode that is none.
+  [[nodiscard]] std::string parallel_mode();
   /// A key that nothing was made of: refuses it, unless it says nothing of a step wherever it stands.
   void note_other(const std::string& path, const YamlMember& member);
 

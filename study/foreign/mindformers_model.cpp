@@ -64,7 +64,6 @@ constexpr std::array effect_free_of_model{"type",
                                           "use_kvcache_op",
                                           "is_flexible_shape",
                                           "use_relative_positions",
-                                          "type_vocab_size",
                                           "is_training",
                                           "num_labels",
                                           "post_layernorm_residual",
@@ -112,6 +111,9 @@ class MindformersModel {
          {"bert", "bert-base"},
          {"mixtral", "mixtral"}}};
     const std::string lower = lower_case(type);
+    for (const char* const head : {"classification", "multiplechoice", "questionanswering", "reward"}) {
+      if (lower.find(head) != std::string::npos) return {};
+    }
     for (const auto& [name, model] : families) {
       if (lower.starts_with(name)) return std::string(model);
     }
@@ -188,6 +190,8 @@ class MindformersModel {
     }
     if (of_model("use_flash_attention") != nullptr) {
       set_of_model("use_flash_attention", "fused-attention", truth_of_model("use_flash_attention") ? "on" : "off");
+    } else {
+      writer().set("model.model_config without use_flash_attention", "fused-attention", "off", config->line);
     }
     if (of_model("tie_word_embeddings") != nullptr && truth_of_model("tie_word_embeddings") == shares) {
       refuse_of_model("tie_word_embeddings",
@@ -227,6 +231,13 @@ class MindformersModel {
     note("kv_channels", size_of_model("hidden_size").value_or(0) / std::max<std::uint64_t>(1, heads.value_or(1)),
          "features over heads");
     note("embedding_size", size_of_model("hidden_size").value_or(0), "it is hidden_size");
+    if (const YamlNode* const types = of_model("type_vocab_size"); types != nullptr) {
+      constexpr std::uint64_t few = 16;  // as of BERT
+      if (size_of_model("type_vocab_size").value_or(0) > few)
+        refuse_of_model("type_vocab_size", unknown_text);
+      else
+        writer().no_effect(source("model.model_config.type_vocab_size", *types), "a table of few rows");
+    }
     note("rotary_pct", 1, "all features of a head are turned");
     note("expert_num", 1, "there are no experts");
     note("per_token_num_experts_chosen", 1, "there are no experts");

@@ -91,7 +91,7 @@ class Advice {
         static_cast<std::size_t>(std::find_if(segments.begin(), segments.end(), is_late) - segments.begin()) + 1;
     if (best.size() < count_) {
       return {SplitScenario::none,
-              fmt::format("AR{} {}: {} segment{} instead of {} shorten{} the step", late, ends(late), best.size(),
+              fmt::format("{}: {} segment{} instead of {} shorten{} the step", late_ones(late), best.size(),
                           best.size() == 1 ? "" : "s", count_, best.size() == 1 ? "s" : ""),
               true};
     }
@@ -139,6 +139,11 @@ class Advice {
   [[nodiscard]] std::string ends(std::size_t number) const {
     const bool hidden = own_.step.segments[number - 1].end <= own_.step.backward_end;
     return hidden ? "ends within FP/BP" : fmt::format("ends {} ms after bp_end", after_backward(number));
+  }
+  /// "AR3 ends 0.194 ms after bp_end", "AR3 to AR9 end after bp_end, AR9 1.320 ms"
+  [[nodiscard]] std::string late_ones(std::size_t first) const {
+    if (first == count_) return fmt::format("AR{} {}", first, ends(first));
+    return fmt::format("AR{} to AR{} end after bp_end, AR{} {} ms", first, count_, count_, after_backward(count_));
   }
   [[nodiscard]] std::string after_backward(std::size_t number) const {
     return in_ms(own_.step.segments[number - 1].end - own_.step.backward_end);

@@ -159,6 +159,9 @@ class Command {
   void look_at_files_first();
   /// Returns the command that the arguments name.
   Command& declare(std::span<const std::string> arguments);
+  [[nodiscard]] std::string file_of_options() const;
+  [[nodiscard]] std::string in_words_of_files(std::string message) const;
+  /// The error with the file and line of the option that it is about, if a file gave that; nothing: as it is.
   [[nodiscard]] std::optional<Error> located(const Error& error) const;
 
   std::unique_ptr<CLI::App> owned_;  ///< of the command that is no sub-command

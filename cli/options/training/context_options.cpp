@@ -51,6 +51,22 @@ std::vector<std::string_view> keys_given(const OptionOrigins& origins, bool in_f
   return keys;
 }
 
+/// The place in a folder of what a file names, wherever its path leads. Throws Error(bad_input, "option") for the
+/// folder itself, and where a symbolic link leads out of it.
+std::string below(const std::string& folder, const std::string& path, const std::string& named_by) {
+  namespace fs = std::filesystem;
+  const fs::path inside = (fs::path("/") / path).lexically_normal().relative_path();
+  if (inside.filename().empty()) bad_input("option", "{}: '{}' names no file", named_by, printable(path));
+  fs::path place = fs::path(folder) / inside;
+  std::error_code none;
+  const fs::path from_folder = fs::weakly_canonical(place, none).lexically_relative(fs::weakly_canonical(folder, none));
+  if (from_folder.empty() || *from_folder.begin() == "..") {
+    bad_input("option", "{}: '{}' leads out of {} by a symbolic link; remove the link, or give another --output-dir",
+              named_by, printable(path), folder);
+  }
+  return place.string();
+}
+
 /// What a context's file names to be written goes below the folder of --output-dir, wherever its path leads, or is not
 /// written; what an option names, too, is written where that says.
 void place_outputs(const OptionOrigins& origins, const ContextOptions& options, study::RunSpec& spec) {
@@ -61,8 +77,7 @@ void place_outputs(const OptionOrigins& origins, const ContextOptions& options, 
     const bool confirmed = std::ranges::any_of(keys, [&](const char* key) { return origins.given(key); });
     if (path.empty() || confirmed) return;
     if (!options.output_folder.empty()) {
-      const std::filesystem::path inside = (std::filesystem::path("/") / path).lexically_normal().relative_path();
-      path = (std::filesystem::path(options.output_folder) / inside).string();
+      path = below(options.output_folder, path, options.file);
       return;
     }
     if (is_told) {
@@ -155,7 +170,16 @@ void finish_context_options(const OptionOrigins& origins, const ContextOptions& 
                                   .split_by_idx = origins.given("split-by-idx"),
                                   .split_by_size = origins.given("split-by-size"),
                                   .hcom_parallel = origins.given("hcom-parallel")};
-  apply_context(merged_context(origins, options, spec.parallel), given, spec);
+  const study::AutoParallelContext context = merged_context(origins, options, spec.parallel);
+  try {
+    apply_context(context, given, spec);
+  } catch (const Error& error) {
+    const bool of_file =
+        !options.file.empty() && keys_given(origins, false).empty() && keys_given(origins, true).empty();
+    const std::string message = error.what();
+    if (error.code() != ErrorCode::bad_input || !of_file || message.find(options.file) != std::string::npos) throw;
+    throw Error(error.code(), error.kind(), fmt::format("{}: {}", options.file, message));
+  }
   place_outputs(origins, options, spec);
   const study::StrategyFiles& files = spec.strategy_files;
   if (!origins.command().writes_files() && !(files.save.empty() && files.groups.empty())) {

@@ -131,8 +131,9 @@ RecursiveCuts recursive_cuts(RecursiveGraph graph, std::uint32_t samples, const 
   for (std::uint32_t halving = 0; halving < cuts.halvings; ++halving) cuts.cost += halve(cuts, rules);
   cuts.memory = input_bytes(cuts.graph, options.devices);
   if (cuts.memory > static_cast<double>(options.device_memory)) {
-    cuts.warnings.push_back(fmt::format("inputs of {:.0f} bytes on each device are more than its memory of {} bytes",
-                                        cuts.memory, options.device_memory));
+    cuts.warnings.push_back(fmt::format(
+        "inputs of {:.0f} bytes on each device are more than the {} bytes of memory that the search counts with",
+        cuts.memory, options.device_memory));
   }
   return cuts;
 }

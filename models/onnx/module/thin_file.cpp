@@ -1,9 +1,9 @@
 #include "models/onnx/module/thin_file.hpp"
 
+#include <array>
 #include <cstdint>
-#include <fstream>
 
-#include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "models/onnx/model_file.hpp"
 
 namespace hcclsim::models::onnx {
@@ -26,7 +26,7 @@ void append_varint(std::uint64_t value, std::string& to) {
 /// Copies messages field by field.
 class ThinCopy {
  public:
-  ThinCopy(std::ifstream& from, std::uint64_t size) : from_(from), size_(size) {}
+  explicit ThinCopy(const InputFile& from) : from_(from), size_(from.size()) {}
 
   /// The message that ends at `end`.
   bool copy(Level level, std::uint64_t end, std::string& to) {
@@ -68,7 +68,6 @@ class ThinCopy {
     }
     if (level == Level::tensor && value > most_bytes) {
       at_ += value;
-      from_.seekg(static_cast<std::streamoff>(at_));
       append_varint(0, to);
       return at_ <= size_;
     }
@@ -79,11 +78,10 @@ class ThinCopy {
   bool read_varint(std::uint64_t& value) {
     value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
-      const int byte = from_.get();
-      if (byte == std::ifstream::traits_type::eof()) return false;
-      ++at_;
-      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
-      if ((byte & 0x80) == 0) return true;
+      if (at_ >= size_) return false;
+      const auto byte = std::to_integer<std::uint8_t>(next());
+      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+      if ((byte & 0x80U) == 0) return true;
     }
     return false;
   }
@@ -92,25 +90,34 @@ class ThinCopy {
     if (count > size_ - at_) return false;
     const std::size_t before = to.size();
     to.resize(before + count);
-    from_.read(to.data() + before, static_cast<std::streamsize>(count));
+    from_.read(at_, std::as_writable_bytes(std::span(to).subspan(before)));
     at_ += count;
-    return static_cast<bool>(from_);
+    return true;
   }
 
-  std::ifstream& from_;
+  std::byte next() {
+    if (at_ < window_begin_ || at_ - window_begin_ >= window_.size()) {
+      window_begin_ = at_;
+      window_ = from_.read_some(at_, buffer_);
+      if (window_.empty()) from_.fail("the file has become shorter while it was read");
+    }
+    return window_[at_++ - window_begin_];
+  }
+
+  const InputFile& from_;
   std::uint64_t size_;
   std::uint64_t at_ = 0;
+  std::array<std::byte, 4096> buffer_{};
+  std::span<std::byte> window_{};  // of the buffer, with the bytes from window_begin_ on
+  std::uint64_t window_begin_ = 0;
 };
 
 }  // namespace
 
 std::optional<std::string> read_without_weights(const std::string& path) {
-  std::ifstream from(path, std::ios::binary | std::ios::ate);
-  if (!from || from.tellg() < 0) bad_input("onnx", "{}: cannot be read; give a file of ONNX", path);
-  const auto size = static_cast<std::uint64_t>(from.tellg());
-  from.seekg(0);
+  const InputFile from(path, "onnx");
   std::string bytes;
-  if (!ThinCopy(from, size).copy(Level::model, size, bytes)) return std::nullopt;
+  if (!ThinCopy(from).copy(Level::model, from.size(), bytes)) return std::nullopt;
   return bytes;
 }
 

@@ -235,7 +235,7 @@ TEST(RecursiveProgramming, WarnsOfMemory) {
   EXPECT_TRUE(recursive_cuts(graph, 64, {.devices = 2, .device_memory = 2000000}).warnings.empty());
   const RecursiveCuts cuts = recursive_cuts(graph, 64, {.devices = 2, .device_memory = 1000});
   EXPECT_EQ(cuts.memory, bytes);
-  EXPECT_THAT(cuts.warnings, ElementsAre(HasSubstr("more than its memory of 1000 bytes")));
+  EXPECT_THAT(cuts.warnings, ElementsAre(HasSubstr("more than the 1000 bytes of memory that the search counts with")));
 }
 
 TEST(RecursiveProgramming, LooksAtHalvingsTimesOperators) {
