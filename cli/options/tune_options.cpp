@@ -16,9 +16,10 @@ namespace {
 /// What a run tells or computes beside its times.
 void refuse_what_run_tells(std::span<const std::unique_ptr<Option>> options_of_run) {
   constexpr const char* reason = "tune looks for a split; give it to `hcclsim run` with that split";
-  constexpr std::array<std::string_view, 9> others{
+  constexpr std::array<std::string_view, 12> others{
       "routing-seeds",  "trace-ranks", "advice", "uncertainty", "explain-uncertainty",
-      "explain-memory", "links",       "mtbf",   "fault"};
+      "explain-memory", "links",       "mtbf",   "fault",       "restart-time",
+      "job-time",       "job-runs"};
   refuse_foreign_options(options_of_run, others, reason);
   for (const auto& option : options_of_run) {
     if (option->group() == numerics_group) option->refuse(reason);

@@ -97,7 +97,7 @@ class Rules {
     }
     const std::optional<RefusedServer> refused = refused_server(devices);
     if (!refused.has_value()) return;
-    notes_.push_back(fmt::format("{}: {} devices; of servers of the 910A HCCL accepts {}",
+    notes_.push_back(fmt::format("{}: the server has {} devices; of servers of the 910A HCCL accepts {}",
                                  table_.servers[refused->server].path, refused->npus, group_rule_910a));
   }
 

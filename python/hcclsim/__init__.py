@@ -10,7 +10,6 @@ set_ps_context, register_comm_hook and the package hccl set what run() then uses
 """
 
 from . import default_hooks, errors, networks, nn, ops, platform, powerSGD_hook, schedule, sweep
-from ._core import read_checkpoint, segments
 from .context import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -26,13 +25,14 @@ from .context import (
 )
 from .default_hooks import bf16_compress_hook, fp16_compress_hook
 from .errors import BadInput, CheckFailed, Error, InternalError, SimulatedFailure
-from .experiments import Training, check_plan, measure, run, search, show_plan, tune
+from .experiments import Training, check_plan, measure, read_checkpoint, run, search, segments, show_plan, tune
 from .hooks import register_comm_hook, registered_comm_hook
 from .layout import Layout
 from .powerSGD_hook import PowerSGDState, batched_powerSGD_hook
 from .records import Record, Records
 from .regions import shard
-from .results import Measurement, RunResult, SearchResult, TuneResult
+from .results import RunResult
+from .searches import Measurement, SearchResult, TuneResult
 from .settings import reset
 from .tracing import Parameter, Tensor
 from .world import World, init

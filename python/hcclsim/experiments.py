@@ -10,13 +10,17 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Type, TypeVar, Union, cast
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union, cast
 
-from . import _core, description, errors, helper, hooks, nn, options, records, results, settings
+from . import _core, description, errors, helper, hooks, nn, options, records, reports, results, searches, settings
 from .powerSGD_hook import PowerSGDState
 
 Result = TypeVar("Result", bound=records.Record)
+
+# The file that rows of gradients are written to.
+_gradients_name = "gradients.csv"
 
 #: What gradients may be given as: a CSV file, or rows of (name, bytes, ready_s), as tuples or mappings.
 Gradients = Union[str, "os.PathLike[str]", Iterable[Union[Tuple[str, int, float], Mapping[str, object]]]]
@@ -31,16 +35,17 @@ def call_with(
     folder: Optional[Path] = None,
 ) -> object:
     """Calls the command of these words with arguments and keywords. Returns its JSON as a `kind`, of a command without
-    JSON its text; files in `folder`, a temporary one, are named without it. Raises CheckFailed, which has the same as its
-    result, if it found a difference."""
+    JSON its text. `folder` is a temporary one: files in it are named without it, and the command has its own there. Raises
+    CheckFailed, which has the same as its result, if it found a difference."""
     command = options.command(*words)
     form = ["--format=json"] if command.has_format else []
     # A file may be called as an option is.
     behind = [f"./{argument}" if argument.startswith("-") else argument for argument in [os.fspath(one) for one in arguments]]
+    given = command.arguments(keywords)
     try:
-        finished = helper.call([*words, *command.arguments(keywords), *form, *behind], progress=progress)
+        finished = helper.call([*words, *given, *form, *behind], progress=progress, folder=folder)
     except errors.Error as failed:
-        failed.message = command.in_keywords(failed.message)
+        failed.message = command.in_keywords(failed.message, given)
         failed.result = _read(str(failed.result), [], kind, bool(form))
         raise
     output = finished.output if folder is None else finished.output.replace(f"{folder}/", "")
@@ -91,17 +96,26 @@ def _gradients_file(folder: Path, gradients: Any) -> Path:
         gradients = gradients.to_dict("records")
     if not isinstance(gradients, Iterable):
         raise TypeError(f"gradients are a file, a DataFrame or rows of (name, bytes, ready_s), not {gradients!r}")
-    path = folder / "gradients.csv"
+    several = list(gradients)
+    if not several:
+        raise TypeError("gradients must not be empty")
+    path = folder / _gradients_name
     with open(path, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(("name", "bytes", "ready_us"))
-        for number, row in enumerate(gradients):
+        rows.writerow(("name", "bytes", "ready_s"))
+        for number, row in enumerate(several):
             try:
                 name, size, ready = (row["name"], row["bytes"], row["ready_s"]) if isinstance(row, Mapping) else row
-                rows.writerow((name, int(size), repr(float(ready) * 1e6)))
+                rows.writerow((name, int(size), repr(float(ready))))
             except (TypeError, ValueError, KeyError) as error:
                 raise TypeError(f"gradient {number} must be (name, bytes, ready_s), not {row!r}: {error}") from None
     return path
+
+
+def _of_rows(message: str, folder: Path) -> str:
+    """A message about the file of gradients as one about the rows that it was written from, which count from 0."""
+    file = re.escape(str(folder / _gradients_name))
+    return re.sub(rf"{file}:(\d+)", lambda found: f"gradient {int(found[1]) - 2}", message)
 
 
 def _simulate(
@@ -114,6 +128,7 @@ def _simulate(
         try:
             return cast(Result, call_with(words, [], merged, kind, progress, folder))
         except errors.Error as failed:
+            failed.message = _of_rows(failed.message, folder)
             failed.message += settings.origins(failed.message, merged, keywords)
             raise
 
@@ -142,7 +157,7 @@ def run(
             chosen["save_gradients"] = folder / "gradients"
         result = _simulate(("run",), results.RunResult, chosen, progress, use_settings)
         if keep_gradients:
-            gradients = _core.read_checkpoint(chosen["save_gradients"])["tensors"]["gradients"]
+            gradients = read_checkpoint(chosen["save_gradients"])["tensors"]["gradients"]
             object.__setattr__(result, "reduced_gradients", gradients)
     if isinstance(state, PowerSGDState) and use_settings and keywords.get("compress") is None:
         state.take(result)
@@ -150,23 +165,23 @@ def run(
 
 
 @options.of_command("tune")
-def tune(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> results.TuneResult:
+def tune(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> searches.TuneResult:
     """Finds the best split of the gradients of a step, with its proof; in stages the best fusion; with `compress` the
     link speed below which compression pays. Keywords, settings and exceptions as of run()."""
-    return _simulate(("tune",), results.TuneResult, keywords, progress, use_settings)
+    return _simulate(("tune",), searches.TuneResult, keywords, progress, use_settings)
 
 
 @options.of_command("search")
-def search(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> results.SearchResult:
+def search(*, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any) -> searches.SearchResult:
     """Finds ways to spread a step over NPUs: mode="plan" over degrees of parallelism by simulation, others over
     strategies of operators. Keywords, settings and exceptions as of run()."""
-    return _simulate(("search",), results.SearchResult, keywords, progress, use_settings)
+    return _simulate(("search",), searches.SearchResult, keywords, progress, use_settings)
 
 
 @options.of_command("collective")
 def measure(
     collective: str = "allreduce", *, progress: Optional[helper.Progress] = None, use_settings: bool = True, **keywords: Any
-) -> results.Measurement:
+) -> searches.Measurement:
     """Measures a collective at one or many sizes, and checks its results, as hccl_test does. `size` may be a list.
 
     Returns a Measurement: rows with bytes, time_s, algbw_Bps, busbw_Bps, algorithm, check. Raises as run() does.
@@ -179,8 +194,8 @@ def measure(
             raise TypeError("size must not be empty")
         found = [
             cast(
-                results.Measurement,
-                call_with(("collective",), [collective], {**merged, "size": size}, results.Measurement, progress),
+                searches.Measurement,
+                call_with(("collective",), [collective], {**merged, "size": size}, searches.Measurement, progress, folder),
             )
             for size in (sizes if several else [sizes])
         ]
@@ -191,15 +206,43 @@ def measure(
 
 
 @options.of_command("plan", "check")
-def check_plan(*, use_settings: bool = True, **keywords: Any) -> records.Record:
+def check_plan(*, use_settings: bool = True, **keywords: Any) -> reports.PlanCheck:
     """Proves that the plan of a step comes to an end: every message has its other end and nothing waits in a circle."""
-    return _simulate(("plan", "check"), records.Record, keywords, None, use_settings)
+    return _simulate(("plan", "check"), reports.PlanCheck, keywords, None, use_settings)
 
 
 @options.of_command("plan", "show")
-def show_plan(*, use_settings: bool = True, **keywords: Any) -> records.Record:
+def show_plan(*, use_settings: bool = True, **keywords: Any) -> reports.Plan:
     """What the streams of every role do in a step: streams, tasks, groups."""
-    return _simulate(("plan", "show"), records.Record, keywords, None, use_settings)
+    return _simulate(("plan", "show"), reports.Plan, keywords, None, use_settings)
+
+
+def segments(
+    gradient_bytes: reports.Integers,
+    by_size: Optional[Sequence[float]] = None,
+    by_idx: Optional[Sequence[int]] = None,
+    allow_many_segments: bool = False,
+) -> reports.Cuts:
+    """How HCCL cuts gradients, without a simulation.
+
+    gradient_bytes: bytes of each gradient, in the order in which back-propagation produces them, as a list or an array;
+    by_size: percentages of the bytes, by_idx: last gradient of each segment; by_size counts before by_idx, and without
+    both the default is 96.54 and 3.46 percent. allow_many_segments: more than 8, the most that HCCL documents.
+
+    Returns an array of uint32, shape (segments, 2): first and last gradient of each. Raises errors.SplitError for settings
+    that HCCL refuses.
+    """
+    return _core.segments(cast(Sequence[int], gradient_bytes), by_size, by_idx, allow_many_segments)
+
+
+def read_checkpoint(path: Union[str, "os.PathLike[str]"]) -> reports.Checkpoint:
+    """What a checkpoint holds, or the gradients that run(save_gradients=...) has written.
+
+    Returns a dict: model, iteration, seed, optimizer, optimizer_steps, loss_scale, iteration_ends_s (seconds, per NPU) and
+    tensors, a dict by kind ("weights", "velocity", ... or "gradients") of dicts by parameter of float32 arrays of the
+    parameters' shapes. Raises errors.CheckpointError for a file that is damaged or none.
+    """
+    return cast(reports.Checkpoint, _core.read_checkpoint(path))
 
 
 class Training:
@@ -229,7 +272,7 @@ class Training:
             self._state.take(result)
         return result
 
-    def tune(self, **keywords: Any) -> results.TuneResult:
+    def tune(self, **keywords: Any) -> searches.TuneResult:
         """tune() with the keywords of this training, and these over them."""
         return tune(**{**self.keywords, **keywords})
 

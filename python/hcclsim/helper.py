@@ -14,7 +14,7 @@ import signal
 import subprocess
 import threading
 from pathlib import Path
-from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import IO, Callable, List, NamedTuple, Optional, Sequence
 
 from . import errors
 
@@ -49,7 +49,7 @@ def command_path() -> str:
 class _Messages:
     """Reads standard error: the error, the remarks, and progress as it comes."""
 
-    def __init__(self, stream, progress: Optional[Progress], end: Callable[[], None]) -> None:
+    def __init__(self, stream: IO[str], progress: Optional[Progress], end: Callable[[], None]) -> None:
         self.error: Optional[errors.Error] = None
         self.remarks: List[str] = []
         self._stream = stream
@@ -84,16 +84,17 @@ def call(
     arguments: Sequence[str],
     *,
     progress: Optional[Progress] = None,
-    environment: Optional[Mapping[str, str]] = None,
+    folder: Optional[Path] = None,
 ) -> Finished:
-    """Calls the command and waits for its end.
+    """Calls the command and waits for its end. Its temporary files are in `folder`, if there is one.
 
     `progress` is called with a line of text some times per second, from another thread; what it raises ends the helper,
     and is raised here. Raises the Error that the command reports, with what it printed as its result; KeyboardInterrupt
     ends the helper too.
     """
-    variables = dict(os.environ if environment is None else environment)
-    variables["HCCLSIM_MESSAGES"] = "json"
+    variables = {**os.environ, "HCCLSIM_MESSAGES": "json"}
+    if folder is not None:
+        variables["TMPDIR"] = str(folder)
     process = subprocess.Popen(
         [command_path(), *arguments],
         stdin=subprocess.DEVNULL,

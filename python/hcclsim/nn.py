@@ -17,16 +17,27 @@ What is set by pipeline_stage, recompute(), shard() and set_param_ps() counts in
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Protocol, Tuple, TypeVar, cast
 
 from . import ops, regions, tracing
-from .tracing import Parameter, Tensor
+from .tracing import Parameter
+from .tracing import Tensor as Tensor  # nn.Tensor is meant to be used, too
 
 _recompute_options = {
     "mp_comm_recompute": True,
     "parallel_optimizer_comm_recompute": False,
     "recompute_slice_activation": False,
 }
+
+
+Found = TypeVar("Found", covariant=True)
+
+
+class _Constructing(Protocol[Found]):
+    """A cell, for type checkers: its call gives what its construct() gives."""
+
+    @property
+    def construct(self) -> Callable[..., Found]: ...
 
 
 class Cell:
@@ -51,11 +62,22 @@ class Cell:
                 value.name = name
         object.__setattr__(self, name, value)
 
-    def construct(self, *inputs: Tensor) -> Any:
-        """What the cell computes; to be written by each class of cells."""
-        raise NotImplementedError(f"{type(self).__name__} has no construct()")
+    if TYPE_CHECKING:
+        # Classes of cells have parameters and results of their own.
+        construct: Callable[..., Any]
 
-    def __call__(self, *inputs: Tensor) -> Any:
+        def __call__(self: _Constructing[Found], *inputs: Tensor) -> Found: ...
+
+    else:
+
+        def construct(self, *inputs):
+            """What the cell computes; to be written by each class of cells."""
+            raise NotImplementedError(f"{type(self).__name__} has no construct()")
+
+        def __call__(self, *inputs):
+            return self._described(inputs)
+
+    def _described(self, inputs: Tuple[Tensor, ...]) -> Any:
         graph = tracing.current()
         graph.enter(self.__dict__.get("_path", ""), {**self.__dict__.get("_of_lists", {}), **self._settings})
         try:
@@ -126,9 +148,9 @@ class Cell:
 
     def shard(
         self,
-        in_strategy: tuple,
-        out_strategy: Optional[tuple] = None,
-        parameter_plan: Optional[Dict[str, tuple]] = None,
+        in_strategy: Tuple[Any, ...],
+        out_strategy: Optional[Tuple[Any, ...]] = None,
+        parameter_plan: Optional[Dict[str, Tuple[Any, ...]]] = None,
         device: str = "Ascend",
         level: int = 0,
     ) -> "Cell":
@@ -182,7 +204,7 @@ class SequentialCell(Cell):
         for number, part in enumerate(self.parts):
             setattr(self, str(number), part)
 
-    def construct(self, *inputs: Tensor) -> Any:
+    def construct(self, *inputs: Tensor) -> Tensor:
         (found,) = inputs
         for part in self.parts:
             found = part(found)
@@ -230,7 +252,7 @@ class Dense(Cell):
         found = self.matmul(rows, self.weight, *([self.bias] if self.bias is not None else []))
         if len(shape) != 2:
             found = ops.Reshape((*shape[:-1], found.shape[-1]))(found)
-        return self.activation(found) if self.activation is not None else found
+        return found if self.activation is None else cast(Tensor, self.activation(found))
 
 
 def _padding(kernel_size: int, padding: int, pad_mode: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from . import settings, tracing
 from .layout import Layout
@@ -27,7 +27,7 @@ class Primitive:
         self.name = name
         self.settings: Dict[str, Any] = {}
 
-    def shard(self, in_strategy: Optional[tuple] = None, out_strategy: Optional[tuple] = None) -> "Primitive":
+    def shard(self, in_strategy: Optional[Tuple[Any, ...]] = None, out_strategy: Optional[Tuple[Any, ...]] = None) -> "Primitive":
         """How the inputs, and the output, are cut: a tuple per input of parts per dimension, or Layouts.
 
         Raises TypeError if a strategy is no tuple, holds neither tuples nor Layouts, both, or tuples of other than ints;

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import textwrap
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple, TypeVar, cast
 
 import numpy
 
@@ -83,7 +83,7 @@ class Option:
     @property
     def is_literal(self) -> bool:
         """Whether its value is a literal of Python, as MindSpore's context has."""
-        return self.group.startswith("MindSpore")
+        return self.group.startswith("MindSpore") and self.value == "VALUE"
 
 
 def is_list(value: Any) -> bool:
@@ -105,7 +105,7 @@ def _plain(value: Any) -> Any:
 def _text(option: Option, keyword: str, value: Any) -> str:
     value = _plain(value)
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     if isinstance(value, str):
         return value
     if option.is_literal:
@@ -122,7 +122,14 @@ def _text(option: Option, keyword: str, value: Any) -> str:
 
 
 #: Functions that have another name than their command.
-_functions = {("collective",): "measure", ("plan", "check"): "check_plan", ("plan", "show"): "show_plan"}
+_functions = {
+    ("collective",): "measure",
+    ("plan", "check"): "check_plan",
+    ("plan", "show"): "show_plan",
+    ("schedule", "run"): "schedule.execute",
+    ("models", "show"): "networks.show",
+    ("models", "list"): "networks.listing",
+}
 
 
 class Command:
@@ -146,10 +153,19 @@ class Command:
 
     def arguments(self, keywords: Mapping[str, Any]) -> List[str]:
         """Words behind the command's name. Raises TypeError for a keyword that it does not have."""
-        words: List[str] = []
-        for keyword, value in keywords.items():
-            words += self.option(keyword).arguments(keyword, value)
-        return words
+        for keyword in keywords:
+            self.option(keyword)
+        given = self.chosen(keyword for keyword, value in keywords.items() if value is not None)
+        return [word for option, keyword in given.items() for word in option.arguments(keyword, keywords[keyword])]
+
+    def chosen(self, keywords: Iterable[str]) -> Dict[Option, str]:
+        """The options that keywords stand for. Raises TypeError for one that it does not have, and for two names of one."""
+        chosen: Dict[Option, str] = {}
+        for keyword in keywords:
+            other = chosen.setdefault(self.option(keyword), keyword)
+            if other != keyword:
+                raise TypeError(f"{other} and {keyword} are the same; give one of them")
+        return chosen
 
     def option(self, keyword: str) -> Option:
         """The option that a keyword stands for. Raises TypeError if there is none."""
@@ -157,24 +173,43 @@ class Command:
         if found is None:
             near = self._near(keyword)
             meant = f"; did you mean {near}?" if near else ""
-            raise TypeError(f"{_functions.get(self.words, '.'.join(self.words))}() has no keyword {keyword!r}{meant}")
+            raise TypeError(f"{self.function}() has no keyword {keyword!r}{meant}")
         return found
 
     def _near(self, keyword: str) -> str:
-        """A keyword that may have been meant: of one word more, as global_batch of batch, or spelt alike; "" without one."""
+        """A keyword that may have been meant: of one word more, as global_batch of batch, with the same letters, or spelt
+        alike; "" without one."""
         longer = [one for one in self.by_keyword if keyword in one.split("_")]
-        near = difflib.get_close_matches(keyword, longer, 1, 0) or difflib.get_close_matches(keyword, self.by_keyword, 1)
+        turned = [one for one in self.by_keyword if sorted(one) == sorted(keyword)]
+        near = difflib.get_close_matches(keyword, longer, 1, 0) or turned or difflib.get_close_matches(keyword, self.by_keyword, 1)
         return near[0] if near else ""
 
-    def in_keywords(self, message: str) -> str:
-        """A message of the command with keywords of Python for its options: "hcom_parallel" for "--hcom-parallel"."""
-        words = {name: word for option in self.options for name, word in zip(option.long_names, option.keywords)}
-        return re.sub(r"(?<![\w-])(--[a-z][a-z0-9-]*)", lambda found: words.get(found[1], found[1]), message)
+    @property
+    def function(self) -> str:
+        """Its name in this package: "measure", "schedule.time"."""
+        return _functions.get(self.words, ".".join(self.words))
+
+    def in_keywords(self, message: str, arguments: Sequence[str] = ()) -> str:
+        """A message of the command in words of Python: "hcom_parallel" for "--hcom-parallel", "numerics=True" for
+        "--numerics", and help() for --help. Values in `arguments` stay as they are."""
+        words = {name: self._in_python(option, name) for option in self.options for name in option.long_names}
+        own = {value for value in (argument.partition("=")[2] for argument in arguments) if "--" in value}
+        texts = sorted({f"'{text}'" if text in words else text for text in own}, key=len, reverse=True)
+        pattern = "|".join([*(re.escape(text) for text in texts), r"(?<![\w-])--[a-z][a-z0-9-]*"])
+        told = re.sub(pattern, lambda found: words.get(found[0], found[0]), message)
+        return re.sub(r"See 'hcclsim [a-z ]+ --help'\.", f"See help(hcclsim.{self.function}).", told)
+
+    def _in_python(self, option: Option, name: str) -> str:
+        """What stands for an option of the command in Python; the command itself where no keyword does."""
+        keyword = dict(zip(option.long_names, option.keywords))[name]
+        if keyword not in self.by_keyword:
+            return name if name == "--help" else f"hcclsim {' '.join(self.words)} {name}"
+        return f"{keyword}=True" if option.is_flag else keyword
 
 
 @functools.lru_cache(maxsize=None)
 def _table(_path: str) -> Mapping[str, Any]:
-    return json.loads(helper.call(["options"]).output)
+    return cast(Mapping[str, Any], json.loads(helper.call(["options"]).output))
 
 
 def command(*words: str) -> Command:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import List, Optional, Union, cast
 
-from . import helper, options, records
+from . import helper, options, reports
 from .experiments import call_with
 
 
@@ -15,9 +15,9 @@ def names() -> List[str]:
     return [line.split()[0] for line in lines if line and not line[0].isspace()]
 
 
-def show(platform: Union[str, "os.PathLike[str]"] = "atlas800-9000", *, route: Optional[str] = None) -> records.Record:
+def show(platform: Union[str, "os.PathLike[str]"] = "atlas800-9000", *, route: Optional[str] = None) -> reports.Platform:
     """What a platform has: npus, servers, soc, links with their speeds; `route`="0:9" also the way between two NPUs."""
-    return cast(records.Record, call_with(("platform", "show"), [platform], {"route": route}))
+    return cast(reports.Platform, call_with(("platform", "show"), [platform], {"route": route}, reports.Platform))
 
 
 def check(platform: Union[str, "os.PathLike[str]"]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import sys
 import typing
-from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence, Tuple, Type, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Sequence, Tuple, Type, TypeVar, Union
 
 import numpy
 import numpy.typing
@@ -21,13 +21,18 @@ _most_rows = 20
 
 
 class Record(Dict[str, object]):
-    """A JSON object whose keys are attributes too: `result.trace.bp_end_s`; a key with a dash is read by `result["fc-bias"]`."""
+    """A JSON object whose keys are attributes too: `result.trace.bp_end_s`; a key with a dash is read by `result["fc-bias"]`.
 
-    def __getattr__(self, name: str) -> object:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {', '.join(map(str, self))}") from None
+    Type checkers know the fields that a class declares, and no others.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            try:
+                return self[name]
+            except KeyError:
+                raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {', '.join(map(str, self))}") from None
 
     def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *(key for key in self if str(key).isidentifier())]
@@ -44,6 +49,14 @@ class Record(Dict[str, object]):
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th>{_escaped(key)}</th><td>{_escaped(_short(value))}</td></tr>" for key, value in self.items())
         return f"<p>{_escaped(self._headline())}</p><table>{rows}</table>"
+
+
+class OpenRecord(Record):
+    """A record whose fields depend on what was asked for: type checkers take any."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 Row = TypeVar("Row")
@@ -117,12 +130,12 @@ def _short(value: object) -> str:
 Kind = TypeVar("Kind", bound=Record)
 
 
-def of_json(value: object, kind: Type[Record] = Record) -> object:
+def of_json(value: object, kind: Type[Record] = OpenRecord) -> object:
     """Dicts become Records, lists of dicts Records tables; all else stays. The outermost dict becomes a `kind`, and those
     in it what the fields of `kind` are declared as."""
     if isinstance(value, dict):
         fields = _fields_of(kind)
-        return kind((key, of_json(item, fields.get(key, Record))) for key, item in value.items())
+        return kind((key, of_json(item, fields.get(key, OpenRecord))) for key, item in value.items())
     if isinstance(value, list):
         items = [of_json(item, kind) for item in value]
         return Records(items) if items and all(isinstance(item, Record) for item in items) else items
@@ -141,10 +154,10 @@ def _fields_of(kind: Type[Record]) -> Dict[str, Type[Record]]:
 
 
 def _records_in(hint: object) -> Sequence[Type[Record]]:
-    """The record in `Stage`, `Optional[Stage]` or `Records[Stage]`; empty for what holds none."""
+    """The record in `Stage`, `Optional[Stage]`, `Records[Stage]` or a list of these; empty for what holds none."""
     if isinstance(hint, type) and issubclass(hint, Record):
         return [hint]
-    inner: Tuple[object, ...] = typing.get_args(hint) if typing.get_origin(hint) in (Records, Union) else ()
+    inner: Tuple[object, ...] = typing.get_args(hint) if typing.get_origin(hint) in (Records, list, Union) else ()
     return [found for one in inner for found in _records_in(one)]
 
 
@@ -155,6 +168,8 @@ class Remarked(Record):
     remarks: List[str]
     #: What the result depends on that was assumed, or has no effect.
     notes: List[str]
+    #: Settings that are set and have no effect.
+    not_modelled: List[str]
 
     def __str__(self) -> str:
         """What it is, and its notes as the command prints them."""

@@ -11,9 +11,9 @@ from .tracing import Parameter, Tensor
 
 def region_of(
     parameters: Mapping[str, Parameter],
-    in_strategy: tuple,
-    out_strategy: Optional[tuple],
-    parameter_plan: Optional[Mapping[str, tuple]],
+    in_strategy: Tuple[Any, ...],
+    out_strategy: Optional[Tuple[Any, ...]],
+    parameter_plan: Optional[Mapping[str, Tuple[Any, ...]]],
     device: str,
     level: int,
 ) -> Dict[str, Any]:
@@ -77,9 +77,9 @@ def _plan(parameters: Mapping[str, Parameter], name: Any, strategy: Any) -> None
 
 def shard(
     fn: Callable[..., Any],
-    in_strategy: tuple,
-    out_strategy: Optional[tuple] = None,
-    parameter_plan: Optional[Dict[str, tuple]] = None,
+    in_strategy: Tuple[Any, ...],
+    out_strategy: Optional[Tuple[Any, ...]] = None,
+    parameter_plan: Optional[Dict[str, Tuple[Any, ...]]] = None,
     device: str = "Ascend",
     level: int = 0,
 ) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Results with their fields and types: what docs/formats.md describes, as records.
+"""The result of run() with its fields and types: what docs/formats.md describes, as records.
 
 A field that a run does not have is absent from the record, as from the JSON: `"stages" in result`. Units stand in the names.
 """
@@ -10,6 +10,32 @@ from typing import Dict, List, Optional
 import numpy
 import numpy.typing
 
+from .details import (
+    Advice,
+    Baseline,
+    Checkpoints,
+    CommReuse,
+    Eager,
+    Event,
+    Explanation,
+    Failure,
+    Faults,
+    Folded,
+    Goodput,
+    GradientChecks,
+    InputPipeline,
+    Job,
+    Link,
+    Mapping,
+    Node,
+    PeakTensor,
+    Range,
+    Routing,
+    StepSpread,
+    Table,
+    Traffic,
+    WorkerStep,
+)
 from .records import Record, Records, Remarked
 
 Floats = numpy.typing.NDArray[numpy.float64]
@@ -73,22 +99,6 @@ class RankPhases(Record):
     exposed_communication_s: float
 
 
-class Effect(Record):
-    """The step at both ends of the range of one assumption."""
-
-    assumption: str
-    fast_s: float
-    slow_s: float
-
-
-class Range(Record):
-    """Of a time over what is assumed."""
-
-    fastest_s: float
-    slowest_s: float
-    effects: Records[Effect]
-
-
 class Exposed(Record):
     """Time in which computing waits, by what it waits for."""
 
@@ -130,11 +140,32 @@ class Stage(Record):
     hbm: Memory
 
 
+class LimitedBy(Record):
+    """Shares of the step of the stage that computes most."""
+
+    stage: int
+    compute: float
+    bubble: float
+    exposed: Exposed
+    host: float
+    wait: float
+
+
 class Parallel(Record):
     """How a step is spread over NPUs."""
 
     data: int
     model: int
+    context: int
+    context_kind: str
+    sequence_parallel: bool
+    vocabulary_parallel: bool
+    experts: int
+    expert_skew: float
+    expert_seed: int
+    strategy: str
+    loaded_strategy: str
+    search_mode: str
     stages: int
     micro_batches: int
     micro_batch_size: int
@@ -159,13 +190,6 @@ class Throughput(Record):
     peak_dtype: str
 
 
-class Folded(Record):
-    """Ranks that were simulated for all that are alike."""
-
-    classes: int
-    ranks_simulated: int
-
-
 class Iteration(Record):
     """A step with real gradients."""
 
@@ -182,19 +206,77 @@ class Iteration(Record):
     plain_loss: Optional[float]
 
 
+class HookLog(Record):
+    """What PyTorch's hook would have logged."""
+
+    settings: str
+    log: List[str]
+
+
+class ReplicaDifference(Record):
+    """How far replicas are apart at the end."""
+
+    bits: int
+    largest: float
+
+
+class GradientError(Record):
+    """Rounding errors of the reduced gradient of one step."""
+
+    iteration: int
+    largest: float
+    bound: float
+    worst_ratio: float
+    additions: int
+    elements: int
+    all_elements: int
+    vanished: int
+    overflowed: int
+    not_numbers: int
+
+
+class GradientCheck(Record):
+    """A gradient, and the quotient of differences that it must be near to."""
+
+    parameter: str
+    element: int
+    gradient: float
+    quotient: float
+    tolerance: float
+    verdict: str
+
+
 class Numerics(Record):
     """A training with real gradients."""
 
     timed_shape: str
+    timed_type: str
     computed_shape: str
+    too_large_shape: Optional[str]
     dtype: str
+    round: str
     data: str
+    shuffle: bool
     seed: int
+    gradients_mean: bool
+    micro_batches: int
+    loaded: Optional[str]
+    changed_settings: List[str]
     saved: Optional[str]
+    saved_iteration: Optional[int]
+    saved_gradients: str
+    save_refused: bool
     failure: Optional[str]
     diverged_iteration: Optional[int]
     requested_iterations: int
+    compression: HookLog
     iterations: Records[Iteration]
+    replica_difference: Optional[ReplicaDifference]
+    gradient_error: Optional[GradientError]
+    gradient_check: Records[GradientCheck]
+    #: With parameter servers: of every worker, and of the same steps without servers.
+    steps: Records[WorkerStep]
+    allreduce_losses: List[float]
 
 
 class CompressionStats(Record):
@@ -225,33 +307,95 @@ class Compression(Record):
 
 
 class RunResult(Remarked):
-    """A training step, simulated."""
+    """A training step, simulated. Parameter servers (mode="ps") and concurrent jobs have fields of their own."""
 
+    format_version: int
     model: str
     platform: str
     npus: int
     batch: int
     rank: int
     iterations: int
+    amp: str
     framework: str
+    hcom_parallel: bool
+    launch: str
     network: str
+    hbm_contention: str
+    mapping: Mapping
+    folded: Folded
+    settings: Dict[str, str]
+    segment_log: str
+    segments: Records[Segment]
+    trace: TracePoints
+    gradients: Records[Gradient]
     step_time_s: float
+    step_spread: StepSpread
+    error: Failure
+    faults: Faults
+    ranks: Records[RankPhases]
     images_per_s: float
     compute_s: float
     exposed_communication_s: float
     free_s: float
+    data_aug_bound_s: Optional[float]
+    input_pipeline: InputPipeline
+    eager: Eager
+    checkpoints: Checkpoints
+    forward_s: float
+    backward_s: float
     hbm_peak_bytes: int
-    trace: TracePoints
-    segments: Records[Segment]
-    gradients: Records[Gradient]
-    ranks: Records[RankPhases]
+    hbm_peak_rank: int
     parallel: Parallel
+    limited_by: LimitedBy
     stages: Records[Stage]
+    traffic: Records[Traffic]
+    peak_tensors: Records[PeakTensor]
     throughput: Throughput
-    uncertainty: Range
-    folded: Folded
+    comm_reuse: CommReuse
+    goodput: Goodput
+    uncertainty: Optional[Range]
+    routing: Routing
+    advice: Optional[Advice]
+    rank_table: str
+    baseline: Baseline
+    explain: Records[Explanation]
+    links: Records[Link]
+    links_used: int
+    links_without_host_copies: bool
+    loss_scale: str
+    clip_norm: Optional[float]
+    gradient_checks: GradientChecks
     compression: Compression
     numerics: Optional[Numerics]
+
+    # With concurrent=…
+    jobs: Records[Job]
+
+    # With mode="ps".
+    mode: str
+    npu: str
+    workers: int
+    servers: int
+    protocol: str
+    staleness_bound: Optional[int]
+    parameters_on_servers: int
+    bytes_on_servers: int
+    parameters_by_allreduce: int
+    bytes_by_allreduce: int
+    samples_per_s: float
+    allreduce_step_time_s: float
+    ready_s: float
+    end_s: float
+    failure: Optional[str]
+    transfers: int
+    nodes: Records[Node]
+    steps: Records[WorkerStep]
+    staleness: List[int]
+    tables: Records[Table]
+    events: Records[Event]
+    moved_bytes: int
+    moved_state_bytes: int
 
     #: With run(keep_gradients=True): the reduced gradients of the last iteration, by parameter.
     reduced_gradients: Dict[str, numpy.typing.NDArray[numpy.float32]]
@@ -269,95 +413,3 @@ class RunResult(Remarked):
 
     def _headline(self) -> str:
         return f"{self.get('model')} on {self.get('npus')} NPUs of {self.get('platform')}: {1e3 * self.step_time_s:.3f} ms per step"
-
-
-class Split(Record):
-    """A split of gradients by the last index of each segment, and its times."""
-
-    name: str
-    by_idx: Optional[List[int]]
-    by_size: List[float]
-    segments: int
-    finish_s: float
-    exposed_s: float
-    step_s: Optional[float]
-    simulated_finish_s: Optional[float]
-    simulated_step_s: Optional[float]
-    bound_s: float
-    gap: float
-
-
-class TuneResult(Remarked):
-    """The best split of a step's gradients, and what else was tried."""
-
-    model: str
-    platform: str
-    npus: int
-    gradients: int
-    bytes: int
-    objective: str
-    best: Split
-    best_by_cost: Split
-    strategies: Records[Split]
-    by_segments: Records[Split]
-    sensitivity: Records[Record]
-
-
-class FoundPlan(Record):
-    """A plan of a search: degrees of parallelism, and what they come to."""
-
-    command: str
-    step_time_s: Optional[float]
-    bound_s: float
-    hbm_peak_bytes: int
-    data: int
-    model: int
-    stages: int
-    chunks: int
-    micro_batches: int
-    micro_batch_size: int
-    recompute: str
-    optimizer_parallel: str
-
-
-class SearchResult(Remarked):
-    """The outcome of a search of strategies or of plans."""
-
-    mode: str
-    model: str
-    platform: str
-    npus: int
-    plans: int
-    simulated: int
-    step_time_s: Optional[float]
-    pareto: Records[FoundPlan]
-    strategies: Records[Record]
-
-
-class MeasuredRow(Record):
-    """A collective at one size."""
-
-    op: str
-    ranks: int
-    bytes: int
-    dtype: str
-    time_s: float
-    algbw_Bps: float
-    busbw_Bps: float
-    algorithm: str
-    formula_s: Optional[float]
-    bound_s: float
-    limited_by: Optional[str]
-    check: str
-    uncertainty: Range
-
-
-class Measurement(Remarked):
-    """A collective at one or many sizes."""
-
-    platform: str
-    npu: str
-    launch: str
-    warmups: int
-    iterations: int
-    rows: Records[MeasuredRow]

@@ -92,7 +92,7 @@ def _axes(strategy: Sequence[Any]) -> List[str]:
 
 
 def _cuts(element: Any) -> Tuple[Any, ...]:
-    return tuple(element.dimensions) if isinstance(element, Layout) else tuple(element)
+    return tuple(element.dimensions or ()) if isinstance(element, Layout) else tuple(element)
 
 
 def _of_rows(node: Node, element: Any, tensor: Optional[tracing.Tensor]) -> Tuple[Any, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
-from typing import Iterable, List, Mapping, Optional, Sequence, Union, cast
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Union, cast
 
-from . import errors, helper, options, records
+from . import errors, helper, options, records, reports, settings
 
 Values = Union[str, int, float, bool, Sequence[object]]
 
@@ -19,7 +20,7 @@ def run(
     arguments: Sequence[str] = (),
     progress: Optional[helper.Progress] = None,
     **keywords: object,
-) -> records.Records[records.Record]:
+) -> records.Records[reports.Point]:
     """Computes every point of `grid`, which has a list of values, a range text ("50:99:1") or one value per keyword of
     the command ("run", "collective" or "job", with `arguments` such as "allreduce"), and returns the points of this grid,
     as results() does.
@@ -34,69 +35,113 @@ def run(
     of_sweep = options.command("sweep", "run")
     of_points = options.command(command)
     words: List[str] = []
-    for keyword, values in (grid or {}).items():
-        words += _texts(of_points.option(keyword), keyword, values)
+    for option, keyword in of_points.chosen(grid or {}).items():
+        words += _texts(option, keyword, (grid or {})[keyword])
     head = ["sweep", "run", "--format=json", *of_sweep.arguments(keywords), os.fspath(database), command, *arguments]
     try:
-        told = helper.call([*head, *words], progress=progress).output
-    except errors.CheckFailed as failed:
-        failed.result = _points(database, str(failed.result))
-        raise
+        with settings.Folder() as folder:
+            told = helper.call([*head, *words], progress=progress, folder=folder).output
     except errors.Error as failed:
-        failed.message = of_points.in_keywords(failed.message)
+        failed.message = of_points.in_keywords(of_sweep.in_keywords(failed.message, words), words)
+        if isinstance(failed, errors.CheckFailed):
+            failed.result = _points(database, str(failed.result), grid or {})
         raise
-    return _points(database, told)
+    return _points(database, told, grid or {})
 
 
-def _points(database: "Union[str, os.PathLike[str]]", told: str) -> records.Records[records.Record]:
-    """The points whose ids the command told."""
+def _points(database: "Union[str, os.PathLike[str]]", told: str, keywords: Iterable[str]) -> records.Records[reports.Point]:
+    """The points whose ids the command told, with columns of these keywords."""
     ids = set(json.loads(told)["ids"])
-    return records.Records(point for point in results(database, old=True) if point["id"] in ids)
+    return _table((point for point in _exported(database, old=True) if point["id"] in ids), keywords)
 
 
 def _texts(option: options.Option, keyword: str, values: Values) -> List[str]:
     """All values in one text: with commas between them, or semicolons where values have commas of their own."""
     if isinstance(values, (str, int, float, bool, os.PathLike)):
         return option.arguments(keyword, values)
+    if option.is_flag and len(values) == 1:
+        return option.arguments(keyword, values[0])
+    if option.is_flag:
+        raise TypeError(f"{keyword} cannot be swept over {values!r}: it is True or False for all points")
     texts = [option.arguments(keyword, value) for value in values]
-    if option.is_flag or any(len(text) != 1 for text in texts):
+    if any(len(text) != 1 for text in texts):
         raise TypeError(f"{keyword} cannot be swept over {values!r}")
     found = [text[0].partition("=")[2] for text in texts]
     lists = option.value == "LIST" or any("," in text for text in found)
     return [f"{option.name}={(';' if lists else ',').join(found)}"]
 
 
-def results(database: "Union[str, os.PathLike[str]]", *, old: bool = False) -> records.Records[records.Record]:
+def results(database: "Union[str, os.PathLike[str]]", *, old: bool = False) -> records.Records[reports.Point]:
     """All points with their figures, and a column for each input, by its keyword; `old` also those that newer ones replace.
 
-    `inputs` has the inputs as texts, `result` the JSON of a point's command.
+    Values are as the keyword takes them: True and False, numbers, tuples of those of a list. `inputs` has them as texts,
+    `result` the JSON of a point's command.
     """
-    extra = ["--old"] if old else []
-    return _table(json.loads(helper.call(["sweep", "export", *extra, "json", os.fspath(database)]).output)["points"])
+    return _table(_exported(database, old))
 
 
-def best(database: "Union[str, os.PathLike[str]]", by: Optional[str] = None) -> records.Records[records.Record]:
+def best(database: "Union[str, os.PathLike[str]]", by: Optional[str] = None) -> records.Records[reports.Point]:
     """The best point of each work, as results() has it; mostly there is one. `by`: a figure such as "images_per_s:max"."""
     chosen = [f"--by={by}"] if by else []
     return _table(json.loads(helper.call(["sweep", "best", "--format=json", *chosen, os.fspath(database)]).output)["points"])
 
 
-def _table(points: Iterable[Mapping[str, object]]) -> records.Records[records.Record]:
+def _exported(database: "Union[str, os.PathLike[str]]", old: bool) -> List[Mapping[str, object]]:
+    extra = ["--old"] if old else []
+    told = json.loads(helper.call(["sweep", "export", *extra, "json", os.fspath(database)]).output)
+    return cast(List[Mapping[str, object]], told["points"])
+
+
+def _table(points: Iterable[Mapping[str, object]], keywords: Iterable[str] = ()) -> records.Records[reports.Point]:
+    """Points with a column for each input; of names of one option that which is among the keywords."""
     rows = []
+    commands = {name: options.command(name) for name in ("run", "collective", "job")}
     for point in points:
-        inputs = {key.replace("-", "_"): _value(text) for key, text in cast(Mapping[str, str], point["inputs"]).items()}
-        rows.append(cast(records.Record, records.of_json({"point": point["point"], **inputs, **point})))
-    return records.Records(rows)
+        command = commands[str(point["command"])]
+        rows.append({"point": point["point"], **_inputs(command, cast(Mapping[str, str], point["inputs"]), keywords), **point})
+    return records.Records(cast(reports.Point, records.of_json(row, reports.Point)) for row in rows)
 
 
-def _value(text: str) -> Union[int, float, str]:
-    """An input as a number, if it is one."""
-    for number in (int, float):
+def _inputs(command: options.Command, texts: Mapping[str, str], keywords: Iterable[str]) -> Dict[str, object]:
+    """Values of a point's inputs by keyword; the target of an edit, or a variable of the environment, by its name."""
+    named = command.chosen(keywords)
+    found: Dict[str, object] = {}
+    for name, text in texts.items():
+        keyword = name.replace("-", "_")
+        option = command.by_keyword.get(keyword)
+        if option is None:
+            found[keyword] = _number(text)
+        else:
+            found[named.get(option, option.keywords[0])] = _value(option, text)
+    return found
+
+
+def _value(option: options.Option, text: str) -> object:
+    """An input as its keyword takes it."""
+    if option.is_switch and text in ("on", "off"):
+        return text == "on"
+    if option.is_flag and text == "true":
+        return True
+    if option.value == "LIST":
+        return tuple(_number(item) for item in text.split(","))
+    if option.is_literal:
         try:
-            return number(text)
-        except ValueError:
-            pass
-    return text
+            return cast(object, ast.literal_eval(text))
+        except (ValueError, SyntaxError):
+            return text
+    return _number(text)
+
+
+def _number(text: str) -> Union[int, float, str]:
+    """A text as a number, if it is one."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def status(database: "Union[str, os.PathLike[str]]") -> str:

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from numbers import Integral
-from typing import NamedTuple, Optional, Tuple, Union
+from typing import Any, Mapping, NamedTuple, Optional, Tuple, Union, cast
 
 from . import errors, helper, settings
 
@@ -96,8 +96,8 @@ def _changed(platform: str) -> float:
 
 
 @functools.lru_cache(maxsize=64)
-def _platform(_command: str, platform: str, _changed_at: float) -> dict:
-    return json.loads(helper.call(["platform", "show", platform, "--format=json"]).output)
+def _platform(_command: str, platform: str, _changed_at: float) -> Mapping[str, Any]:
+    return cast(Mapping[str, Any], json.loads(helper.call(["platform", "show", platform, "--format=json"]).output))
 
 
 def _table_places(path: str) -> Tuple[Tuple[int, int], ...]:

@@ -20,6 +20,11 @@ _TRUTHS = frozenset(("True", "False", "true", "false", ""))
 _EQUAL = (ast.Eq, ast.Is, ast.In)
 _UNEQUAL = (ast.NotEq, ast.IsNot, ast.NotIn)
 
+_BRANCHING = (ast.If, ast.Try, ast.FunctionDef, ast.AsyncFunctionDef, *([ast.Match] if hasattr(ast, "Match") else []))
+
+#: Calls that end the script.
+_ENDS = ("exit", "quit", "sys.exit", "os._exit")
+
 
 class Way(NamedTuple):
     """Statements, and when they are executed, for people."""
@@ -37,19 +42,18 @@ class Fork(NamedTuple):
     test: Optional[ast.expr] = None
 
 
-def leaves(statements: Sequence[ast.stmt]) -> bool:
-    """Whether nothing behind these statements is executed."""
-    last = statements[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return ast.unparse(last.value.func) in ("exit", "quit", "sys.exit", "os._exit")
-    return isinstance(last, (ast.Return, ast.Raise, ast.Break, ast.Continue))
-
-
 def fork_of_if(node: ast.If, otherwise: Optional[Sequence[ast.stmt]] = None) -> Fork:
     """`if`, and what stands for `else`; `otherwise`: what is done else, if it is more than that."""
     rest = node.orelse if otherwise is None else otherwise
     ways = (Way(f"if line {node.lineno} holds", node.body), Way(f"if line {node.lineno} does not hold", rest))
     return Fork(node.lineno, ways, node.test)
+
+
+def fork_of_choice(node: ast.expr, test: ast.expr, then: Sequence[ast.expr], otherwise: Sequence[ast.expr]) -> Fork:
+    """Parts of an expression of which a test decides which are evaluated."""
+    parts = [[ast.copy_location(ast.Expr(part), part) for part in side] for side in (then, otherwise)]
+    line = node.lineno
+    return Fork(line, (Way(f"if line {line} holds", parts[0]), Way(f"if line {line} does not hold", parts[1])), test)
 
 
 class _Decision(NamedTuple):
@@ -68,19 +72,18 @@ class Branches:
     def __init__(self, values: Values, chosen: Sequence[str], tree: ast.AST) -> None:
         self._values = values
         self._decisions = [_decision(text) for text in chosen]
-        self._used: Set[str] = set()
         #: Texts that an expression is compared with, by the expression.
         self._texts: Dict[str, Set[str]] = {}
         for node in ast.walk(tree):
             for subject, texts in _comparisons(node):
                 self._texts.setdefault(subject, set()).update(texts)
+        self._unused = [decision.text for decision in self._decisions if not self._may_decide(decision, tree)]
 
     def taken(self, fork: Fork) -> Tuple[Optional[Way], bool]:
         """The only way that is taken, and whether the command line names a line of it; (None, False): it is not known."""
         for decision in self._decisions:
             for way in fork.ways:
                 if decision.line is not None and _spans(fork, way, decision.line):
-                    self._used.add(decision.text)
                     return way, True
         holds = None if fork.test is None else self.holds(fork.test)
         return (None, False) if holds is None else (fork.ways[0 if holds else 1], False)
@@ -104,14 +107,31 @@ class Branches:
         except ScriptError:
             return None
 
+    def leaves(self, statements: Sequence[ast.stmt]) -> bool:
+        """Whether nothing behind these statements is executed."""
+        return any(self._leaves(statement) for statement in statements)
+
+    def _leaves(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.If):
+            fork = fork_of_if(statement)
+            way, _ = self.taken(fork)
+            return all(self.leaves(one.statements) for one in ([way] if way else fork.ways))
+        if isinstance(statement, (ast.With, ast.AsyncWith)):
+            return self.leaves(statement.body)
+        if isinstance(statement, ast.Try):
+            bodies = [[*statement.body, *statement.orelse], *(handler.body for handler in statement.handlers)]
+            return self.leaves(statement.finalbody) or all(self.leaves(body) for body in bodies)
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            return ast.unparse(statement.value.func) in _ENDS
+        return isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue))
+
     def require_used(self) -> None:
         """Raises ScriptError for a text of `--branch` that decides nothing."""
-        for decision in self._decisions:
-            if decision.text not in self._used:
-                raise ScriptError(
-                    f"{self._values.path}: --branch {decision.text} decides nothing: it is a line of a branch, a text that a condition "
-                    "compares something with, or a condition that holds"
-                )
+        for text in self._unused:
+            raise ScriptError(
+                f"{self._values.path}: --branch {text} decides nothing: it is a line of a branch, a text that a condition "
+                "compares something with, or a condition that holds"
+            )
 
     def _chosen(self, test: ast.expr) -> Optional[bool]:
         written = ast.unparse(test)
@@ -120,10 +140,8 @@ class Branches:
             if told is None:
                 continue
             if ast.unparse(told) == written:
-                self._used.add(decision.text)
                 return True
             if isinstance(told, ast.UnaryOp) and isinstance(told.op, ast.Not) and ast.unparse(told.operand) == written:
-                self._used.add(decision.text)
                 return False
         return None
 
@@ -133,12 +151,8 @@ class Branches:
             return None
         if ast.unparse(test.left) == "__name__":
             return equal
-        for subject, texts in _comparisons(test):
-            for word, decision in self._words(subject):
-                self._used.add(decision.text)
-                return (word in texts) == equal
         try:
-            left, right = (self._values.literal(side, "") for side in (test.left, test.comparators[0]))
+            left, right = (self._side(side) for side in (test.left, test.comparators[0]))
         except ScriptError:
             return None
         is_in = isinstance(test.ops[0], (ast.In, ast.NotIn))
@@ -147,17 +161,38 @@ class Branches:
         except TypeError:
             return None
 
-    def _words(self, subject: str) -> Iterator[Tuple[str, _Decision]]:
+    def _side(self, node: ast.expr) -> Any:
+        """What a side of a comparison is: first by the command line, then by the script. Raises ScriptError."""
+        for word in self._words(ast.unparse(node)):
+            return word
+        return self._values.literal(node, "")
+
+    def _may_decide(self, decision: _Decision, tree: ast.AST) -> bool:
+        """Whether a text of --branch has to do with some branch of the script, be it in one that is not taken."""
+        told, line = decision.expression, decision.line
+        if line is not None:
+            return any(isinstance(node, _BRANCHING) and node.lineno <= line <= (node.end_lineno or 0) for node in ast.walk(tree))
+        known = set().union(*self._texts.values())
+        if decision.text in known or (decision.text in _DEVICES and known & _DEVICES):
+            return True
+        if told is None:
+            return False
+        if any(subject in self._texts for subject, _ in _comparisons(told)):
+            return True
+        written = ast.unparse(told.operand if isinstance(told, ast.UnaryOp) else told)
+        return any(ast.unparse(test) == written for node in ast.walk(tree) for test in _tests(node))
+
+    def _words(self, subject: str) -> Iterator[str]:
         """Texts that an expression is equal to by the command line."""
         known = self._texts.get(subject, set())
         for decision in self._decisions:
             told = decision.expression
             if decision.line is None and (decision.text in known or (decision.text in _DEVICES and known & _DEVICES)):
-                yield decision.text, decision
+                yield decision.text
             elif isinstance(told, ast.Compare) and isinstance(told.ops[0], ast.Eq):
                 for of, texts in _comparisons(told):
                     if of == subject:
-                        yield next(iter(texts)), decision
+                        yield next(iter(texts))
 
 
 def hint(fork: Fork) -> str:
@@ -167,10 +202,12 @@ def hint(fork: Fork) -> str:
         return "--branch Ascend"
     for word in sorted(words - _TRUTHS):
         return f"--branch {word}"
-    lines = [f"--branch {way.statements[0].lineno}" for way in fork.ways if way.statements]
-    if len(lines) == 1 and fork.test is not None:
-        lines.append(f"--branch {ast.unparse(ast.UnaryOp(ast.Not(), fork.test))!r}")
-    return " or ".join(lines)
+    lines = [way.statements[0].lineno if way.statements else None for way in fork.ways]
+    told = [f"--branch {line}" for line in lines if line is not None and lines.count(line) == 1]
+    if len(told) < 2 and fork.test is not None:  # the others have no line of their own
+        sides = (fork.test, ast.UnaryOp(ast.Not(), fork.test))
+        told += [f"--branch {ast.unparse(side)!r}" for line, side in zip(lines, sides) if line is None or lines.count(line) > 1]
+    return " or ".join(told)
 
 
 def _decision(text: str) -> _Decision:
@@ -188,6 +225,16 @@ def _spans(fork: Fork, way: Way, line: int) -> bool:
         return False
     first = fork.line if way is fork.ways[0] else way.statements[0].lineno
     return first <= line <= (way.statements[-1].end_lineno or 0)
+
+
+def _tests(node: ast.AST) -> Iterator[ast.expr]:
+    """The conditions that a statement or an expression depends on."""
+    if isinstance(node, (ast.If, ast.IfExp, ast.While)):
+        yield node.test
+    elif isinstance(node, ast.BoolOp):
+        yield from node.values
+    elif isinstance(node, ast.UnaryOp):
+        yield node.operand
 
 
 def _comparisons(node: Optional[ast.AST]) -> Iterator[Tuple[str, Set[str]]]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Any, List, NamedTuple, Optional, Set, Tuple
 
-from held import Held, counting
+from held import counting
 from settings import Settings
 from tables import SPLITS, WORLD
+
+
+#: Splits by the last index of each segment, and by percentages. HCCL takes both.
+KINDS = ("by-idx", "by-size")
 
 
 class Split(NamedTuple):
@@ -32,7 +36,7 @@ class Hccl:
         name, size, ranks = self._settings.literals(node, ("group", "rank_num", "rank_ids"))
         thing = f"group {name!r}"
         before = self._settings.things.get(thing)
-        if isinstance(before, Held) and self._is_certain(before):
+        if before is not None and self._settings.is_certain(before):
             raise self._settings.error(node, f"the group {name!r} exists")
         if not isinstance(ranks, list) or len(ranks) != size:
             raise self._settings.error(node, f"rank_num is {size!r}, but rank_ids is {ranks!r}")
@@ -66,6 +70,9 @@ class Hccl:
         if group != WORLD and f"group {group!r}" not in self._settings.things:
             raise self._settings.error(node, f"the group {group!r} does not exist; create_group makes it")
         is_first = self._settings.set_first(node, f"split: {kind}", Split(values, group))
+        for other in KINDS:
+            if is_first and other != kind:
+                self._settings.rule_out(f"split: {kind}", f"split: {other}", lambda thing, split: f"{thing.split()[-1]} {split}")
         self._settings.tell(node, what, f"--split-{kind}={','.join(map(str, values))}" if is_first else "no effect: the first setting stays")
 
     def options(self) -> List[str]:
@@ -74,7 +81,7 @@ class Hccl:
             return []
         options: List[str] = []
         groups: Set[str] = set()
-        for kind in ("by-idx", "by-size"):
+        for kind in KINDS:
             thing = f"split: {kind}"
             if thing not in self._settings.things:
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
 from branches import Fork, hint
 from values import Values
@@ -34,6 +34,34 @@ class Conflict(NamedTuple):
 Things = Dict[str, Union[Held, Conflict]]
 
 
+class Reset:
+    """The value of what is reset: as if it had not been set."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reset)
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "reset"
+
+
+def reset(things: Things, kind: str, held: Held) -> Things:
+    """Things behind a reset of a kind, which is a setting like others."""
+    return {**{thing: setting for thing, setting in things.items() if _kind(thing) != kind}, _reset_of(kind): held}
+
+
+def _reset_of(kind: str) -> str:
+    return f"{kind}: reset"
+
+
+def keys(things: Things, kind: str) -> List[str]:
+    """What is set of a kind: "server_num" of "set_ps_context: server_num"."""
+    told = {thing: setting for thing, setting in things.items() if not isinstance(setting, Held) or not isinstance(setting.value, Reset)}
+    return [thing[len(kind) + 2 :] for thing in told if thing.startswith(f"{kind}: ")]
+
+
 def conflict(one: Union[Held, Conflict, None], other: Union[Held, Conflict, None], told: str) -> Union[Held, Conflict]:
     """Two settings that contradict each other: one that the command line chose counts."""
     if isinstance(one, Conflict) or isinstance(other, Conflict):
@@ -61,7 +89,7 @@ def merged(before: Things, after: Sequence[Things], fork: Fork, may_pass: bool) 
     result: Things = {}
     for kind in dict.fromkeys(_kind(thing) for things in (before, *after) for thing in things):
         of_kind = [{thing: setting for thing, setting in things.items() if _kind(thing) == kind} for things in (before, *after)]
-        result.update(_merged_kind(of_kind[0], of_kind[1:], fork, may_pass))
+        result.update(_merged_kind(kind, of_kind[0], of_kind[1:], fork, may_pass))
     return result
 
 
@@ -70,19 +98,29 @@ def _kind(thing: str) -> str:
     return thing.split(":")[0]
 
 
-def _merged_kind(before: Things, after: Sequence[Things], fork: Fork, may_pass: bool) -> Things:
+def _merged_kind(kind: str, before: Things, after: Sequence[Things], fork: Fork, may_pass: bool) -> Things:
     ways = [things for things in after if sets_anything(before, things)]
     if not ways:
         return before
     result = dict(ways[0])
     for things in ways[1:]:
-        for thing in {**result, **things}:
-            if not _same(result.get(thing), things.get(thing)):
-                result[thing] = conflict(result.get(thing), things.get(thing), hint(fork))
+        result = _joined(kind, result, things, {**result, **things}, hint(fork))
     if may_pass or len(ways) < len(after):
-        for thing, setting in before.items():
-            if not _same(result.get(thing), setting):
-                result[thing] = conflict(setting, result.get(thing), hint(fork))
+        result = _joined(kind, result, before, before, hint(fork))
+    return result
+
+
+def _joined(kind: str, first: Things, second: Things, over: Iterable[str], told: str) -> Things:
+    """What is set after one of two ways, which contradict each other in some of the things `over`."""
+    marker = _reset_of(kind)
+    result = {**first, **{thing: setting for thing, setting in second.items() if thing == marker}}
+    for thing in over:
+        one, other = (things.get(thing, things.get(marker)) for things in (first, second))
+        if thing == marker or _same(one, other):
+            continue
+        result[thing] = conflict(one, other, told)
+        if isinstance(result[thing], Conflict) and told:
+            result[thing] = result[thing]._replace(hint=told)  # of inner branches, which this one may rule out
     return result
 
 

@@ -70,9 +70,9 @@ class Settings:
         ways = tuple((fork.line, number) for fork, number in self.ways)
         return Held(value, line_of(node), target, ways, self.depth_of_chosen > 0)
 
-    def _is_certain(self, held: Held) -> bool:
+    def is_certain(self, held: Union[Held, Conflict]) -> bool:
         """Whether what was set has been set wherever the script is now."""
-        return set(held.ways) <= {(fork.line, number) for fork, number in self.ways}
+        return isinstance(held, Held) and set(held.ways) <= {(fork.line, number) for fork, number in self.ways}
 
     def _decides(self, held: Union[Held, Conflict]) -> str:
         """Options of the command line that decide between a setting and the one that is being read."""
@@ -85,9 +85,25 @@ class Settings:
         held = self.held(node, value)
         if before is None:
             self.things[thing] = held
-        elif isinstance(before, Held) and before.value != value and not self._is_certain(before):
+        elif isinstance(before, Held) and before.value != value and not self.is_certain(before):
             self.things[thing] = conflict(before, held, self._decides(before))
         return self.things[thing] is held
+
+    def rule_out(self, thing: str, other: str, told: Callable[[str, Any], str]) -> None:
+        """Notes that something was set of two things of which both count only where both are set for certain. `told` says
+        a thing with its value."""
+        before, held = self.things.get(other), self.things.get(thing)
+        if before is None or held is None or self.is_certain(before):
+            return
+        one, two = (
+            setting._replace(value=told(name, setting.value)) if isinstance(setting, Held) else setting
+            for name, setting in ((other, before), (thing, held))
+        )
+        found = conflict(one, two, self._decides(before))
+        if isinstance(found, Conflict):
+            self.things[thing] = self.things[other] = found
+        else:
+            del self.things[thing if found is one else other]
 
     def set_once(self, node: ast.AST, thing: str, value: Any, target: str = "") -> bool:
         """Notes a setting of which a run has one; whether it is new. The same target may be assigned anew."""

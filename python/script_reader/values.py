@@ -91,48 +91,79 @@ class Values:
     def import_as(self, name: str, original: str) -> None:
         """`from module import original as name`."""
         self._imported[name] = original
-        self.names.pop(name, None)
+        self._bind(name, None)
 
     def assign(self, target: ast.expr, value: ast.expr) -> None:
         """`target = value`, of a name, a part of an object, or several of them."""
-        name = _dotted(target)
+        name = dotted(target)
         if name:
-            self.names[name] = self._meaning(value)
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
-            meanings = [self._meaning(part) for part in value.elts] if same and isinstance(value, (ast.Tuple, ast.List)) else []
-            for number, part in enumerate(target.elts):
-                if same and _dotted(part):
-                    self.names[_dotted(part)] = meanings[number]
+            self._bind(name, self._meaning(value))
+        elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+            for part, meaning in zip(target.elts, [self._meaning(part) for part in value.elts]):
+                if dotted(part):
+                    self._bind(dotted(part), meaning)
                 else:
                     self.change(part)
-        elif not isinstance(target, ast.Attribute):  # a part of what a call or a subscript gives
+        else:
             self.change(target)
 
     def change(self, target: ast.expr) -> None:
-        """What the names in a target stand for is not known from here on."""
-        for part in ast.walk(target):
-            if isinstance(part, (ast.Name, ast.Attribute)) and _dotted(part):
-                self.names[_dotted(part)] = None
+        """What a target stands for is not known from here on."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for part in target.elts:
+                self.change(part)
+        elif isinstance(target, ast.Starred):
+            self.change(target.value)
+        elif isinstance(target, ast.Subscript):
+            self.change_inside(target.value)
+        elif dotted(target):
+            self._bind(dotted(target), None)
 
-    def merge(self, before: Dict[str, Meaning], ways: List[Dict[str, Meaning]], hint: str = "") -> None:
-        """Names behind a branch, of whose ways one was taken: those that differ are not known, those that one way alone
-        sets are taken as if it was. `hint`: the options of the command line that decide."""
+    def change_inside(self, node: ast.expr) -> None:
+        """What is in an object is not known from here on, whichever of its names it is reached by."""
+        name = _owner(node)
+        while name not in self.names and "." in name:
+            name = name.rpartition(".")[0]
+        meaning = self.names.get(name)
+        inside = _mutable(meaning)
+        for other, its in self.names.items():
+            if (inside and inside & _mutable(its)) or (isinstance(meaning, Differs) and its is meaning):
+                self.names[other] = None
+        if name:
+            self._bind(name, None)
+
+    def _bind(self, name: str, meaning: Meaning) -> None:
+        """A name stands for something new, whose parts are not known."""
+        start = f"{name}."
+        for part in self.names:
+            if part.startswith(start):
+                self.names[part] = None
+        self.names[name] = meaning
+
+    def merge(self, ways: List[Dict[str, Meaning]], hint: str = "") -> None:
+        """Names behind a branch, of whose ways one was taken: those that differ are not known. A variable that one way alone
+        sets is used where that was taken; a part of an object may have been set elsewhere. `hint`: the options of the
+        command line that decide."""
         merged: Dict[str, Meaning] = {}
-        for name in {name for way in ways for name in way}:
-            found = [way[name] for way in ways if name in way and (name in before or way[name] is not None)]
-            same = bool(found) and all(_alike(found[0], other) for other in found)
-            merged[name] = found[0] if same else _differing(found, hint)
+        for name in dict.fromkeys(name for way in ways for name in way):
+            found = [way.get(name) for way in ways if name in way or "." in name]
+            told = [meaning for meaning in found if meaning is not None]
+            if all(alike(found[0], other) for other in found):
+                merged[name] = found[0]
+            elif len(told) == 1 and isinstance(told[0], (ast.Call, ast.Attribute, ast.Subscript)):
+                merged[name] = told[0]  # a part of an object, whose settings count as those under a condition do
+            else:
+                merged[name] = _differing(found, hint)
         self.names = merged
 
     def resolved(self, node: ast.expr) -> ast.expr:
         """A call or a part of an object in the place of a name that stands for it."""
-        meaning = self.names.get(_dotted(node))
+        meaning = self.names.get(dotted(node))
         return meaning if isinstance(meaning, ast.expr) else node
 
     def last_name(self, node: ast.expr) -> str:
         """"as_bytes" of tf.compat.as_bytes; empty for what has no name."""
-        meaning = self.names.get(_dotted(node))
+        meaning = self.names.get(dotted(node))
         if isinstance(meaning, ast.Attribute):
             return meaning.attr
         if isinstance(node, ast.Name):
@@ -142,7 +173,7 @@ class Values:
     def literal(self, node: ast.expr, what: str) -> Any:
         """A literal, also with names in it that were given one; texts that are put together, sums of numbers,
         tf.compat.as_bytes(…), json.dumps(…), list(range(…)). Raises ScriptError."""
-        meaning = self.names.get(_dotted(node))
+        meaning = self.names.get(dotted(node))
         if isinstance(meaning, Differs):
             raise self.no_literal(node, f"{what} is {ast.unparse(node)}, which is {meaning.text}; give {meaning.hint}")
         try:
@@ -153,7 +184,7 @@ class Values:
             raise self.no_literal(shown, told) from None
 
     def _meaning(self, value: ast.expr) -> Meaning:
-        name = _dotted(value)
+        name = dotted(value)
         if name in self.names:
             return self.names[name]
         try:
@@ -165,11 +196,11 @@ class Values:
         return value if isinstance(value, (ast.Call, ast.Attribute, ast.IfExp)) else None
 
     def _value(self, node: ast.expr, what: str) -> Any:
-        name = _dotted(node)
+        name = dotted(node)
         meaning = self.names.get(name)
         if isinstance(meaning, Known):
             return meaning.value
-        if isinstance(meaning, (ast.Call, ast.IfExp)):
+        if isinstance(meaning, ast.IfExp):
             return self._value_of(name, meaning, what)
         if isinstance(node, (ast.List, ast.Tuple)):
             items = [self._value(item, what) for item in node.elts]
@@ -242,14 +273,36 @@ class Values:
         raise ValueError(what)
 
 
-def _dotted(node: Optional[ast.AST]) -> str:
+def dotted(node: Optional[ast.AST]) -> str:
     """"self.state"; empty for what is no chain of names."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        owner = _dotted(node.value)
+        owner = dotted(node.value)
         return f"{owner}.{node.attr}" if owner else ""
     return ""
+
+
+def _owner(node: ast.expr) -> str:
+    """The name of the object that an expression is a part of: "a.b" of a.b["c"][0] and of a.b.get("c"); or empty."""
+    while not dotted(node):
+        if isinstance(node, (ast.Subscript, ast.Attribute, ast.Starred)):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            return ""
+    return dotted(node)
+
+
+def _mutable(meaning: Any) -> Set[int]:
+    """Which lists and dicts a meaning holds: equal numbers are one object."""
+    value = meaning.value if isinstance(meaning, Known) else meaning
+    if isinstance(value, dict):
+        return {id(value)}.union(*map(_mutable, value.values()))
+    if isinstance(value, (list, tuple)) and not isinstance(value, Differs):
+        return ({id(value)} if isinstance(value, list) else set()).union(*map(_mutable, value))
+    return set()
 
 
 def is_mode(node: ast.expr, values: Values) -> bool:
@@ -257,7 +310,7 @@ def is_mode(node: ast.expr, values: Values) -> bool:
     return isinstance(node, ast.Attribute) and values.last_name(node.value) == "ParallelMode"
 
 
-def _alike(one: Meaning, other: Meaning) -> bool:
+def alike(one: Meaning, other: Meaning) -> bool:
     if isinstance(one, ast.expr) and isinstance(other, ast.expr):
         return ast.dump(one) == ast.dump(other)
     if isinstance(one, Known) and isinstance(other, Known):
@@ -268,6 +321,9 @@ def _alike(one: Meaning, other: Meaning) -> bool:
 def _differing(found: List[Meaning], hint: str) -> Meaning:
     """What stands for a name that has several meanings."""
     known = sorted({one.line: one for one in found if isinstance(one, Known)}.values(), key=lambda one: one.line)
-    if hint and len(known) == len(found) > 1:
-        return Differs(" and ".join(f"{one.value!r} in line {one.line}" for one in known), hint)
-    return None
+    told = [f"{one.value!r} in line {one.line}" for one in known]
+    if not hint or not told:
+        return None
+    if not all(isinstance(one, Known) for one in found):
+        told.append("not known in another branch")
+    return Differs(" and ".join(told), hint)

@@ -304,7 +304,9 @@ void check_schema(const pugi::xml_document& document, PlatformProblems& problems
     problems.fatal(place(root), "version '{}' of the platform format is not supported, must be 4.1", version);
   }
   std::size_t zones = 0;
+  constexpr std::array<std::string_view, 5> outermost{"zone", "AS", "cluster", "cabinet", "peer"};
   for (const pugi::xml_node& child : root.children()) {
+    if (std::ranges::find(outermost, child.name()) == outermost.end()) continue;
     if (++zones == 2) {
       problems.fatal(place(child), "a second <{}> beside the first: put all into one outermost zone", child.name());
     }

@@ -401,9 +401,11 @@ std::string Command::file_of_options() const {
 std::string Command::in_words_of_files(std::string message) const {
   for (const auto& option : options_) {
     if (!option->given() || option->place().empty()) continue;
-    const std::string key = option->written_.substr(0, option->written_.find(' '));
+    const std::vector<std::string_view> words = split(option->written_, ' ');
+    const bool is_other = words.size() == 2 && std::isdigit(static_cast<unsigned char>(words.front().front())) == 0;
+    if (!is_other && !option->written_.empty()) continue;  // it is made of several keys
     for (const std::string& name : option->long_names()) {
-      replace_word(message, "--" + name, key.empty() ? name : key);
+      replace_word(message, "--" + name, is_other ? words.front() : std::string_view(name));
     }
   }
   return message;

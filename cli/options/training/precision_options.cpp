@@ -13,8 +13,8 @@ void add_precision_options(Command& command, PrecisionOptions& options) {
   const auto add = [&](const char* name, std::optional<DataType>& type, const char* help) {
     command
         .add(name,
-             parsed([](const std::string& word) { return parse_data_type(word); },
-                    [&type](DataType given) { type = given; }, "fp32|fp16|bf16"),
+             one_of({"fp32", "fp16", "bf16", "bfp16"},
+                    [&type](const std::string& word) { type = parse_data_type(word); }),
              help)
         .value_name("");
   };

@@ -30,7 +30,8 @@ PodSpec: activeDeadlineSeconds int64, affinity Affinity, automountServiceAccount
   dnsConfig DNSConfig, dnsPolicy text, enableServiceLinks bool, hostAliases [HostAlias], hostIPC bool, hostNetwork bool,
   hostPID bool, hostUsers bool, hostname text, imagePullSecrets [Reference], initContainers [Container], nodeName text,
   nodeSelector {text}, os Reference, overhead {quantity}, preemptionPolicy text, priority int32, priorityClassName text,
-  readinessGates [ReadinessGate], resourceClaims [PodResourceClaim], restartPolicy text, runtimeClassName text,
+  readinessGates [ReadinessGate], resourceClaims [PodResourceClaim], resources Resources, restartPolicy text,
+  runtimeClassName text,
   schedulerName text, schedulingGates [Reference], securityContext PodSecurityContext, serviceAccount text,
   serviceAccountName text, setHostnameAsFQDN bool, shareProcessNamespace bool, subdomain text,
   terminationGracePeriodSeconds int64, tolerations [Toleration], topologySpreadConstraints [SpreadConstraint],
@@ -62,7 +63,8 @@ PodAffinityTerm: labelSelector LabelSelector, matchLabelKeys [text], mismatchLab
 
 Container: args [text], command [text], env [EnvVar], envFrom [EnvFrom], image text, imagePullPolicy text,
   lifecycle Lifecycle, livenessProbe Probe, name text, ports [ContainerPort], readinessProbe Probe,
-  resizePolicy [ResizePolicy], resources Resources, securityContext SecurityContext, startupProbe Probe, stdin bool,
+  resizePolicy [ResizePolicy], resources Resources, restartPolicy text, securityContext SecurityContext,
+  startupProbe Probe, stdin bool,
   stdinOnce bool, terminationMessagePath text, terminationMessagePolicy text, tty bool, volumeDevices [VolumeDevice],
   volumeMounts [VolumeMount], workingDir text;
 EnvVar: name text, value text, valueFrom EnvVarSource;
@@ -73,7 +75,7 @@ FieldReference: apiVersion text, fieldPath text;
 ResourceReference: containerName text, divisor quantity, resource text;
 EnvFrom: configMapRef EnvSource, prefix text, secretRef EnvSource;
 EnvSource: name text, optional bool;
-Lifecycle: postStart Handler, preStop Handler;
+Lifecycle: postStart Handler, preStop Handler, stopSignal text;
 Handler: exec Exec, httpGet HttpGet, sleep Sleep, tcpSocket TcpSocket;
 Exec: command [text];
 HttpGet: host text, httpHeaders [NameAndValue], path text, port port, scheme text;

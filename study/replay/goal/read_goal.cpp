@@ -371,7 +371,16 @@ class GoalReader {
 ExecutionTrace parse_goal(std::string_view text, const std::string& source) { return GoalReader(text, source).read(); }
 
 ExecutionTrace read_goal(const std::string& path, Rank ranks) {
-  ExecutionTrace trace = parse_goal(read_text_file(path, "trace"), path);
+  const std::string text = InputFile(path, "trace").text();
+  const auto is_of_text = [](char c) {
+    return std::isprint(static_cast<unsigned char>(c)) != 0 || std::isspace(static_cast<unsigned char>(c)) != 0;
+  };
+  if (!text.empty() && !is_of_text(text.front())) {
+    bad_input("trace", "{}: this is no text: of GOAL the text form is read, not LogGOPSim's binary one (txt2bin)",
+              path);
+  }
+  require_utf8(text, path, "trace");
+  ExecutionTrace trace = parse_goal(text, path);
   if (ranks == 0 || ranks == trace.ranks()) return trace;
   bad_input("trace", "{}: --ranks {}, but the file has {} ranks", path, ranks, trace.ranks());
 }
