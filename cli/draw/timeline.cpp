@@ -72,7 +72,9 @@ class Writer {
   void begin(const TimelineJob& job) {
     job_ = &job;
     groups_.emplace(job.plan);
-    operators_.emplace(job.plan, *groups_);
+    operators_.reset();
+    const auto has_tasks = [](const hccl::Role& role) { return !role.tasks.empty(); };
+    if (std::ranges::any_of(job.plan.roles, has_tasks)) operators_.emplace(job.plan, *groups_);
   }
 
   [[nodiscard]] std::uint32_t pid(Rank rank, Process process) const {
@@ -137,8 +139,10 @@ class Writer {
   /// Threads of the communication of a rank.
   [[nodiscard]] CommunicationLanes lanes(const std::vector<const sim::Span*>& spans) const { return {*groups_, spans}; }
 
-  /// HCCL's name of the operator of a collective's span.
-  std::string next_operator(const sim::Span& span) { return operators_->next(span); }
+  /// HCCL's name of the operator of a collective's span; of a replay that of its node.
+  std::string next_operator(const sim::Span& span) {
+    return operators_.has_value() ? operators_->next(span) : job_->trace.name(span.name);
+  }
 
   void finish() {
     text_ += empty_ ? "[]\n" : "\n]\n";

@@ -83,12 +83,21 @@ def results(database: "Union[str, os.PathLike[str]]", *, old: bool = False) -> r
 def best(database: "Union[str, os.PathLike[str]]", by: Optional[str] = None) -> records.Records[reports.Point]:
     """The best point of each work, as results() has it; mostly there is one. `by`: a figure such as "images_per_s:max"."""
     chosen = [f"--by={by}"] if by else []
-    return _table(json.loads(helper.call(["sweep", "best", "--format=json", *chosen, os.fspath(database)]).output)["points"])
+    return _table(json.loads(_told("best", [*chosen, "--format=json", os.fspath(database)]))["points"])
+
+
+def _told(word: str, arguments: Sequence[str]) -> str:
+    """What a command of sweeps prints; its errors are in words of Python."""
+    try:
+        return helper.call(["sweep", word, *arguments]).output
+    except errors.Error as failed:
+        failed.message = options.command("sweep", word).in_keywords(failed.message, arguments)
+        raise
 
 
 def _exported(database: "Union[str, os.PathLike[str]]", old: bool) -> List[Mapping[str, object]]:
     extra = ["--old"] if old else []
-    told = json.loads(helper.call(["sweep", "export", *extra, "json", os.fspath(database)]).output)
+    told = json.loads(_told("export", [*extra, "json", os.fspath(database)]))
     return cast(List[Mapping[str, object]], told["points"])
 
 
@@ -97,7 +106,7 @@ def _table(points: Iterable[Mapping[str, object]], keywords: Iterable[str] = ())
     rows = []
     commands = {name: options.command(name) for name in ("run", "collective", "job")}
     for point in points:
-        command = commands[str(point["command"])]
+        command = commands.get(str(point["command"]), commands["run"])  # those of a search have the inputs of runs
         rows.append({"point": point["point"], **_inputs(command, cast(Mapping[str, str], point["inputs"]), keywords), **point})
     return records.Records(cast(reports.Point, records.of_json(row, reports.Point)) for row in rows)
 
@@ -110,7 +119,7 @@ def _inputs(command: options.Command, texts: Mapping[str, str], keywords: Iterab
         keyword = name.replace("-", "_")
         option = command.by_keyword.get(keyword)
         if option is None:
-            found[keyword] = _number(text)
+            found[name] = _number(text)
         else:
             found[named.get(option, option.keywords[0])] = _value(option, text)
     return found
@@ -146,4 +155,4 @@ def _number(text: str) -> Union[int, float, str]:
 
 def status(database: "Union[str, os.PathLike[str]]") -> str:
     """How far a sweep is, as the command prints it."""
-    return helper.call(["sweep", "status", os.fspath(database)]).output
+    return _told("status", [os.fspath(database)])

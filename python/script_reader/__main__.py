@@ -12,7 +12,7 @@ from typing import List, Optional, Sequence, Set, Tuple
 
 from network import network_of
 from reader import Reader, read_script
-from tables import GROUPS, SPLITS
+from tables import GROUPS, SERVERS, SPLITS
 from values import ScriptError
 
 #: Bytes of a message, as of the command's own.
@@ -22,14 +22,14 @@ _LONGEST_MESSAGE = 2000
 def _mapping(reader: Reader) -> str:
     """What the script sets, a line each, for people."""
     width = max(len(setting.what) for setting in reader.settings)
-    lines = [f"  line {setting.line:>4}  {setting.what:<{min(width, 72)}}  {setting.became}".rstrip() for setting in reader.settings]
+    lines = [f"  line {setting.line:>4}  {setting.what:<{min(width, 72)}}  {setting.told}".rstrip() for setting in reader.settings]
     return "\n".join([f"{reader.path} sets", *lines, ""])
 
 
 def _notes(reader: Reader) -> str:
     """What of it is not as the script alone says, for people who read JSON."""
     assumed = [setting for setting in reader.settings if setting.is_assumed]
-    return "".join(f"Note: {reader.path}:{setting.line}: {setting.what}: {setting.became}\n" for setting in assumed)
+    return "".join(f"Note: {reader.path}:{setting.line}: {setting.what}: {setting.told}\n" for setting in assumed)
 
 
 def _branches(words: Sequence[str]) -> Tuple[List[str], List[str]]:
@@ -48,13 +48,13 @@ def _branches(words: Sequence[str]) -> Tuple[List[str], List[str]]:
     return branches, others
 
 
-def _overridden(given: Sequence[str], names: Set[str]) -> Set[str]:
+def _overridden(names: Set[str]) -> Set[str]:
     """Options of a script that do not count beside those that are given: of what a run has one, given ones drop all."""
     found = set(names)
     for one_of in (SPLITS, GROUPS):
         if names.intersection(one_of):
             found.update(one_of)
-    if "--mode" in names and "ps" not in given and "--mode=ps" not in given:
+    if "--mode" in names and SERVERS not in names:
         found.add("--ps-context")
     return found
 
@@ -87,7 +87,7 @@ def _step_trace(reader: Reader, given: Sequence[str], names: Set[str]) -> List[s
 
 def _options(reader: Reader, given: Sequence[str], names: Set[str]) -> List[str]:
     """What is left of the script's options beside those that are given. Raises ScriptError."""
-    dropped = _overridden(given, names)
+    dropped = _overridden(names)
     of_contexts = [] if "--context" in names else reader.context_options
     options = [option for option in [*reader.options, *of_contexts] if option.split("=")[0] not in dropped]
     return [*options, *_step_trace(reader, given, names)]
@@ -138,6 +138,8 @@ def main(arguments: List[str]) -> int:
     try:
         branches, given = _branches(words)
         names = {option.split("=")[0] for option in given if option.startswith("-")}
+        if _value_of(given, "--mode") == "ps":
+            names.add(SERVERS)
         reader = read_script(path, names, branches)
         options = _options(reader, given, names)
         reader.settings.extend(network_of(reader, command, names))

@@ -77,13 +77,14 @@ class Branches:
         for node in ast.walk(tree):
             for subject, texts in _comparisons(node):
                 self._texts.setdefault(subject, set()).update(texts)
-        self._unused = [decision.text for decision in self._decisions if not self._may_decide(decision, tree)]
+        self._unused = {decision.text for decision in self._decisions if not self._may_decide(decision, tree)}
 
     def taken(self, fork: Fork) -> Tuple[Optional[Way], bool]:
         """The only way that is taken, and whether the command line names a line of it; (None, False): it is not known."""
         for decision in self._decisions:
             for way in fork.ways:
                 if decision.line is not None and _spans(fork, way, decision.line):
+                    self._unused.discard(decision.text)
                     return way, True
         holds = None if fork.test is None else self.holds(fork.test)
         return (None, False) if holds is None else (fork.ways[0 if holds else 1], False)
@@ -127,7 +128,7 @@ class Branches:
 
     def require_used(self) -> None:
         """Raises ScriptError for a text of `--branch` that decides nothing."""
-        for text in self._unused:
+        for text in sorted(self._unused):
             raise ScriptError(
                 f"{self._values.path}: --branch {text} decides nothing: it is a line of a branch, a text that a condition "
                 "compares something with, or a condition that holds"
@@ -205,9 +206,15 @@ def hint(fork: Fork) -> str:
     lines = [way.statements[0].lineno if way.statements else None for way in fork.ways]
     told = [f"--branch {line}" for line in lines if line is not None and lines.count(line) == 1]
     if len(told) < 2 and fork.test is not None:  # the others have no line of their own
-        sides = (fork.test, ast.UnaryOp(ast.Not(), fork.test))
+        sides = (fork.test, _negated(fork.test))
         told += [f"--branch {ast.unparse(side)!r}" for line, side in zip(lines, sides) if line is None or lines.count(line) > 1]
     return " or ".join(told)
+
+
+def _negated(test: ast.expr) -> ast.expr:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    return ast.UnaryOp(ast.Not(), test)
 
 
 def _decision(text: str) -> _Decision:

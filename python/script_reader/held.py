@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
 from branches import Fork, hint
-from values import Values
+from values import ScriptError, Values
 
 
 class Held(NamedTuple):
-    """The value of a thing, and where it was set."""
+    """The value of a thing, and where it was set. An error stands for a value that is not read: it is raised if it counts."""
 
     value: Any
     line: int
@@ -105,6 +105,10 @@ def _merged_kind(kind: str, before: Things, after: Sequence[Things], fork: Fork,
     result = dict(ways[0])
     for things in ways[1:]:
         result = _joined(kind, result, things, {**result, **things}, hint(fork))
+        # Options that decide between these ways come first: they may rule out those of inner ones.
+        for thing, setting in result.items():
+            if isinstance(setting, Conflict) and setting is not before.get(thing):
+                result[thing] = setting._replace(hint=hint(fork) or setting.hint)
     if may_pass or len(ways) < len(after):
         result = _joined(kind, result, before, before, hint(fork))
     return result
@@ -116,11 +120,8 @@ def _joined(kind: str, first: Things, second: Things, over: Iterable[str], told:
     result = {**first, **{thing: setting for thing, setting in second.items() if thing == marker}}
     for thing in over:
         one, other = (things.get(thing, things.get(marker)) for things in (first, second))
-        if thing == marker or _same(one, other):
-            continue
-        result[thing] = conflict(one, other, told)
-        if isinstance(result[thing], Conflict) and told:
-            result[thing] = result[thing]._replace(hint=told)  # of inner branches, which this one may rule out
+        if thing != marker and not _same(one, other):
+            result[thing] = conflict(one, other, told)
     return result
 
 
@@ -129,6 +130,8 @@ def counting(things: Things, thing: str, values: Values, options: Sequence[str])
     line are in its place."""
     setting = things[thing]
     if isinstance(setting, Held):
+        if isinstance(setting.value, ScriptError):
+            raise setting.value
         return setting.value
     decide = ", or ".join(text for text in (setting.hint, " or ".join(options)) if text)
     raise values.error_in(setting.line, f"{thing} is {setting.text}; give {decide}")
@@ -136,9 +139,11 @@ def counting(things: Things, thing: str, values: Values, options: Sequence[str])
 
 def _same(one: Union[Held, Conflict, None], other: Union[Held, Conflict, None]) -> bool:
     if isinstance(one, Held) and isinstance(other, Held):
+        if isinstance(one.value, ScriptError) and isinstance(other.value, ScriptError):
+            return True  # neither is read
         return type(one.value) is type(other.value) and bool(one.value == other.value)
     return one is other
 
 
 def _shown(value: Any) -> str:
-    return str(value) if isinstance(value, str) else repr(value)
+    return "no literal" if isinstance(value, ScriptError) else str(value) if isinstance(value, str) else repr(value)

@@ -16,8 +16,9 @@ _USUAL = "resnet50"
 
 
 def network_of(reader: Reader, command: str, given: Collection[str]) -> List[Setting]:
-    """What is said of the network, for people; nothing where an option says which it is. The last index of a split is that
-    of the last gradient: raises ScriptError where the network has others, with those that fit."""
+    """What is said of the network, for people; nothing where an option says which it is. The last index of HCCL's split is
+    that of the last gradient: raises ScriptError where the network has others, with those that fit. MindSpore's list may end
+    before."""
     if not NETWORKS.isdisjoint(given):
         return []
     names = _names(command)
@@ -28,15 +29,18 @@ def network_of(reader: Reader, command: str, given: Collection[str]) -> List[Set
     if reader.last_index is None or not SHAPES.isdisjoint(given):
         return [Setting(1, "network", told, True)]
     index, line, is_whole = reader.last_index
-    if _gradients(command, _USUAL) == index + 1:
+    usual = _gradients(command, _USUAL) or 0
+    if usual == index + 1:
         return [Setting(line, "network", f"{told}; it has {index + 1} gradients, as the split says, which ends at index {index}", True)]
+    if usual > index and not is_whole:  # the others are a segment of their own
+        return [Setting(1, "network", told, True)]
     fitting = [name for name in names if _gradients(command, name) == index + 1]
     if _gradients(command, _USUAL, "--fc-bias=off") == index + 1:
         fitting.insert(0, f"{_USUAL} --fc-bias off")
     proposed = "no network of 'hcclsim models list' has as many; --gradients FILE takes those of another one"
     if fitting:
         proposed = f"networks with as many: {', '.join(f'--model {name}' for name in fitting)}"
-    said = f"the split ends at index {index}, the last one of {index + 1} gradients; {_USUAL} has {_gradients(command, _USUAL)}"
+    said = f"the split ends at index {index}, the last one of {index + 1} gradients{'' if is_whole else ' or more'}; {_USUAL} has {usual}"
     if is_whole:
         raise ScriptError(f"{reader.path}:{line}: {said}; {proposed}")
     return [Setting(line, "network", f"{told}; {said}; {proposed}", True)]

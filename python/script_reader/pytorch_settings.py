@@ -6,7 +6,10 @@ import ast
 from typing import Dict
 
 from settings import Settings
-from tables import BUCKET_MB, HOOKS, STATE_KEYS
+from tables import BUCKET_MB, HOOKS, ONCE, STATE_KEYS
+
+#: The thing that says that a model is one of DistributedDataParallel.
+DDP = "DistributedDataParallel"
 
 
 class PyTorch:
@@ -16,6 +19,7 @@ class PyTorch:
         self._settings = settings
 
     def buckets(self, node: ast.Call) -> None:
+        self._settings.set_once(node, DDP, "")
         sizes = [keyword.value for keyword in node.keywords if keyword.arg == "bucket_cap_mb"]
         size = self._settings.values.literal(sizes[0], "bucket_cap_mb") if sizes else None
         if size is not None and (isinstance(size, bool) or not isinstance(size, (int, float)) or size < 1):
@@ -24,10 +28,14 @@ class PyTorch:
 
     def _set_buckets(self, node: ast.Call, size: int) -> None:
         """The buckets of DistributedDataParallel, whose collectives overlap the backward pass."""
-        called = self._settings.values.last_name(node.func)
-        self._settings.use_once(node, f"{called}(…)", "bucket_cap_mb", size)
+        is_new = self._settings.set_once(node, "bucket_cap_mb", size)
+        options = " ".join(ONCE[thing][0].format(size) for thing in (DDP, "bucket_cap_mb"))
+        self._settings.tell(node, f"{self._settings.values.last_name(node.func)}(…)", options if is_new else "as before")
 
     def comm_hook(self, node: ast.Call) -> None:
+        if DDP not in self._settings.things:
+            self._settings.set_once(node, DDP, "")
+            self._set_buckets(node, BUCKET_MB)
         given = dict(zip(("state", "hook"), node.args))
         given.update({keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None})
         if set(given) != {"state", "hook"} or len(node.args) > 2:
@@ -37,8 +45,6 @@ class PyTorch:
             raise self._settings.values.no_literal(node, f"the hook {hook!r} is not known; known are {', '.join(HOOKS)}")
         keys = self._state(given["state"]) if "SGD" in hook else ""
         self._settings.use_once(node, f"register_comm_hook(…, {hook})", "compress", f"{HOOKS[hook]}{':' if keys else ''}{keys}")
-        if "bucket_cap_mb" not in self._settings.things:
-            self._set_buckets(node, BUCKET_MB)
 
     def _state(self, node: ast.expr) -> str:
         call = self._settings.values.resolved(node)

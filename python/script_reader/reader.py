@@ -19,15 +19,18 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+import tokenize
+from collections import Counter
 from typing import Any, Collection, Dict, List, Optional, Sequence, Set, Tuple, Union
 
-from branches import Branches, Fork, Way, fork_of_if, hint, leaves
+from branches import Branches, Fork, Way, fork_of_choice, fork_of_if, hint
 from contexts import OF_CONTEXT, Contexts
+from functions import Functions
 from hccl_settings import Hccl
 from held import Held, Things, counting, merged, sets_anything
 from pytorch_settings import PyTorch
 from settings import Setting, Settings
-from tables import ONCE, SPLIT_CALLS, SPLITS
+from tables import ONCE, SERVERS, SPLIT_CALLS, SPLITS
 from tensorflow_settings import TensorFlow
 from values import CHANGING, Meaning, ScriptError, Values, line_of
 
@@ -42,8 +45,7 @@ class Reader(ast.NodeVisitor):
         #: Those of MindSpore's contexts.
         self.context_options: List[str] = []
         self._text = text
-        #: Functions that the script defines.
-        self._own: Set[str] = set()
+        self._functions = Functions(ast.Module([], []))
         self._values = Values(path)
         self._chosen = branches
         self._branches = Branches(self._values, (), ast.Module([], []))
@@ -60,6 +62,7 @@ class Reader(ast.NodeVisitor):
             "reset_auto_parallel_context": self._contexts.reset,
             "set_context": self._contexts.mode,
             "set_ps_context": self._contexts.ps_context,
+            "reset_ps_context": self._contexts.reset_ps,
             "NPURunConfig": self._tensorflow.run_config,
             "DistributedDataParallel": self._pytorch.buckets,
             "register_comm_hook": self._pytorch.comm_hook,
@@ -86,7 +89,9 @@ class Reader(ast.NodeVisitor):
         if self._hccl.last_index is not None:
             return (*self._hccl.last_index, True)
         fused = self._settings.things.get(f"{OF_CONTEXT}all_reduce_fusion_config")
-        if isinstance(fused, Held) and fused.value and not self._settings.is_given("--all-reduce-fusion-config", *SPLITS):
+        if SERVERS in self.context_options or self._settings.is_given("--all-reduce-fusion-config", "--context", SERVERS, *SPLITS):
+            return None
+        if isinstance(fused, Held) and isinstance(fused.value, list) and fused.value and type(fused.value[-1]) is int:
             return fused.value[-1], fused.line, False
         return None
 
@@ -108,7 +113,7 @@ class Reader(ast.NodeVisitor):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self.generic_visit(node)
-        self._values.change(node.target)
+        self._values.change_inside(node.target)  # lists are changed in their place
 
     def visit_withitem(self, node: ast.withitem) -> None:
         self.generic_visit(node)
@@ -119,31 +124,49 @@ class Reader(ast.NodeVisitor):
         for target in node.targets:
             self._values.change(target)
 
+    def visit_Import(self, node: ast.Import) -> None:
+        for name in node.names:
+            self._values.import_as((name.asname or name.name).split(".")[0], name.name)
+
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         for name in node.names:
             self._values.import_as(name.asname or name.name, name.name)
 
     def visit_FunctionDef(self, node: Union[ast.FunctionDef, ast.AsyncFunctionDef]) -> None:
-        self._own.add(node.name)
-        before = dict(self._values.names)
-        names = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
-        for name in names:
-            if name is not None:
-                self._values.names[name.arg] = None
+        before = self._values.names
+        self._enter(node.args, self._functions.changed_behind(node))
         for outside in (*node.decorator_list, node.args):
             self.visit(outside)
+        at_begin = dict(self._values.names)
         self._visit_fork(Fork(node.lineno, [Way("", node.body)]), may_pass=True)
-        # Names of its own end here; parts of objects stay.
-        of_objects = {name: value for name, value in self._values.names.items() if "." in name}
-        self._values.names = {**before, **of_objects}
+        # Its own names end here.
+        changes = self._functions.record(node, at_begin, self._values.names)
+        self._values.merge([{**changes, **before}, {**before, **changes}])
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        before = self._values.names
+        self._enter(node.args)
+        self._visit_fork(Fork(node.lineno, [Way("", [ast.copy_location(ast.Expr(node.body), node.body)])]), may_pass=True)
+        self._values.names = before
+
+    def _enter(self, arguments: ast.arguments, unknown: Collection[str] = ()) -> None:
+        """Begins a function, of whose arguments nothing is known."""
+        own = {part.arg for part in ast.walk(arguments) if isinstance(part, ast.arg)}
+        self._values.names = {
+            name: None if name in unknown or name.split(".")[0] in unknown else meaning for name, meaning in self._values.names.items()
+        }
+        self._values.names.update(dict.fromkeys(own))
+
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        before = dict(self._values.names)
+        before = self._values.names
+        # Parts of self are of the objects of one class.
+        self._values.names = {name: meaning for name, meaning in before.items() if not name.startswith("self.")}
         self.generic_visit(node)
-        own = {name: value for name, value in self._values.names.items() if before.get(name) is not value}
-        self._values.names = {**before, **{name if "." in name else f"{node.name}.{name}": own[name] for name in own}}
+        changed = [name for name, meaning in self._values.names.items() if before.get(name) is not meaning and not name.startswith("self.")]
+        own = {name if "." in name else f"{node.name}.{name}": self._values.names[name] for name in changed}
+        self._values.names = {**before, **own}
 
     def visit_Module(self, node: ast.Module) -> None:
         self._visit_all(node.body)
@@ -163,7 +186,10 @@ class Reader(ast.NodeVisitor):
         """`match`, which Python has from 3.10 on."""
         self.visit(node.subject)
         ways = [Way(f"if line {line_of(case.pattern)} matches", case.body) for case in node.cases]
-        self._visit_fork(Fork(node.lineno, ways), may_pass=True)
+        last = node.cases[-1]
+        if last.guard is not None or getattr(last.pattern, "pattern", last.pattern) is not None:
+            ways.append(Way("", []))  # nothing matches
+        self._visit_fork(Fork(node.lineno, ways))
 
     def visit_Try(self, node: ast.Try) -> None:
         ways = [Way("", [*node.body, *node.orelse])]
@@ -177,8 +203,9 @@ class Reader(ast.NodeVisitor):
         self.visit(node.iter)
         self._values.change(node.target)
         before = dict(self._values.names)
-        self._visit_all([*node.body, *node.orelse])
-        self._values.merge(before, [before, self._values.names])
+        self._visit_all(node.body)
+        self._visit_all(node.orelse)
+        self._values.merge([before, self._values.names])
 
     visit_AsyncFor = visit_For
 
@@ -188,7 +215,28 @@ class Reader(ast.NodeVisitor):
         if self._branches.holds(node.test) is not False:
             self._visit_all(node.body)
         self._visit_all(node.orelse)
-        self._values.merge(before, [before, self._values.names])
+        self._values.merge([before, self._values.names])
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        """`x and f()`, which calls f where x holds; `x or f()` where it does not."""
+        self.visit(node.values[0])
+        rest: ast.expr = node.values[1]
+        if len(node.values) > 2:
+            rest = ast.copy_location(ast.BoolOp(node.op, node.values[1:]), node.values[1])
+        is_and = isinstance(node.op, ast.And)
+        self._visit_choice(fork_of_choice(node, node.values[0], [rest] if is_and else [], [] if is_and else [rest]))
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.visit(node.test)
+        self._visit_choice(fork_of_choice(node, node.test, [node.body], [node.orelse]))
+
+    def _visit_choice(self, fork: Fork) -> None:
+        """Reads parts of an expression; those that set nothing are no branches."""
+        parts = [part for way in fork.ways for part in way.statements]
+        if self._sets_anything(parts):
+            self._visit_fork(fork)
+        else:
+            self._visit_all(parts)
 
     def _visit_fork(self, fork: Fork, may_pass: bool = False, fails: bool = False) -> None:
         """Reads the way that is taken, or all of them, each from what holds before. `may_pass`: there may be no way that
@@ -212,17 +260,21 @@ class Reader(ast.NodeVisitor):
         if fails and sets_anything(things, after[0]):
             after = [after[0], *(one for one in after[1:] if sets_anything(things, one))]
         self._settings.things = merged(things, after, fork, may_pass)
-        self._values.merge(names, after_names, hint(fork))
+        self._values.merge(after_names, hint(fork))
 
     def _visit_all(self, statements: Sequence[ast.stmt]) -> None:
+        """Reads statements as far as they are executed."""
         for number, statement in enumerate(statements):
-            if isinstance(statement, ast.If) and leaves(statement.body) and self._sets_anything(statement.body):
+            if isinstance(statement, ast.If) and self._branches.leaves(statement.body) and self._sets_anything(statement.body):
                 # What follows is done in its place.
                 self.visit(statement.test)
                 rest = [*statement.orelse, *statements[number + 1 :]]
                 self._visit_fork(fork_of_if(statement, rest))
                 return
+            is_last = self._branches.leaves([statement])
             self.visit(statement)
+            if is_last:
+                return
 
     def _sets_anything(self, statements: Sequence[ast.stmt]) -> bool:
         calls = (part for statement in statements for part in ast.walk(statement) if isinstance(part, ast.Call))
@@ -239,11 +291,17 @@ class Reader(ast.NodeVisitor):
         self.generic_visit(node)  # arguments first, as Python does
         name = self._values.last_name(node.func)
         if name in CHANGING and isinstance(node.func, ast.Attribute):
-            self._values.change(node.func.value)
+            self._values.change_inside(node.func.value)
+        if name == "setattr" and node.args:
+            self._values.change(node.args[0])
+        for changed in self._functions.changed_by(node, name, self._values.names):
+            self._values.names[changed] = None
+        for argument in self._functions.changed_arguments(node, name):
+            self._values.change_inside(argument)
         take = self._calls.get(name)
         if take is not None:
             self._settings.or_given(node, name, ast.unparse(node), lambda: take(node))
-        elif name not in self._own:
+        elif name not in self._functions:
             near = difflib.get_close_matches(str(name), SPLIT_CALLS, 1, 0.85)
             if near:
                 self._settings.tell(node, ast.unparse(node), f"no effect: there is no {name}; did you mean {near[0]}?")
@@ -254,8 +312,10 @@ class Reader(ast.NodeVisitor):
         """Reads all of the script. Raises ScriptError."""
         try:
             tree = ast.parse(self._text, self.path)
+            self._functions = Functions(tree)
             self._branches = Branches(self._values, self._chosen, tree)
             self._values.holds = self._branches.holds
+            self._contexts.expect(Counter(self._values.last_name(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)))
             self.visit(tree)
         except (SyntaxError, ValueError) as error:
             raise ScriptError(f"{self.path}:{getattr(error, 'lineno', 0) or 1}: this is no Python: {error.args[0]}") from None
@@ -282,9 +342,9 @@ def read_script(path: str, given: Collection[str], branches: Sequence[str] = ())
     """Reads a script; `branches` are the values of --branch. Raises ScriptError, with file and line, for what cannot be
     read."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with tokenize.open(path) as file:  # in the encoding that the script names
             text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:
         raise ScriptError(f"{path}: cannot be read: {error}") from None
     reader = Reader(path, text, given, branches)
     reader.read()

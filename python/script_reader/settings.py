@@ -7,7 +7,7 @@ from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, 
 
 from branches import Fork, hint
 from held import Conflict, Held, Things, conflict
-from tables import AS_THE_RUN, IN_PLACE_OF, ONCE
+from tables import AS_THE_RUN, IN_PLACE_OF, ONCE, REPLACED_IN_PART, SERVERS
 from values import NoLiteral, ScriptError, Values, line_of
 
 
@@ -19,6 +19,13 @@ class Setting(NamedTuple):
     became: str
     #: The script does not say it, or under a condition.
     is_assumed: bool = False
+    #: The conditions.
+    when: str = ""
+
+    @property
+    def told(self) -> str:
+        """What became of it, and when."""
+        return ", ".join(text for text in (self.became, self.when) if text)
 
 
 class Settings:
@@ -89,16 +96,15 @@ class Settings:
             self.things[thing] = conflict(before, held, self._decides(before))
         return self.things[thing] is held
 
-    def rule_out(self, thing: str, other: str, told: Callable[[str, Any], str]) -> None:
-        """Notes that something was set of two things of which both count only where both are set for certain. `told` says
-        a thing with its value."""
+    def rule_out(self, thing: str, other: str, named: Callable[[str, Any], str]) -> None:
+        """Notes that a thing was set beside another one: both count where the other one is set for certain, or else one of
+        them does. `named` says a thing with its value."""
         before, held = self.things.get(other), self.things.get(thing)
-        if before is None or held is None or self.is_certain(before):
+        if not isinstance(before, Held) or not isinstance(held, Held):
             return
-        one, two = (
-            setting._replace(value=told(name, setting.value)) if isinstance(setting, Held) else setting
-            for name, setting in ((other, before), (thing, held))
-        )
+        if self.is_certain(before) and not (before.chosen and held.ways):
+            return
+        one, two = before._replace(value=named(other, before.value)), held._replace(value=named(thing, held.value))
         found = conflict(one, two, self._decides(before))
         if isinstance(found, Conflict):
             self.things[thing] = self.things[other] = found
@@ -120,21 +126,28 @@ class Settings:
         is_new = self.set_once(node, thing, value, target)
         self.tell(node, what, ONCE[thing][0].format(value) if is_new else "as before")
 
-    def tell(self, node: ast.AST, what: str, became: str) -> None:
-        conditions = [fork.ways[number].when for fork, number in self.ways if fork.ways[number].when]
-        is_assumed = bool(conditions) or AS_THE_RUN in became
-        self.told.append(Setting(line_of(node), what, ", ".join([became, *conditions] if became else conditions), is_assumed))
+    def tell(self, node: ast.AST, what: str, became: str, is_assumed: bool = False) -> None:
+        when = ", ".join(dict.fromkeys(fork.ways[number].when for fork, number in self.ways if fork.ways[number].when))
+        self.told.append(Setting(line_of(node), what, became, is_assumed or bool(when) or AS_THE_RUN in became, when))
+
+    def amend(self, told: int, became: str) -> None:
+        """Says something else of what became of a setting."""
+        self.told[told] = self.told[told]._replace(became=became, is_assumed=True)
 
     def error(self, node: ast.AST, message: str) -> ScriptError:
         return self.values.error(node, message)
 
     def or_given(self, node: ast.AST, thing: str, what: str, read: Callable[[], None]) -> None:
         """Reads a setting; what is no literal may stand beside an option of the command line that is in its place."""
+        places = IN_PLACE_OF.get(thing, ())
+        given = [option for option in places if option in self.given and not (option == "--mode" and SERVERS in self.given)]
+        first = len(self.told)
         try:
             read()
         except NoLiteral as error:
-            places = IN_PLACE_OF.get(thing, ())
-            given = [option for option in places if option in self.given]
             if not given or error.has_options:
                 raise error.or_option(*places[:1]) from None
             self.tell(node, what, f"not read: {given[0]} is given")
+            return
+        for told in range(first, len(self.told) if given and thing not in REPLACED_IN_PART else first):
+            self.amend(told, f"no effect: {given[0]} is given")

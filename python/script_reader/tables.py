@@ -62,6 +62,27 @@ RUN_KEYS = ("device_num", "global_rank")
 #: Other options of the command line for options of contexts.
 OTHER_NAMES = {"device_num": ("--npus",), "global_rank": ("--rank",), "pipeline_stages": ("--stages", "--pp")}
 
+#: Options of set_auto_parallel_context, and their former names.
+CONTEXT_KEYS = (
+    *("device_num", "global_rank", "gradients_mean", "gradient_fp32_sync", "loss_repeated_mean", "parallel_mode", "search_mode"),
+    *("auto_parallel_search_mode", "sharding_propagation", "parameter_broadcast", "strategy_ckpt_load_file"),
+    *("strategy_ckpt_save_file", "strategy_ckpt_config", "group_ckpt_save_file", "full_batch", "dataset_strategy"),
+    *("enable_parallel_optimizer", "parallel_optimizer_config", "optimizer_weight_shard_size"),
+    *("optimizer_weight_shard_aggregated_save", "enable_alltoall", "force_fp32_communication", "all_reduce_fusion_config"),
+    *("comm_fusion", "pipeline_stages", "pipeline_segments", "pipeline_result_broadcast", "pipeline_config"),
+    *("grad_accumulation_step", "communi_parallel_mode"),
+)
+FORMER_KEYS = {"mirror_mean": "gradients_mean", "cast_before_mirror": "gradient_fp32_sync"}
+
+#: Those of set_ps_context.
+SERVER_KEYS = (
+    *("enable_ps", "config_file_path", "scheduler_manage_port", "enable_ssl", "client_password", "server_password"),
+    *("server_mode", "ms_role", "worker_num", "server_num", "scheduler_ip", "scheduler_port"),
+)
+
+#: What stands for --mode among the options that are given if it says ps.
+SERVERS = "--mode=ps"
+
 #: Options of contexts that name files of checkpoints.
 PATH_KEYS = ("strategy_ckpt_load_file", "strategy_ckpt_save_file", "strategy_ckpt_config", "group_ckpt_save_file")
 
@@ -69,7 +90,8 @@ PATH_KEYS = ("strategy_ckpt_load_file", "strategy_ckpt_save_file", "strategy_ckp
 NETWORKS = frozenset(("--model", "--gradients", "--mindformers", "--megatron", "--config", "--profile"))
 SHAPES = frozenset(("--fc-bias", "--classes", "--input"))
 
-SPLITS = ("--split", "--split-by-idx", "--split-by-size", "--fusion", "--fusion-index")
+FUSIONS = ("--fusion", "--fusion-index")
+SPLITS = ("--split", "--split-by-idx", "--split-by-size", *FUSIONS)
 SPLIT_CALLS = ("set_split_strategy_by_idx", "set_split_strategy_by_size")
 GROUPS = ("--group", "--split-group")
 
@@ -77,7 +99,11 @@ GROUPS = ("--group", "--split-group")
 ONCE = {
     "hcom_parallel": ("--hcom-parallel={}", ("--hcom-parallel",)),
     "compress": ("--compress={}", ("--compress",)),
-    "bucket_cap_mb": ("--framework=mindspore --hcom-parallel=on --fusion=size:{}", ("--fusion", "--framework", *SPLITS)),
+    "DistributedDataParallel": (
+        "--framework=mindspore --hcom-parallel=on",
+        ("--framework", *(option for option in SPLITS if option not in FUSIONS)),
+    ),
+    "bucket_cap_mb": ("--fusion=size:{}", ("--fusion", "--framework", *SPLITS)),
 }
 
 #: Options of the command line beside which calls, and keys of parameter_map, need not be literals; first that of the call.
@@ -87,10 +113,13 @@ IN_PLACE_OF = {
     "create_group": ("--split", *SPLITS, *GROUPS),
     "register_comm_hook": ("--compress",),
     "DistributedDataParallel": ("--fusion", *SPLITS),
-    "set_auto_parallel_context": ("--context",),
+    **dict.fromkeys(("set_auto_parallel_context", "reset_auto_parallel_context"), ("--context",)),
     "set_ps_context": ("--ps-context", "--mode"),
     "parameter_map": ("--hcom-parallel", "--step-trace"),
     "hcom_parallel": ("--hcom-parallel",),
     "profiling_mode": ("--step-trace",),
     "profiling_options": ("--step-trace",),
 }
+
+#: Of these such an option replaces a part.
+REPLACED_IN_PART = ("DistributedDataParallel", "parameter_map")

@@ -71,6 +71,8 @@ class Values:
         self.path = path
         self.names: Dict[str, Meaning] = {}
         self._imported: Dict[str, str] = {}
+        #: Names of parts of what a name stands for, as far as they were assigned.
+        self._parts: Dict[str, Set[str]] = {}
         #: Names whose calls are being looked at.
         self._open: Set[str] = set()
         #: Whether a condition holds, where that is known.
@@ -121,9 +123,7 @@ class Values:
 
     def change_inside(self, node: ast.expr) -> None:
         """What is in an object is not known from here on, whichever of its names it is reached by."""
-        name = _owner(node)
-        while name not in self.names and "." in name:
-            name = name.rpartition(".")[0]
+        name = owner(node)
         meaning = self.names.get(name)
         inside = _mutable(meaning)
         for other, its in self.names.items():
@@ -134,10 +134,12 @@ class Values:
 
     def _bind(self, name: str, meaning: Meaning) -> None:
         """A name stands for something new, whose parts are not known."""
-        start = f"{name}."
-        for part in self.names:
-            if part.startswith(start):
-                self.names[part] = None
+        for part in self._parts.get(name, ()):
+            self.names[part] = None
+        whole = name
+        while "." in whole:
+            whole = whole.rpartition(".")[0]
+            self._parts.setdefault(whole, set()).add(name)
         self.names[name] = meaning
 
     def merge(self, ways: List[Dict[str, Meaning]], hint: str = "") -> None:
@@ -283,7 +285,7 @@ def dotted(node: Optional[ast.AST]) -> str:
     return ""
 
 
-def _owner(node: ast.expr) -> str:
+def owner(node: ast.expr) -> str:
     """The name of the object that an expression is a part of: "a.b" of a.b["c"][0] and of a.b.get("c"); or empty."""
     while not dotted(node):
         if isinstance(node, (ast.Subscript, ast.Attribute, ast.Starred)):

@@ -269,7 +269,7 @@ class Import {
     const models::Program modelled = program;
     if (!profiles_.kernels.empty()) {
       imported_.kernels = micro_batches_ > 1
-                              ? replace_durations(profiles_.kernels.front(), graph_, program, micro_batches_)
+                              ? replace_durations(profiles_.kernels.front(), graph_, program, micro_batches_, false)
                               : replace_kernels(profiles_.kernels.front(), graph_, program);
       add_notes(imported_.kernels->notes);
       add_source(profiles_.kernels.front().file, imported_.kernels->iterations, imported_.kernels->phases);
@@ -446,7 +446,7 @@ void import_stages(const std::string& folder, std::span<const ImportedStage> sta
     imported.files.push_back({of_stage->kernels, "kernel_details"});
     imported.notes.insert(imported.notes.end(), kernels.notes.begin(), kernels.notes.end());
     if (micro_batches == 1 && !kernels.repeated.empty()) imported.notes.push_back(kernels.repeated);
-    KernelMatch match = replace_durations(kernels, stages[stage].graph, stages[stage].program, micro_batches);
+    KernelMatch match = replace_durations(kernels, stages[stage].graph, stages[stage].program, micro_batches, true);
     imported.notes.insert(imported.notes.end(), match.notes.begin(), match.notes.end());
     if (stage != printed / ranks) continue;
     imported.basis = basis_of(match);

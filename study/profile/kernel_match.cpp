@@ -306,12 +306,11 @@ void note_unmeasured(const std::string& file, KernelMatch& match) {
   }
 }
 
-/// The time before kernels of the passes in which a rank neither computes nor communicates: it waits for its host.
-/// Where the file has no communication, a rank may also wait for that, and no gaps are known.
+/// The time before kernels of the passes in which a rank neither computes nor communicates.
 class HostGaps {
  public:
-  explicit HostGaps(const KernelProfile& profile)
-      : known_(profile.dated && std::ranges::any_of(profile.kernels, &MeasuredKernel::communication)) {}
+  /// Not known: the rank may wait for others, or there are no dates.
+  explicit HostGaps(bool known) : known_(known) {}
 
   /// Kernels and communication come in the order of their starts.
   void runs(const MeasuredKernel& kernel) {
@@ -423,7 +422,7 @@ KernelMatch replace_kernels(const KernelProfile& profile, const models::Graph& g
 }
 
 KernelMatch replace_durations(const KernelProfile& profile, const models::Graph& graph, models::Program& program,
-                              std::uint32_t micro_batches) {
+                              std::uint32_t micro_batches, bool waits_for_others) {
   KernelMatch match{.iterations = profile.iterations, .iterations_by = profile.iterations_by};
   const std::vector<std::string> standing = names_by_launch_order(profile, graph, program, match.notes);
   const KernelNames names(graph, program);
@@ -436,7 +435,7 @@ KernelMatch replace_durations(const KernelProfile& profile, const models::Graph&
     Seconds idle = 0;
     std::size_t count = 0;
   };
-  HostGaps gaps(profile);
+  HostGaps gaps(profile.dated && !waits_for_others);
   std::map<std::pair<std::string_view, std::string_view>, Measured> by_name;
   for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
     const MeasuredKernel& kernel = profile.kernels[i];

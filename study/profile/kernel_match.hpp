@@ -72,9 +72,11 @@ struct KernelMatch {
 
 /// Replaces durations by measured ones without the waiting for communication, of a step of several micro-batches,
 /// stages or ranks that share operators: a kernel takes the mean of its measured durations, or its part of the time
-/// that several measured kernels take per launch, and is idle before that for the mean time in which its rank neither
-/// computed nor communicated. Throws as replace_kernels() does.
+/// that several measured kernels take per launch. Where ranks do not wait for others within the passes
+/// (`waits_for_others`), it is idle before that for the mean time in which its rank neither computed nor communicated.
+/// Throws as replace_kernels() does.
 [[nodiscard]] KernelMatch replace_durations(const KernelProfile& profile, const models::Graph& graph,
-                                            models::Program& program, std::uint32_t micro_batches);
+                                            models::Program& program, std::uint32_t micro_batches,
+                                            bool waits_for_others);
 
 }  // namespace hcclsim::study

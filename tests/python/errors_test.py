@@ -2,6 +2,7 @@
 
 import ast
 import pickle
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -53,6 +54,34 @@ class Classes(unittest.TestCase):
         stub = Path(errors.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
         names = {node.name for node in ast.parse(stub).body if isinstance(node, ast.ClassDef)}
         self.assertLessEqual({"Error", "BadInput", "DeadlockError", "HbmError", "PlatformError", "ContextKeyError"}, names)
+
+
+class Words(unittest.TestCase):
+    def test_they_are_keywords(self):
+        with self.assertRaises(hcclsim.BadInput) as raised:
+            hcclsim.run(chunks=2)
+        self.assertEqual(str(raised.exception), "chunks is of a pipeline: it needs stages of 2 or more")
+        with self.assertRaisesRegex(TypeError, "did you mean global_batch"):
+            hcclsim.search(batch=4)
+        with self.assertRaisesRegex(TypeError, "did you mean model"):
+            hcclsim.run(modle="lenet")
+        with self.assertRaisesRegex(TypeError, "^pp and stages are the same; give one of them$"):
+            hcclsim.run(pp=2, stages=1)
+        with self.assertRaisesRegex(hcclsim.BadInput, r"from 1 to 65536\nSee help\(hcclsim.run\)\.$"):
+            hcclsim.run(batch=-3)
+        with self.assertRaisesRegex(hcclsim.BadInput, r"\nSee help\(hcclsim.schedule.execute\)\.$"):
+            hcclsim.schedule.execute("x", seed=-3)
+        with tempfile.TemporaryDirectory() as folder:
+            hcclsim.sweep.run(Path(folder, "s.db"), "run", {"model": "lenet"})
+            with self.assertRaisesRegex(hcclsim.BadInput, r"^by: 'x' is no figure[^-]*See help\(hcclsim.sweep.best\)\.$"):
+                hcclsim.sweep.best(Path(folder, "s.db"), by="x")
+        with self.assertRaisesRegex(hcclsim.CheckFailed, "; hcclsim search --format csv says why$"):
+            hcclsim.search(model="gpt3-175b", npus=2)
+
+    def test_texts_of_the_user_stay_as_they_are(self):
+        for model in ("--stages", "a --stages b"):
+            with self.subTest(model=model), self.assertRaisesRegex(hcclsim.BadInput, f"'{model}'"):
+                hcclsim.run(model=model)
 
 
 if __name__ == "__main__":

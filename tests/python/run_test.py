@@ -5,7 +5,9 @@ import contextlib
 import inspect
 import io
 import json
+import os
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -79,7 +81,7 @@ class Runs(unittest.TestCase):
             hcclsim.measure(size=[])
 
     def test_messages_name_no_temporary_file(self):
-        with self.assertRaisesRegex(hcclsim.BadInput, "^gradients.csv:2: bytes must be"):
+        with self.assertRaisesRegex(hcclsim.BadInput, "^gradient 0: bytes must be"):
             hcclsim.run(gradients=[("a", -3, 0)])
 
     def test_gradients_as_rows(self):
@@ -91,6 +93,11 @@ class Runs(unittest.TestCase):
         for wrong in (("a", 4), ("a", "many", 1e-6), {"name": "a", "bytes": 4}):
             with self.subTest(row=wrong), self.assertRaisesRegex(TypeError, "gradient 0 must be"):
                 hcclsim.run(gradients=[wrong])
+        for ready, message in ((-1.0, "must not be negative, got -1.0"), (float("nan"), "must be a number, got 'nan'")):
+            with self.subTest(ready=ready), self.assertRaisesRegex(hcclsim.BadInput, f"^gradient 1: ready_s {message}$"):
+                hcclsim.run(gradients=[("b", 4, 0.0), ("a", 4, ready)])
+        with self.assertRaisesRegex(TypeError, "^gradients must not be empty$"):
+            hcclsim.run(gradients=[])
 
     def test_numbers_of_times_and_speeds_are_seconds_and_bytes_per_second(self):
         late = hcclsim.run(model="lenet", start_skew=1e-3, uncertainty=False)
@@ -138,7 +145,7 @@ class Runs(unittest.TestCase):
         for keyword, value in given.items():
             with self.subTest(keyword=keyword):
                 self.assertEqual(hcclsim.run(model="lenet", uncertainty=False, **{keyword: value}), plain)
-        for keyword in ("split_by_idx", "levels", "npus"):
+        for keyword in ("split_by_idx", "levels", "npus", "context", "compat", "output_dir"):
             with self.subTest(keyword=keyword), self.assertRaisesRegex(TypeError, f"{keyword} cannot be False"):
                 hcclsim.run(**{keyword: False})
 
@@ -148,13 +155,6 @@ class Runs(unittest.TestCase):
                 continue
             with self.subTest(option=option.name):
                 helper.call(["run", "--model=lenet", f"{option.name}={option.default}"])
-
-    def test_errors_speak_of_keywords(self):
-        with self.assertRaises(hcclsim.BadInput) as raised:
-            hcclsim.run(chunks=2)
-        self.assertEqual(str(raised.exception), "chunks is of a pipeline: it needs stages of 2 or more")
-        with self.assertRaisesRegex(TypeError, "did you mean global_batch"):
-            hcclsim.search(batch=4)
 
     def test_gradients_of_a_data_frame(self):
         try:
@@ -212,15 +212,40 @@ class Runs(unittest.TestCase):
             self.assertEqual(most.images_per_s, hcclsim.sweep.results(database).column("images_per_s").max())
             # Columns of inputs are numbers; a grid gives its own points, whatever else the database has.
             self.assertEqual(sorted(points.column("batch")), [1, 1, 2, 2])
-            self.assertEqual(set(points.column("split_by_size")), {"80,20", "50,50"})
+            self.assertEqual(set(points.column("split_by_size")), {(80, 20), (50, 50)})
             again = hcclsim.sweep.run(database, "run", {**grid, "batch": 2, "split_by_size": [[80, 20]]})
-            self.assertEqual([(one.batch, one.split_by_size) for one in again], [(2, "80,20")])
+            self.assertEqual([(one.batch, one.split_by_size) for one in again], [(2, (80, 20))])
             self.assertEqual(len(hcclsim.sweep.results(database)), 4)
             with self.assertRaises(TypeError):
                 hcclsim.sweep.run(database, "run", {"modell": ["lenet"]})
-            with self.assertRaises(hcclsim.CheckFailed) as raised:
+            with self.assertRaisesRegex(hcclsim.CheckFailed, "retry_failed=True computes them anew") as raised:
                 hcclsim.sweep.run(database, "run", {"model": "lenet", "npus": [8, 999]})
             self.assertIn("failed", set(raised.exception.result.column("status")))
+
+    def test_columns_of_sweeps_are_what_keywords_take(self):
+        with tempfile.TemporaryDirectory() as folder:
+            database = Path(folder, "s.db")
+            common = {"model": "lenet", "npus": 2, "batch": 2, "iterations": 1}
+            grid = {**common, "split_by_size": [[80, 20], [100]], "hcom_parallel": [True, False], "numerics": [True]}
+            points = hcclsim.sweep.run(database, "run", grid)
+            found = {(point.split_by_size, point.hcom_parallel, point.numerics) for point in points}
+            self.assertEqual(found, {(split, overlap, True) for split in ((80, 20), (100,)) for overlap in (True, False)})
+            self.assertEqual(points.column("hcom_parallel").dtype, numpy.bool_)
+            # A column has the name that the grid has.
+            points = hcclsim.sweep.run(database, "run", {"model": "tinygpt", "npus": 2, "tp": [1, 2]})
+            self.assertEqual(list(points.column("tp")), [1, 2])
+            self.assertNotIn("model_parallel", points.columns())
+            self.assertEqual([point.get("model_parallel") for point in hcclsim.sweep.results(database)][-2:], [1, 2])
+            with self.assertRaisesRegex(TypeError, "numerics cannot be swept over .*: it is True or False for all points"):
+                hcclsim.sweep.run(database, "run", {"numerics": [True, False]})
+            with self.assertRaisesRegex(TypeError, "tp and model_parallel are the same"):
+                hcclsim.sweep.run(database, "run", {"tp": [1], "model_parallel": [2]})
+
+    def test_points_of_a_search(self):
+        with tempfile.TemporaryDirectory() as folder:
+            database = Path(folder, "s.db")
+            hcclsim.search(model="tinygpt", npus=2, global_batch=4, database=database)
+            self.assertEqual(set(hcclsim.sweep.results(database).column("model")), {"tinygpt"})
 
 
 class Failures(unittest.TestCase):
@@ -299,7 +324,19 @@ with hcclsim.settings.Folder() as folder:
 """
 
 
+SEARCH = "import hcclsim; hcclsim.search(model='gpt2-xl', npus=8, global_batch=64)"
+
+
 class Endings(unittest.TestCase):
+    def test_killed_searches_leave_nothing(self):
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(signal=number), tempfile.TemporaryDirectory() as folder:
+                program = subprocess.Popen([sys.executable, "-c", SEARCH], env={**os.environ, "TMPDIR": folder})
+                self.waited_for(lambda: list(Path(folder).rglob("search.db")))
+                program.send_signal(number)
+                program.wait()
+                self.waited_for(lambda: not list(Path(folder).iterdir()))
+
     def test_killed_programs_leave_nothing(self):
         program = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
         folder = Path(program.stdout.readline().strip())
@@ -410,6 +447,7 @@ class Segments(unittest.TestCase):
         self.assertEqual(hcclsim.segments([1, 1, 1, 1], by_idx=[1, 3]).tolist(), [[0, 1], [2, 3]])
         with self.assertRaises(hcclsim.BadInput):
             hcclsim.segments([1, 1], by_idx=[0])
+        self.assertEqual(hcclsim.segments(numpy.array([100] * 20)).tolist(), [[0, 18], [19, 19]])
 
 
 if __name__ == "__main__":

@@ -58,6 +58,16 @@ class Files(ScriptTest):
             os.close(writing)
             self.assertEqual((done.returncode, done.stderr), (141, ""))
 
+    def test_encodings(self):
+        text = "# -*- coding: {} -*-\nname = '训练'\nset_split_strategy_by_size([80, 20])\n"
+        for encoding, written in (("utf-8", "utf-8-sig"), ("gbk", "gbk"), ("utf-8", "utf-8")):
+            with self.subTest(encoding=written):
+                path = self.folder / "train.py"
+                path.write_text(text.format(encoding), encoding=written)
+                self.assertIn("--split-by-size=80,20", script(path, "--npus=1", "--model=lenet"))
+        path.write_text(text.format("no-such"), encoding="utf-8")
+        self.assertIn("train.py: cannot be read: unknown encoding", script(path, status=2))
+
     def test_messages_are_short(self):
         long = "x" * 100_000
         for text in (f"set_split_strategy_by_idx({long})\n", f"set_split_strategy_by_size(['{long}é'])\n", f"{long} = \n"):

@@ -279,12 +279,14 @@ class Scripts(ScriptTest):
             f"{start}if target == 'Ascend':\n    context.reset_auto_parallel_context()\n"
             "    context.set_auto_parallel_context(parallel_mode='data_parallel', all_reduce_fusion_config=[3, 9])\n"
         )
-        # A reset counts in its own branch.
-        for rest in ("else:\n    context.reset_auto_parallel_context()\n", "elif f():\n    context.reset_auto_parallel_context()\n", ""):
+        # A reset is a setting of its branch.
+        self.assertIn("hcclsim run --parallel-mode=data_parallel '--all-reduce-fusion-config=[3, 9]' ", self.told(ascend))
+        for rest in ("else:\n    context.reset_auto_parallel_context()\n", "elif f():\n    context.reset_auto_parallel_context()\n"):
             with self.subTest(rest=rest):
-                self.assertIn("hcclsim run --parallel-mode=data_parallel '--all-reduce-fusion-config=[3, 9]' ", self.told(ascend + rest))
+                self.assertIn("data_parallel in line 4 and reset in line ", self.told(ascend + rest, status=2))
+                self.assertIn("hcclsim run --parallel-mode=data_parallel ", self.told(ascend + rest, "--branch=Ascend"))
         text = f"{ascend}elif target == 'GPU':\n    context.reset_auto_parallel_context()\n    context.set_auto_parallel_context(parallel_mode='data_parallel')\n"
-        self.assertIn("all_reduce_fusion_config is [3, 9] in line 4 and not set in another branch; give --branch Ascend", self.told(text, status=2))
+        self.assertIn("all_reduce_fusion_config is [3, 9] in line 4 and reset in line 6; give --branch Ascend", self.told(text, status=2))
         self.assertIn("hcclsim run --parallel-mode=data_parallel '--all-reduce-fusion-config=[3, 9]' ", self.told(text, "--branch=Ascend"))
         self.assertIn("hcclsim run --parallel-mode=data_parallel --npus", self.told(text, "--branch", "GPU"))
         self.assertIn("hcclsim run --parallel-mode=data_parallel '--all-reduce-fusion-config=[2,9]' --npus", self.told(text, "--all-reduce-fusion-config=[2,9]"))

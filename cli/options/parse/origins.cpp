@@ -81,7 +81,7 @@ std::string OptionOrigins::name(const std::string& key) const {
 }
 
 void OptionOrigins::require_one_of(const std::string& one, const std::string& other) const {
-  if (!given(one) || !given(other)) return;
+  if (!asks(one) || !asks(other)) return;
   bad_input("option", "{} and {} exclude each other; give one of them", name(one), name(other));
 }
 

@@ -55,9 +55,9 @@ void add_failure_options(Command& command, FailureOptions& options) {
            "From a failure to the first step behind it, such as 10m")
       .value_name("TIME");
   command
-      .add("--job-time", parsed(positive_duration, options.length),
-           "That the steps of the job take without failures (30d)")
-      .value_name("TIME");
+      .add("--job-time", parsed(positive_duration, options.length), "That the steps of the job take without failures")
+      .value_name("TIME")
+      .with_default("30d");
   command
       .add("--job-runs", whole_number(options.runs, 1, 10000),
            "Simulated runs of the job, each with failures of its own")

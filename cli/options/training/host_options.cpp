@@ -32,8 +32,10 @@ void add_host_options(Command& command, HostOptions& options) {
            "behind "
            "the other")
       .with_default();
-  command.add("--host-launch-us", number(options.launch_us, 0.001, most_launch_us),
-              "Time of the host to issue a kernel, with --exec eager (default: 5)");
+  command
+      .add("--host-launch-us", number(options.launch_us, 0.001, most_launch_us),
+           "Time of the host to issue a kernel, with --exec eager")
+      .with_default("5");
   command
       .add("--data-images-per-s", parsed(parse_rate, options.images_per_second),
            "Samples per second that the data workers of a server prepare, shared evenly by its NPUs; batches are then "

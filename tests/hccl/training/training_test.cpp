@@ -432,5 +432,35 @@ TEST(Training, IdleTimeOfKernelsIsNotComputed) {
   EXPECT_NEAR(waited.compute, computed.compute - 12 * us, 1e-12);
 }
 
+// Kernels of earlier iterations that share a span leave all figures as they are.
+TEST(Training, MergedKernelsGiveTheFiguresOfThoseApart) {
+  const auto views = [](bool merged) {
+    return test::in_child([merged] {
+      const test::TestPlatform platform{.npus_per_server = 2};
+      sim::Cluster cluster(test::write_platform(platform));
+      std::vector<std::string> notes;
+      const TrainingOptions options{.npus = 2, .segments = each, .hcom_parallel = true, .merges_kernels = merged};
+      const TimedStep step =
+          simulate_training(cluster, std::make_shared<models::Program>(three_gradients()),
+                            device::find_soc(platform.soc, notes), device::read_task_costs(cluster, notes), options);
+      const auto view = StepView::of(step.plan, step.trace, 0);
+      std::vector<Seconds> figures{static_cast<Seconds>(step.trace.spans().size()), view.computing, view.exposed};
+      for (const IterationPoints& points : view.iterations) {
+        figures.insert(figures.end(), {points.fp_start, points.fp_end, points.bp_start, points.bp_end,
+                                       points.iteration_end, points.allreduces.back().end});
+      }
+      return figures;
+    });
+  };
+  std::vector<Seconds> merged = views(true);
+  std::vector<Seconds> apart = views(false);
+  // Of 3 iterations with 7 kernels and 3 allreduces; in two of them the kernels of a task have a span together.
+  EXPECT_EQ(apart.front(), 30);
+  EXPECT_LT(merged.front(), 30);
+  merged.erase(merged.begin());
+  apart.erase(apart.begin());
+  EXPECT_EQ(merged, apart);
+}
+
 }  // namespace
 }  // namespace hcclsim::hccl

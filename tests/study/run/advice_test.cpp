@@ -133,7 +133,7 @@ TEST(SplitAdvice, FewerSegmentsAreNoScenario) {
   // Each allreduce takes 20 ms before its first byte: one of all gradients ends at 30.1 ms, two at 41.1 or later.
   const SplitAdvice advice = network(0.01, 20).advice({0, 8, 9});
   EXPECT_EQ(advice.scenario, SplitScenario::none);
-  EXPECT_EQ(advice.sentence, "AR1 ends 11.010 ms after bp_end: 1 segment instead of 3 shortens the step");
+  EXPECT_EQ(advice.sentence, "AR1 to AR3 end after bp_end, AR3 51.100 ms: 1 segment instead of 3 shortens the step");
   EXPECT_TRUE(advice.try_best);
 }
 
