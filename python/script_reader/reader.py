@@ -219,24 +219,22 @@ class Reader(ast.NodeVisitor):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
         """`x and f()`, which calls f where x holds; `x or f()` where it does not."""
+        if not self._sets_anything(node.values[1:]):
+            self.generic_visit(node)
+            return
         self.visit(node.values[0])
-        rest: ast.expr = node.values[1]
+        rest = node.values[1]
         if len(node.values) > 2:
-            rest = ast.copy_location(ast.BoolOp(node.op, node.values[1:]), node.values[1])
+            rest = ast.copy_location(ast.BoolOp(node.op, node.values[1:]), rest)
         is_and = isinstance(node.op, ast.And)
-        self._visit_choice(fork_of_choice(node, node.values[0], [rest] if is_and else [], [] if is_and else [rest]))
+        self._visit_fork(fork_of_choice(node, node.values[0], [rest] if is_and else [], [] if is_and else [rest]))
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
+        if not self._sets_anything((node.body, node.orelse)):
+            self.generic_visit(node)
+            return
         self.visit(node.test)
-        self._visit_choice(fork_of_choice(node, node.test, [node.body], [node.orelse]))
-
-    def _visit_choice(self, fork: Fork) -> None:
-        """Reads parts of an expression; those that set nothing are no branches."""
-        parts = [part for way in fork.ways for part in way.statements]
-        if self._sets_anything(parts):
-            self._visit_fork(fork)
-        else:
-            self._visit_all(parts)
+        self._visit_fork(fork_of_choice(node, node.test, [node.body], [node.orelse]))
 
     def _visit_fork(self, fork: Fork, may_pass: bool = False, fails: bool = False) -> None:
         """Reads the way that is taken, or all of them, each from what holds before. `may_pass`: there may be no way that
@@ -276,8 +274,8 @@ class Reader(ast.NodeVisitor):
             if is_last:
                 return
 
-    def _sets_anything(self, statements: Sequence[ast.stmt]) -> bool:
-        calls = (part for statement in statements for part in ast.walk(statement) if isinstance(part, ast.Call))
+    def _sets_anything(self, nodes: Sequence[ast.AST]) -> bool:
+        calls = (part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Call))
         return any(self._values.last_name(call.func) in self._calls for call in calls)
 
     def _assigned(self, target: ast.expr, value: ast.expr) -> None:

@@ -155,6 +155,9 @@ class Flow(ScriptTest):
         self.assertEqual(self.splits(text, "--branch", "not a.x"), ["--split-by-size=80,20"])
         self.assertIn("--split-by-size=60,40, if line 1 holds\n", self.told(f"a.x and b.x and {SPLIT}([60, 40])\n"))
 
+        # Long conditions are read, too.
+        self.assertEqual(self.splits(f"x = {' and '.join(['y'] * 3000)}\n{SPLIT}([80, 20])\n"), ["--split-by-size=80,20"])
+
     @unittest.skipIf(sys.version_info < (3, 10), "match is of Python 3.10")
     def test_matches(self):
         text = "cut = [80, 20]\nmatch x:\n    case 1:\n        cut = [60, 40]\n    case {}:\n        cut = [60, 40]\n"
