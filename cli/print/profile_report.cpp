@@ -25,9 +25,10 @@ std::string shortened(const std::vector<std::string>& names) {
 
 std::string kernels_text(const study::KernelMatch& kernels) {
   std::string text = fmt::format(
-      "Kernels: {} of the model's have measured times, {} ms per step, means of {} iteration{} (told apart by {})\n",
-      kernels.replaced, milliseconds(kernels.replaced_time), kernels.iterations, kernels.iterations == 1 ? "" : "s",
-      kernels.iterations_by);
+      "Kernels: {} of the model's have measured times, {} ms per step{}, means of {} iteration{} (told apart by {})\n",
+      kernels.replaced, milliseconds(kernels.replaced_time),
+      kernels.idle_time > 0 ? fmt::format(" with {} ms of waiting for the host", milliseconds(kernels.idle_time)) : "",
+      kernels.iterations, kernels.iterations == 1 ? "" : "s", kernels.iterations_by);
   if (!kernels.modelled.empty()) {
     text += fmt::format("  {} were not measured and keep the cost model, {} ms: {}\n", kernels.modelled.size(),
                         milliseconds(kernels.modelled_time), shortened(kernels.modelled));

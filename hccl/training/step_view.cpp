@@ -163,7 +163,7 @@ void StepView::add_last_iteration(const Plan& plan, const sim::Trace& trace, Ran
       pass = {std::min(pass.start, span.start), std::max(pass.end, span.end)};
     }
     const bool compresses = purpose.phase == StepPhase::reduction;
-    add(is_step_kernel(purpose.phase) || compresses ? forward : behind, interval);
+    if (!compresses) add(is_step_kernel(purpose.phase) ? forward : behind, interval);
     if (purpose.phase == StepPhase::check) check_kernels.push_back(interval);
   });
   const std::vector<sim::Interval> busy = unite(std::move(kernels));

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from held import Held, Reset, Things, counting, keys, reset
 from settings import Settings
-from tables import AS_THE_RUN, CONTEXT_KEYS, FORMER_KEYS, OTHER_NAMES, PATH_KEYS, RUN_KEYS, SERVER_KEYS, SERVERS
+from tables import AS_THE_RUN, CONTEXT_KEYS, FORMER_KEYS, OTHER_NAMES, OUTPUT_KEYS, PATH_KEYS, RUN_KEYS, SERVER_KEYS, SERVERS
 from values import NoLiteral, is_mode
 
 #: The kinds of things that contexts are.
@@ -184,6 +184,7 @@ class Contexts:
         if not needs_options and not any(self._is_given(key) for key in names):
             return [f"--context={self._values.path}"]
         chosen = {key: counting(things, OF_CONTEXT + key, self._values, places(key)) for key in names if not self._is_given(key)}
+        self._leave_out_outputs(chosen, things)
         if not self._is_given("parallel_mode"):
             chosen.setdefault("parallel_mode", "stand_alone")  # also without another option they are MindSpore's
         if chosen.get("parallel_mode") not in _MODELESS and MODE in things:
@@ -195,6 +196,22 @@ class Contexts:
         if _fuses_nothing(chosen.get("comm_fusion")):
             return self._without_fusion(chosen, things[f"{OF_CONTEXT}comm_fusion"].line)
         return _written(chosen)
+
+    def _leave_out_outputs(self, chosen: Dict[str, Any], things: Things) -> None:
+        """Files to be written: an option would write them wherever the script says."""
+        for key in OUTPUT_KEYS:
+            if chosen.pop(key, None):
+                self._add_to_call(things[OF_CONTEXT + key].line, f"{key}: not written; {places(key)[-1]} writes it")
+        config = chosen.get("strategy_ckpt_config")
+        if isinstance(config, dict) and config.pop("save_file", None):
+            line = things[OF_CONTEXT + "strategy_ckpt_config"].line
+            self._add_to_call(line, "save_file: not written; --strategy-ckpt-save-file writes it")
+
+    def _add_to_call(self, line: int, became: str) -> None:
+        for call in self._calls:
+            told = self._settings.told[call]
+            if told.line == line:
+                self._settings.amend(call, ", ".join(text for text in (told.became, became) if text))
 
     def _without_fusion(self, chosen: Dict[str, Any], line: int) -> List[str]:
         """Options where the size of comm_fusion's allreduces is 0: in data parallelism each gradient is reduced by itself,

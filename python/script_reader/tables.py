@@ -83,6 +83,8 @@ SERVER_KEYS = (
 #: What stands for --mode among the options that are given if it says ps.
 SERVERS = "--mode=ps"
 
+#: Options of contexts that name files to be written.
+OUTPUT_KEYS = ("strategy_ckpt_save_file", "group_ckpt_save_file")
 #: Options of contexts that name files of checkpoints.
 PATH_KEYS = ("strategy_ckpt_load_file", "strategy_ckpt_save_file", "strategy_ckpt_config", "group_ckpt_save_file")
 

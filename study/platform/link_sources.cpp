@@ -32,7 +32,7 @@ bool is_edited(const sim::Link& link, std::span<const sim::PlatformEdit> edits) 
   constexpr std::string_view of_links = "link[";
   return std::any_of(edits.begin(), edits.end(), [&](const sim::PlatformEdit& edit) {
     if (edit.target.starts_with(fmt::format("platform.link.{}.", name_of(link.kind)))) return true;
-    if (!edit.target.starts_with(of_links) || !edit.target.ends_with("].bandwidth")) return false;
+    if (!edit.target.starts_with(of_links) || edit.target.ends_with("].latency")) return false;
     const std::size_t end = edit.target.rfind(']');
     const std::string pattern = edit.target.substr(of_links.size(), end - of_links.size());
     return ::fnmatch(pattern.c_str(), id.c_str(), 0) == 0;

@@ -17,7 +17,8 @@
 /// they were measured to take, from the first kernel of the iteration on (kernels of the AI CPU in front of it, which
 /// wait for input data, do not count), also where kernels of several streams overlap.
 /// An update takes its duration and those of kernels that are none of the model's and ran behind the backward pass and
-/// before the update, or behind the last one; the waiting before it is that of the allreduce.
+/// before the update, or behind the last one; the waiting before it is that of the allreduce, and while neither
+/// anything is computed nor communicated that for the host, for which it is idle.
 ///
 /// Kernels that share a measured time get parts of it in proportion to the cost model. What has no counterpart is
 /// named: the measured kernels of no kernel of the model, and the model's that were not measured, which keep the
@@ -49,6 +50,7 @@ struct KernelMatch {
   std::string iterations_by;            ///< how iterations were told apart
   std::size_t replaced = 0;             ///< kernels of the model that take a measured time
   Seconds replaced_time = 0;            ///< of all of them, in a step
+  Seconds idle_time = 0;                ///< the part of it in which the NPU waits for its host
   std::vector<std::string> modelled{};  ///< kernels that keep the cost model's time, in the order of the step
   Seconds modelled_time = 0;            ///< of all of them, in a step
   std::vector<Unmatched> unmatched{};   ///< the longest first

@@ -51,6 +51,7 @@ void add_coverage(const models::Program& program, const std::set<const models::K
                                                 .last = kernel.name,
                                                 .last_measured = measured};
     (measured ? match.replaced_time : match.modelled_time) += time;
+    match.idle_time += kernel.idle * launches_of(kernel, micro_batches);
     if (measured)
       ++match.replaced;
     else

@@ -108,16 +108,27 @@ std::vector<sim::Interval> times_of_kind(const std::vector<hccl::Wait>& waits, E
   return times;
 }
 
+/// For how long a measured NPU waits for its host before a kernel.
+Seconds idle_before(const hccl::Plan& plan, const sim::Span& span) {
+  const auto* block = std::get_if<hccl::KernelBlock>(&purpose_of(plan, span).task->work);
+  return block == nullptr ? 0 : plan.role(span.rank).program->kernels[block->first + span.id.part].idle;
+}
+
 /// Of an iteration from that date on.
 StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iteration, Seconds begin, Seconds length,
                     const hccl::MessageStarts& messages) {
   std::vector<sim::Interval> kernels;
+  std::vector<sim::Interval> held = held_by_host(step, rank, iteration, begin);
   std::vector<hccl::Wait> communication;
   for (const sim::Span& span : step.trace.spans()) {
     if (span.rank != rank || span.id.iteration != iteration) continue;
     const hccl::SpanPurpose purpose = purpose_of(step.plan, span);
     if (purpose.task == nullptr) continue;
-    if (span.kind == sim::SpanKind::kernel) kernels.push_back({span.start, span.end});
+    if (span.kind == sim::SpanKind::kernel) {
+      kernels.push_back({span.start, span.end});
+      const Seconds idle = idle_before(step.plan, span);
+      if (idle > 0) held.push_back({span.start - idle, span.start});
+    }
     if (span.kind == sim::SpanKind::collective) {
       communication.push_back({purpose.task, {messages.under_way(span), span.end}});
     }
@@ -133,12 +144,13 @@ StageTimes times_of(const hccl::TimedStep& step, Rank rank, std::int32_t iterati
   };
   // Where these overlap, the first one counts.
   StageTimes times{.compute = take(kernels), .exposed = {}};
-  std::vector<sim::Interval> held = held_by_host(step, rank, iteration, begin);
   for (const std::vector<hccl::Wait>& some : waits) {
     for (const ExposedKind kind : exposed_kinds) times.exposed.*kind += take(times_of_kind(some, kind));
     const std::vector<sim::Interval> by_host = times_of_kind(some, nullptr);
     held.insert(held.end(), by_host.begin(), by_host.end());
   }
+  // A host works ahead, while the iteration before is under way.
+  for (sim::Interval& one : held) one.start = std::clamp(begin, one.start, one.end);
   times.host = take(held);
   times.sum = std::max(length, time);
   times.idle = times.sum - time;

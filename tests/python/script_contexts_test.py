@@ -86,6 +86,13 @@ class Contexts(ScriptTest):
         told = script(self.written(START + text.format("90, 205")), "--npus=2")
         self.assertIn("the split ends at index 205, the last one of 206 gradients or more; resnet50 has 161", told)
 
+    def test_files_are_not_written_where_the_script_says(self):
+        text = PARALLEL.replace("data_parallel", "semi_auto_parallel").format(", device_num=2, group_ckpt_save_file='gg/group.pb'")
+        told = self.told(text, "--device-num=2")
+        self.assertIn("group_ckpt_save_file: not written; --group-ckpt-save-file writes it", told)
+        self.assertIn("hcclsim run --parallel-mode=semi_auto_parallel --gradients-mean=True --device-num=2", told)
+        self.assertNotIn("--group-ckpt-save-file=", told)
+
 
 if __name__ == "__main__":
     unittest.main()

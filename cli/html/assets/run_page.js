@@ -116,14 +116,13 @@ function gradientChart(result) {
   }
   const end = result.trace.iteration_end_s * 1e3;
   ready.push([end, sum / 1e6]);
-  const reduced = [[0, 0]];
-  sum = 0;
-  for (const one of result.segments) {
-    reduced.push([one.start_s * 1e3, sum / 1e6]);
-    for (const gradient of result.gradients.slice(one.first, one.last + 1)) sum += gradient.bytes;
-    reduced.push([one.end_s * 1e3, sum / 1e6]);
-  }
-  reduced.push([end, sum / 1e6]);
+  // Reductions may overlap each other.
+  const reductions = result.segments.map((one) => ({ start: one.start_s, end: one.end_s,
+    bytes: result.gradients.slice(one.first, one.last + 1).reduce((bytes, gradient) => bytes + gradient.bytes, 0) }));
+  const reducedAt = (date) => reductions.reduce((bytes, one) =>
+    bytes + (date >= one.end ? one.bytes : date <= one.start ? 0 : one.bytes * (date - one.start) / (one.end - one.start)), 0);
+  const dates = [...new Set(reductions.flatMap((one) => [one.start, one.end]))].sort((a, b) => a - b);
+  const reduced = [[0, 0], ...dates.map((date) => [date * 1e3, reducedAt(date) / 1e6]), [end, sum / 1e6]];
   return element("div", {}, element("h3", {}, "Gradients ready and reduced"), lineChart(
     "Bytes of gradients ready and reduced over time",
     [{ name: "ready", points: ready, stepped: true, colour: "backward" },

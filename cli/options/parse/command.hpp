@@ -159,6 +159,8 @@ class Command {
   void look_at_files_first();
   /// Returns the command that the arguments name.
   Command& declare(std::span<const std::string> arguments);
+  [[nodiscard]] static std::string_view key_in_file(const Option& option);
+  [[nodiscard]] static std::string without_name(const Option& option, std::string_view message);
   [[nodiscard]] std::string file_of_options() const;
   [[nodiscard]] std::string in_words_of_files(std::string message) const;
   /// The error with the file and line of the option that it is about, if a file gave that; nothing: as it is.

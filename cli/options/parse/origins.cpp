@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
@@ -54,7 +55,15 @@ void OptionOrigins::apply(const std::vector<ConfigEntry>& entries) {
   for (const ConfigEntry& entry : entries) {
     if (!excluded(entry.key)) meant.push_back(&entry);
   }
-  for (const ConfigEntry* entry : meant) apply_entry(command_, *entry);
+  std::map<const Option*, const ConfigEntry*> first;
+  for (const ConfigEntry* entry : meant) {
+    const auto [other, is_new] = first.emplace(command_.find("--" + entry->key), entry);
+    if (other->first != nullptr && !is_new && other->second->key != entry->key) {
+      bad_input("config", "{}: {} is {} of {}; give one of them", entry->place, entry->key, other->second->key,
+                other->second->place);
+    }
+    apply_entry(command_, *entry);
+  }
 }
 
 bool OptionOrigins::is_of_file(const std::string& key) const {

@@ -59,6 +59,13 @@ std::string below(const std::string& folder, const std::string& path, const std:
   if (inside.filename().empty()) bad_input("option", "{}: '{}' names no file", named_by, printable(path));
   fs::path place = fs::path(folder) / inside;
   std::error_code none;
+  fs::path link = folder;
+  for (const fs::path& part : inside) {
+    link /= part;
+    if (!fs::is_symlink(fs::symlink_status(link, none)) || fs::exists(link, none)) continue;
+    bad_input("option", "{}: '{}' goes through {}, a symbolic link to nothing; remove the link", named_by,
+              printable(path), link.string());
+  }
   const fs::path from_folder = fs::weakly_canonical(place, none).lexically_relative(fs::weakly_canonical(folder, none));
   if (from_folder.empty() || *from_folder.begin() == "..") {
     bad_input("option", "{}: '{}' leads out of {} by a symbolic link; remove the link, or give another --output-dir",
