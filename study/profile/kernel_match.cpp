@@ -53,10 +53,9 @@ struct MatchedKernel {
 
 /// One iteration.
 struct Iteration {
-  std::uint32_t number = 0;                            ///< from 1
-  std::vector<MatchedKernel> kernels{};                ///< by start
-  std::vector<const MeasuredKernel*> communication{};  ///< by start
-  std::vector<const MeasuredKernel*> allreduces{};     ///< of it
+  std::uint32_t number = 0;              ///< from 1
+  std::vector<MatchedKernel> kernels{};  ///< by start
+  std::vector<const MeasuredKernel*> allreduces{};
   std::size_t matched = 0;
   std::optional<Seconds> begin{};  ///< of its first kernel
   std::optional<Seconds> backward_begin{};
@@ -73,7 +72,6 @@ std::vector<Iteration> matched_iterations(const KernelProfile& profile, const st
     const MeasuredKernel& measured = profile.kernels[i];
     Iteration& iteration = iterations[measured.iteration];
     if (measured.communication) {
-      iteration.communication.push_back(&measured);
       if (measured.name.find("llReduce") != std::string::npos) iteration.allreduces.push_back(&measured);
       continue;
     }
@@ -131,14 +129,10 @@ Seconds add_times(Iteration& iteration) {
   Seconds others = 0;                           // none of the model's, behind the backward pass
   std::map<std::string_view, Seconds> updated;  // end of the last update of each stream
   NameTotal* last_update = nullptr;
-  IdleTime idle(front);  // nothing is computed
-  IdleTime free(front);  // nor communicated
-  auto next = iteration.communication.begin();
+  IdleTime idle(front);
   for (const MatchedKernel& kernel : iteration.kernels) {
     const Seconds duration = kernel.measured->duration;
-    while (next != iteration.communication.end() && (*next)->start <= kernel.measured->start) free.runs(**next++);
     idle.runs(*kernel.measured);
-    free.runs(*kernel.measured);
     const bool is_behind = iteration.bp_end.has_value() && kernel.measured->start >= *iteration.bp_end;
     NameTotal& total = *kernel.total;
     total.counts = true;
@@ -147,10 +141,7 @@ Seconds add_times(Iteration& iteration) {
       if (is_behind) others += duration;
       if (!iteration.begin.has_value() || kernel.measured->start < *iteration.begin) not_simulated += duration;
     } else if (total.is_behind_backward()) {
-      // Without communication in the file, the gap may be the allreduce's.
-      const Seconds gap = iteration.communication.empty() ? 0 : free.take();
-      total.time += gap + duration + others;
-      total.idle += gap;
+      total.time += duration + others;
       iteration.update += duration + std::exchange(others, 0);
       updated[kernel.measured->stream] = kernel.end();
       last_update = &total;
@@ -163,7 +154,6 @@ Seconds add_times(Iteration& iteration) {
       const Seconds later = std::max(0.0, end - front);
       total.time += is_behind ? duration : later;
       total.idle += is_behind ? 0 : std::min(idle.take(), later);
-      static_cast<void>(free.take());
       front = std::max(front, end);
     }
   }

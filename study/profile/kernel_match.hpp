@@ -17,8 +17,7 @@
 /// they were measured to take, from the first kernel of the iteration on (kernels of the AI CPU in front of it, which
 /// wait for input data, do not count), also where kernels of several streams overlap.
 /// An update takes its duration and those of kernels that are none of the model's and ran behind the backward pass and
-/// before the update, or behind the last one; the waiting before it is that of the allreduce, and while neither
-/// anything is computed nor communicated that for the host, for which it is idle.
+/// before the update, or behind the last one; the waiting before it is that of the allreduce.
 ///
 /// Kernels that share a measured time get parts of it in proportion to the cost model. What has no counterpart is
 /// named: the measured kernels of no kernel of the model, and the model's that were not measured, which keep the
