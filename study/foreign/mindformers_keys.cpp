@@ -100,7 +100,7 @@ std::string MindformersKeys::parallel_mode() {
   static constexpr std::array modes{"data_parallel", "semi_auto_parallel", "auto_parallel", "hybrid_parallel"};
   const YamlNode* const node = find("parallel", "parallel_mode");
   if (node == nullptr) return {};
-  const std::string word = lower_case(node->text);
+  std::string word = lower_case(node->text);
   if (word == "stand_alone" || word == "manual_parallel") return "stand_alone";
   if (std::ranges::find(modes, word) != modes.end()) return word;
   const auto number = parse_number<std::size_t>(word);

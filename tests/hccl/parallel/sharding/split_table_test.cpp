@@ -103,7 +103,7 @@ TEST(SplitTables, ComputeTheSame) {
   }
   std::vector<numbers::Numbers> parameters;
   for (const models::Parameter& parameter : graph.parameters) {
-    numbers::Numbers& one = parameters.emplace_back(models::Shape(parameter.shape), std::vector<double>());
+    numbers::Numbers& one = parameters.emplace_back(numbers::Numbers{models::Shape(parameter.shape), {}});
     for (std::uint64_t i = 0; i < parameter.elements; ++i) one.values.push_back(static_cast<double>(random() % 1000));
   }
   const auto expected = numbers::compute(shard_graph(graph, {}, 1), batch, parameters).front();
