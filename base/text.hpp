@@ -45,8 +45,8 @@ template <typename Count>
   return count == Count{0} ? std::nullopt : count;
 }
 
-/// Whether all of `text` is as the pattern says: '*' stands for any characters, '?' for one. Takes at most a time in
-/// proportion to the product of both lengths.
+/// Returns whether the pattern fits the whole of `text`: '*' stands for any characters, '?' for one. The time is at
+/// most proportional to the product of both lengths.
 [[nodiscard]] bool matches(std::string_view pattern, std::string_view text);
 
 /// `text` as one word for a shell, quoted where it must be.

@@ -137,7 +137,7 @@ class Trace {
  private:
   static bool is_in(const std::vector<bool>& ranks, Rank rank) { return rank < ranks.size() && ranks[rank]; }
 
-  /// Whether it is of the task whose kernels came last, and shares their span.
+  /// Returns whether the span is of the task whose kernel came last, so that both kernels share a span.
   [[nodiscard]] bool continues_last(const Span& span) const {
     if (span.kind != SpanKind::kernel || span.id.iteration >= apart_from_ || spans_.empty()) return false;
     const Span& last = spans_.back();

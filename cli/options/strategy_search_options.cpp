@@ -23,7 +23,7 @@ constexpr std::array of_strategies{"--given",
                                    "--costmodel-gamma",
                                    "--rp-matmul-mem-coef"};
 constexpr std::array of_plans{"--database", "--jobs", "--prune", "--shown"};
-/// What searches of strategies decide.
+/// Options of run that cut operators or gradients: a search of strategies cuts the operators itself.
 constexpr std::array of_cuts{"--model-parallel",    "--context-parallel",    "--expert-parallel",
                              "--sequence-parallel", "--vocabulary-parallel", "--compress"};
 constexpr double largest = std::numeric_limits<double>::max();

@@ -199,7 +199,7 @@ class MindformersMapping {
     const std::uint64_t parts = pipeline ? micro : accumulated;
     const std::uint32_t line = keys_.line_of("runner_config", "batch_size");
     if (keys_.find("runner_config", "batch_size") != nullptr) {
-      // Of auto_parallel, data_parallel scales the batch of all devices and nothing else.
+      // In auto_parallel, data_parallel scales the batch of all devices and does nothing else.
       const bool whole = is_automatic();
       const std::uint64_t scale = whole ? keys_.at_least_one("parallel_config", "data_parallel") : 1;
       writer().set(fmt::format("runner_config.batch_size {} · {} micro-batches", samples, parts),

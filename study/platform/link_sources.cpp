@@ -23,7 +23,7 @@ std::string speed_of(const sim::Link& link) {
   return fmt::format("{} read {:g} write {:g} GB/s{}", title_of(link.kind), link.read / giga, link.write / giga, range);
 }
 
-/// Whether --set changed the speed of the link, or what the file says of the speeds of its kind.
+/// Returns whether --set changed the speed of the link, or the speeds that the file gives its kind.
 bool is_edited(const sim::Link& link, std::span<const sim::PlatformEdit> edits) {
   std::string id = link.name;
   for (const std::string_view direction : {"_UP", "_DOWN"}) {
@@ -49,7 +49,7 @@ std::string source_of(const sim::Link& link, sim::Cluster& cluster) {
   return leaves_range ? of_file : of_kind("source").value_or(of_file);
 }
 
-/// Of few ranks those on all routes between them, of many those of links_between().
+/// Returns the links on all routes between few ranks; between many ranks the links of links_between().
 std::vector<sim::LinkId> seen_links(sim::Cluster& cluster, std::span<const Rank> ranks) {
   constexpr std::size_t few = 64;
   std::vector<sim::LinkId> links = links_between(cluster, ranks);

@@ -149,8 +149,8 @@ class StrategySearcher {
       const bool of_layout = strategy.layout.has_value() && strategy.layout->output.has_value();
       if (!strategy.output.has_value() && !of_layout) continue;
       bad_input("search",
-                "{}: the exact search knows no out_strategy, which '{}' has; leave it out, or give --mode "
-                "dynamic_programming",
+                "{}: the exact search knows no out_strategy, which '{}' has; leave it out, or search by "
+                "dynamic programming",
                 spec_.given, name);
     }
   }

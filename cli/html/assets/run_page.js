@@ -119,10 +119,18 @@ function gradientChart(result) {
   // Reductions may overlap each other.
   const reductions = result.segments.map((one) => ({ start: one.start_s, end: one.end_s,
     bytes: result.gradients.slice(one.first, one.last + 1).reduce((bytes, gradient) => bytes + gradient.bytes, 0) }));
-  const reducedAt = (date) => reductions.reduce((bytes, one) =>
-    bytes + (date >= one.end ? one.bytes : date <= one.start ? 0 : one.bytes * (date - one.start) / (one.end - one.start)), 0);
-  const dates = [...new Set(reductions.flatMap((one) => [one.start, one.end]))].sort((a, b) => a - b);
-  const reduced = [[0, 0], ...dates.map((date) => [date * 1e3, reducedAt(date) / 1e6]), [end, sum / 1e6]];
+  const rates = reductions.flatMap(({ start, end: last, bytes }) => {  // by how many bytes per second the rate changes
+    const rate = bytes / Math.max(last - start, 1e-12);
+    return [[start, rate], [last, -rate]];
+  }).sort((a, b) => a[0] - b[0]);
+  const reduced = [[0, 0]];
+  let [bytes, rate, before] = [0, 0, 0];
+  for (const [date, change] of rates) {
+    bytes += rate * (date - before);
+    reduced.push([date * 1e3, bytes / 1e6]);
+    [rate, before] = [rate + change, date];
+  }
+  reduced.push([end, sum / 1e6]);
   return element("div", {}, element("h3", {}, "Gradients ready and reduced"), lineChart(
     "Bytes of gradients ready and reduced over time",
     [{ name: "ready", points: ready, stepped: true, colour: "backward" },

@@ -12,7 +12,7 @@
 namespace hcclsim::cli {
 namespace {
 
-/// Whether a text has a word, and not as a part of another one.
+/// Returns whether a text holds a word that is not a part of a longer word or path.
 bool has_word(std::string_view text, std::string_view word) {
   const auto is_part = [&](std::size_t at) {
     constexpr std::string_view others = "_-./";  // of paths, too

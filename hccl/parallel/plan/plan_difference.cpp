@@ -21,7 +21,7 @@ struct Fact {
   std::string value;
 };
 
-/// Of its kernels together.
+/// Returns the sum of a time over the kernels of a block.
 Seconds sum_of(Seconds models::Kernel::*time, const Role& role, const KernelBlock& block) {
   Seconds sum = 0;
   for (std::uint32_t k = block.first; k < block.first + block.count; ++k) sum += role.program->kernels[k].*time;

@@ -93,8 +93,8 @@ class CostGraphBuilder {
       std::vector<DimensionParts> all = candidates_of(op, options_);
       if (!all.empty()) return all;
       bad_input("search",
-                "{}: no strategy has slices of matrix products that are multiples of {}; give a smaller "
-                "--tensor-slice-align-size, or leave it out",
+                "{}: no strategy has slices of matrix products that are multiples of {}; give a smaller multiple, or "
+                "search without one",
                 graph_.operators[op.id].name, options_.tensor_slice_align_size);
     }
     SearchOptions any = options_;
