@@ -6,7 +6,7 @@
 int main() {
   hcclsim::study::RunSpec spec;
   spec.platform.file = "atlas800-9000";
-  spec.hcom_parallel = true;
+  spec.step.hcom_parallel = true;
   spec.split_by_size = {80, 20};
   const hcclsim::study::RunFigures run = hcclsim::study::simulate(spec);
   fmt::print("step {:.3f} ms, {:.0f} images/s\n", run.step_time * 1e3, run.images_per_second);

@@ -16,12 +16,12 @@ double last_loss(const std::string& hook) {
   spec.platform.file = "atlas800-9000";
   spec.model = {.name = "mlp:64,128,96,10", .batch = 8};
   spec.npus = 4;
-  spec.iterations = 150;
+  spec.simulation.iterations = 150;
   spec.numerics.emplace();
   spec.numerics->learning_rate = device::LearningRate(0.02);
   if (!hook.empty()) spec.compression = hccl::parse_compression(hook);
   return study::on_experiment(spec, [&spec](study::Experiment& experiment) {
-    study::TrainingClock clock(experiment, spec.iterations, {});
+    study::TrainingClock clock(experiment, spec.simulation.iterations, {});
     study::RunResult result = study::simulate_run(experiment);
     static_cast<void>(study::compute_numerics(spec, experiment, clock, {}, result));
     return result.numerics->iterations.back().loss;

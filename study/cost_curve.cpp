@@ -10,9 +10,8 @@
 namespace hcclsim::study {
 
 std::vector<CostPoint> simulate_costs(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
-                                      const hccl::TrainingOptions& training, DataType type,
-                                      std::span<const Bytes> sizes) {
-  const hccl::Communicator world = hccl::world_communicator(training.npus);
+                                      const hccl::TrainingStep& training, DataType type, std::span<const Bytes> sizes) {
+  const hccl::Communicator world = hccl::world_communicator(training.step.npus);
   const hccl::Topology topology = hccl::topology_of(world, cluster);
   std::vector<std::vector<hccl::CollectiveCall>> calls;
   for (const Bytes size : sizes) {

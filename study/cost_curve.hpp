@@ -17,9 +17,8 @@ namespace hcclsim::study {
 /// algorithm, launch mode and settings of HCCL. The network is `fluid`, which runs any number of simulations in a
 /// process.
 [[nodiscard]] std::vector<CostPoint> simulate_costs(sim::Cluster& cluster, const device::Soc& soc,
-                                                    const device::TaskCosts& costs,
-                                                    const hccl::TrainingOptions& training, DataType type,
-                                                    std::span<const Bytes> sizes);
+                                                    const device::TaskCosts& costs, const hccl::TrainingStep& training,
+                                                    DataType type, std::span<const Bytes> sizes);
 
 /// About `most` sizes from 1 KiB to `largest`, each the same factor above the one before; at least two.
 [[nodiscard]] std::vector<Bytes> sizes_up_to(Bytes largest, std::size_t most);

@@ -33,7 +33,7 @@ std::string advice_on_states(const device::HbmAccount& fullest, const RunSpec& s
   const bool measured = !spec.gradients_file.empty() || !spec.profiles.empty();
   if (setting.capacity == 0 || states <= setting.capacity || setting.layers <= 1 || measured) return {};
   const Bytes times = (states + setting.capacity - 1) / setting.capacity;
-  const bool trained = !spec.parallel.forward_only;
+  const bool trained = !spec.step.shape.forward_only;
   const bool zero3 = trained && setting.replicas >= times && !scales_by_norms(spec.optimizer) &&
                      spec.parallel.optimizer.kind != hccl::OptimizerParallelKind::zero3;
   return fmt::format(
@@ -62,8 +62,8 @@ std::vector<std::string> options_against(std::string_view part, const RunSpec& s
   const ParallelSpec& parallel = spec.parallel;
   const hccl::OptimizerParallelKind kind = parallel.optimizer.kind;
   const bool measured = !spec.gradients_file.empty() || !spec.profiles.empty();
-  const bool trained = !parallel.forward_only;
-  const bool staged = parallel.shape.stages > 1;
+  const bool trained = !spec.step.shape.forward_only;
+  const bool staged = spec.step.shape.stages > 1;
   const bool can_share = setting.replicas > 1 && trained && !measured && !scales_by_norms(spec.optimizer);
   // Where nothing is added up, a graph keeps no more than them (models/lowering/state.hpp).
   const bool parts_of_gradients = kind >= zero2 || (kind == on && setting.micro_batches == 1);
@@ -76,7 +76,7 @@ std::vector<std::string> options_against(std::string_view part, const RunSpec& s
       part == weights || part == gradients || part == optimizer_state || (part == gathered && kind != zero3);
   if (part == weights) offer(can_share && kind != on && kind != zero3, "--optimizer-parallel zero3");
   if (part == gradients) {
-    offer(parts_of_gradients && !spec.hcom_parallel, "--hcom-parallel on");
+    offer(parts_of_gradients && !spec.step.hcom_parallel, "--hcom-parallel on");
     offer(can_share && !parts_of_gradients && waits_for_little(parallel, setting.gradients),
           "--optimizer-parallel zero2");
   }

@@ -26,8 +26,8 @@ std::string step_on(sim::NetworkKind network) {
   spec.model = {.name = "lenet", .batch = 1};
   spec.platform.file = "atlas800-9000";
   spec.npus = 2;
-  spec.iterations = 1;
-  spec.network = network;
+  spec.simulation.iterations = 1;
+  spec.simulation.network = network;
   return fmt::format("a step of {:.6f} s", simulate(spec).step_time);
 }
 

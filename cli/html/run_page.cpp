@@ -55,7 +55,7 @@ Json assumptions(const RunReport& report) {
 std::vector<Rank> ranks_of_page(const RunOptions& options, Rank npus) {
   constexpr Rank spread = 8;
   constexpr std::size_t most = 32;
-  std::set<Rank> ranks{options.spec.rank};
+  std::set<Rank> ranks{options.spec.simulation.rank};
   if (options.timeline.trace_ranks.empty() || options.timeline.trace_all_ranks) {
     for (Rank i = 0; ranks.size() < std::min(spread, npus); ++i) {
       ranks.insert(static_cast<Rank>(std::uint64_t{i} * (npus - 1) / (std::min(spread, npus) - 1)));

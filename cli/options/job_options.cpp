@@ -157,7 +157,7 @@ void add_job_options(Command& command, JobOptions& options) {
 }
 
 void finish_job_options(Command& command, JobOptions& options) {
-  if (!command.get("--framework").given()) options.run.spec.framework = study::Framework::mindspore;
+  if (!command.get("--framework").given()) options.run.spec.step.framework = study::Framework::mindspore;
   finish_run_options(command, options.run);
   options.spec.run = options.run.spec;
   options.spec.run.platform.file = options.run.platform;

@@ -29,7 +29,7 @@ std::string compact(const std::string& json) { return Json::parse(json).dump(); 
 
 /// SimGrid holds one simulation per process; training starts threads, which a further simulation in a child has not.
 bool leaves_nothing_of(const RunOptions& run) {
-  return run.spec.network == sim::NetworkKind::fluid && !run.numerics.enabled && !run.ps.enabled;
+  return run.spec.simulation.network == sim::NetworkKind::fluid && !run.numerics.enabled && !run.ps.enabled;
 }
 
 /// Points of different routings share a loaded platform.
@@ -73,7 +73,7 @@ class RunPoint : public PointOf<RunOptions> {
     study::Experiment experiment(values().spec, cluster);
     std::optional<study::TrainingClock> clock;
     if (values().numerics.enabled)
-      clock.emplace(experiment, values().spec.iterations, past_of(*values().spec.numerics));
+      clock.emplace(experiment, values().spec.simulation.iterations, past_of(*values().spec.numerics));
     RunReport report(simulate_run(experiment, {.compared = values().advice,
                                                .compared_at_any_size = true,
                                                .hook_compared = values().advice,

@@ -55,9 +55,9 @@ bool chooses_split(const Command& command) {
 std::vector<study::PlanOptions> reductions(const Command& command, const study::RunSpec& spec) {
   const study::OperatorParallel& operators = spec.parallel.operators;
   std::vector<study::PlanOptions> ways{{}};
-  const bool fixed = !spec.hcom_parallel && command.get("--hcom-parallel").given();
+  const bool fixed = !spec.step.hcom_parallel && command.get("--hcom-parallel").given();
   if (fixed || operators.sharing() > 1 || operators.experts > 1) return ways;
-  if (!spec.hcom_parallel) ways.push_back({{"hcom-parallel", "on"}});
+  if (!spec.step.hcom_parallel) ways.push_back({{"hcom-parallel", "on"}});
   if (!chooses_split(command)) return ways;
   const study::PlanOptions beside = ways.back();
   for (const char* const split : {"none", "each"}) {
@@ -166,7 +166,7 @@ bool is_splittable(const Command& command, const RunOptions& run, const study::P
     return std::ranges::find(plan, key, &study::PlanOptions::value_type::first) != plan.end();
   };
   const bool whole = !has("model-parallel") && !has("stages") && !has("optimizer-parallel");
-  const bool beside = run.spec.hcom_parallel || has("hcom-parallel");
+  const bool beside = run.spec.step.hcom_parallel || has("hcom-parallel");
   return whole && beside && !has("split") && chooses_split(command);
 }
 

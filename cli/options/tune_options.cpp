@@ -92,19 +92,19 @@ void finish_tune_options(Command& command, TuneOptions& options) {
   finish_run_options(command, options.run);
   refuse_parameter_servers(options.run.ps, "tune looks for a split of gradients that ranks reduce");
   for (const char* const name : of_splits) {
-    if (!options.run.spec.parallel.has_stages() || !command.get(name).asks()) continue;
+    if (options.run.spec.is_data_parallel() || !command.get(name).asks()) continue;
     bad_input("option", "{} is of splits: with stages or shared parameters tune looks for the best --fusion", name);
   }
   for (const char* const name : of_splits) {
-    if (!options.run.spec.compression.has_value() || !command.get(name).asks()) continue;
+    if (!options.run.spec.step.compression.has_value() || !command.get(name).asks()) continue;
     bad_input("option", "{} is of splits: with --compress tune looks for the speed of links at which it pays", name);
   }
-  if (options.run.spec.pad_segments) {
+  if (options.run.spec.step.pad_segments) {
     bad_input(
         "option",
         "--pad-segments: tune compares segments by the bytes of their gradients; leave it out, and give it to run");
   }
-  if (!command.get("--hcom-parallel").given()) options.run.spec.hcom_parallel = true;
+  if (!command.get("--hcom-parallel").given()) options.run.spec.step.hcom_parallel = true;
   options.spec.run = options.run.spec;
   options.spec.link_speeds = options.run.explain;
 }

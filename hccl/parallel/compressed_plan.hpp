@@ -8,7 +8,6 @@
 #include "hccl/compression/hook_steps.hpp"
 #include "hccl/compression/settings.hpp"
 #include "hccl/parallel/plan/plan.hpp"
-#include "hccl/parallel/role_builder.hpp"
 
 /// Puts a compression hook in the place of the reductions of a Plan of data parallelism: a pass over the finished Plan.
 ///

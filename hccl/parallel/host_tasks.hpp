@@ -31,6 +31,12 @@ struct InputPipeline {
   std::vector<Batch> of_stage;                ///< of the ranks of each stage; without samples they read nothing
 };
 
+/// How ranks get their batches.
+struct InputOptions {
+  InputPipeline pipeline;
+  std::vector<double> samples_per_second;  ///< that the data workers of each rank prepare
+};
+
 void add_input(Plan& plan, const InputPipeline& input);
 
 struct CheckpointWrites {

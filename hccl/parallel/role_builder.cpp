@@ -16,23 +16,26 @@ using models::Phase;
 
 }  // namespace
 
-RoleBuilder::RoleBuilder(std::shared_ptr<const models::Program> program, RoleOptions options,
+RoleBuilder::RoleBuilder(const StepSpec& step, const StageProgram& stage,
+                         std::shared_ptr<const models::Program> program, RolePlace place,
                          const ScheduleMaker& make_schedule, Plan& plan)
     : program_(*program),
-      options_(std::move(options)),
+      step_(step),
+      gathers_(stage.gathers),
+      place_(std::move(place)),
       make_schedule_(make_schedule),
       plan_(plan),
       passes_(models::passes(program_)),
       task_of_(program_.kernels.size(), none),
-      reduced_(options_.reductions.size(), none),
-      gathered_(options_.gathers.size(), none) {
+      reduced_(place_.reductions.size(), none),
+      gathered_(gathers_.size(), none) {
   role_.program = std::move(program);
-  role_.stage = options_.stage;
+  role_.stage = place_.stage;
   role_.streams.assign(role_stream::compression, StreamKind::communication);
   role_.streams[role_stream::compute] = StreamKind::compute;
   role_.streams[role_stream::update] = StreamKind::update;
-  for (const Reduction& reduction : options_.reductions) role_.segments.push_back(reduction.segment);
-  role_.gathers = options_.gathers;
+  for (const Reduction& reduction : place_.reductions) role_.segments.push_back(reduction.segment);
+  role_.gathers = gathers_;
 }
 
 std::uint32_t RoleBuilder::build() && {
@@ -40,18 +43,18 @@ std::uint32_t RoleBuilder::build() && {
   find_uses();
   find_ready_kernels();
   start_gathers();
-  if (options_.cells.empty()) {
-    for (std::uint32_t micro = 0; micro < options_.micro_batches; ++micro) {
+  if (place_.cells.empty()) {
+    for (std::uint32_t micro = 0; micro < step_.shape.micro_batches; ++micro) {
       for (std::size_t pass = 0; pass < passes_.size(); ++pass) add_cell(pass, micro);
     }
   }
-  for (const Cell& cell : options_.cells) {
+  for (const Cell& cell : place_.cells) {
     for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
       if (passes_[pass].phase == cell.phase && passes_[pass].chunk == cell.chunk) add_cell(pass, cell.micro_batch);
     }
   }
-  if (next_turn_ < options_.messages.size()) {
-    internal_error("stage {}: message {} of {} is never ready", options_.stage, next_turn_, options_.messages.size());
+  if (next_turn_ < place_.messages.size()) {
+    internal_error("stage {}: message {} of {} is never ready", place_.stage, next_turn_, place_.messages.size());
   }
   start_reductions(none);
   add_once_per_step();
@@ -93,10 +96,10 @@ void RoleBuilder::find_boundaries() {
 void RoleBuilder::find_uses() {
   uses_.resize(passes_.size());
   std::vector<std::uint32_t> gather_of(program_.parameters.size(), none);
-  for (std::uint32_t number = 0; number < options_.gathers.size(); ++number) {
-    for (const std::uint32_t parameter : options_.gathers[number].parameters) gather_of[parameter] = number;
+  for (std::uint32_t number = 0; number < gathers_.size(); ++number) {
+    for (const std::uint32_t parameter : gathers_[number].parameters) gather_of[parameter] = number;
   }
-  std::vector<std::size_t> seen(options_.gathers.size(), passes_.size());  // the latest pass that reads it
+  std::vector<std::size_t> seen(gathers_.size(), passes_.size());  // the latest pass that reads it
   std::size_t pass = 0;
   for (const models::ParameterUse& use : program_.uses) {
     while (use.kernel >= passes_[pass].first + passes_[pass].count) ++pass;
@@ -104,14 +107,14 @@ void RoleBuilder::find_uses() {
     if (gather == none || seen[gather] == pass) continue;
     const bool is_first = seen[gather] == passes_.size();
     seen[gather] = pass;
-    if (is_first || options_.gathers[gather].each_use) uses_[pass].push_back({use.kernel, gather});
+    if (is_first || gathers_[gather].each_use) uses_[pass].push_back({use.kernel, gather});
   }
 }
 
 void RoleBuilder::find_ready_kernels() {
   reduction_of_.assign(program_.gradients.size(), none);
-  for (std::uint32_t number = 0; number < options_.reductions.size(); ++number) {
-    const Segment& segment = options_.reductions[number].segment;
+  for (std::uint32_t number = 0; number < place_.reductions.size(); ++number) {
+    const Segment& segment = place_.reductions[number].segment;
     std::uint32_t kernel = ready_.empty() ? 0 : ready_.back();
     for (std::uint32_t g = segment.first; g <= segment.last; ++g) {
       kernel = std::max(kernel, program_.gradients[g].kernel);
@@ -124,7 +127,7 @@ void RoleBuilder::find_ready_kernels() {
 bool RoleBuilder::is_launched(const Kernel& kernel) const {
   if (kernel.launched == Launched::before_all) return false;
   if (kernel.launched == Launched::with_first) return micro_batch_ == 0;
-  return kernel.launched == Launched::always || micro_batch_ + 1 == options_.micro_batches;
+  return kernel.launched == Launched::always || micro_batch_ + 1 == step_.shape.micro_batches;
 }
 
 void RoleBuilder::add_cell(std::size_t pass, std::uint32_t micro_batch) {
@@ -143,9 +146,9 @@ void RoleBuilder::add_cell(std::size_t pass, std::uint32_t micro_batch) {
     } else {
       add_kernel(k, needed_by(k));
     }
-    if (options_.overlap) start_reductions(k);
+    if (step_.hcom_parallel) start_reductions(k);
   }
-  if (!options_.overlap && end > 0) start_reductions(end - 1);
+  if (!step_.hcom_parallel && end > 0) start_reductions(end - 1);
 }
 
 void RoleBuilder::add_kernel(std::uint32_t k, const Tasks& after) {
@@ -173,13 +176,13 @@ RoleBuilder::Tasks RoleBuilder::needed_by(std::uint32_t k) {
 
 /// Those once per step; of several chunks the first one last, so that nothing of the step precedes the others.
 void RoleBuilder::start_gathers() {
-  std::vector<std::uint32_t> chunk_of(options_.gathers.size(), 0);
+  std::vector<std::uint32_t> chunk_of(gathers_.size(), 0);
   for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
     for (const FirstUse& use : uses_[pass]) chunk_of[use.gather] = passes_[pass].chunk;
   }
   for (const bool first_chunk : {false, true}) {
-    for (std::uint32_t number = 0; number < options_.gathers.size(); ++number) {
-      if (options_.gathers[number].each_use || (chunk_of[number] == 0) != first_chunk) continue;
+    for (std::uint32_t number = 0; number < gathers_.size(); ++number) {
+      if (gathers_[number].each_use || (chunk_of[number] == 0) != first_chunk) continue;
       start_gather(number, {});
       if (!first_chunk) first_wait_ = gathered_[number];
     }
@@ -187,10 +190,10 @@ void RoleBuilder::start_gathers() {
 }
 
 std::uint32_t RoleBuilder::start_gather(std::uint32_t number, Tasks after) {
-  if (gather_collectives_.empty()) gather_collectives_.assign(options_.gathers.size(), none);
-  const std::vector<std::uint32_t>& parameters = options_.gathers[number].parameters;
+  if (gather_collectives_.empty()) gather_collectives_.assign(gathers_.size(), none);
+  const std::vector<std::uint32_t>& parameters = gathers_[number].parameters;
   if (gather_collectives_[number] == none) {
-    const std::uint32_t family = options_.copies[options_.gathers[number].copies].shards;
+    const std::uint32_t family = place_.copies[gathers_[number].copies].shards;
     Operation operation{.ranks = group_size(family),
                         .type = program_.parameters[parameters.front()].used_as,
                         .collective = Collective::allgather,
@@ -201,7 +204,7 @@ std::uint32_t RoleBuilder::start_gather(std::uint32_t number, Tasks after) {
   open_ = none;
   gathered_[number] = add({.work = CollectiveTask{gather_collectives_[number]},
                            .purpose = {.phase = StepPhase::gather,
-                                       .stage = options_.stage,
+                                       .stage = place_.stage,
                                        .chunk = passes_[pass_].chunk,
                                        .micro_batch = micro_batch_,
                                        .segment = number},
@@ -216,13 +219,13 @@ void RoleBuilder::wait_for_gathers(std::uint32_t k, Tasks& after) {
   const std::vector<FirstUse>& uses = uses_[pass_];
   const auto fetch = [&](std::uint32_t behind) {
     const FirstUse& use = uses[next_gather_++];
-    if (!options_.gathers[use.gather].each_use) return;
+    if (!gathers_[use.gather].each_use) return;
     start_gather(use.gather, behind == none ? Tasks{} : Tasks{behind});
   };
   bool waits = false;
   for (; next_use_ < uses.size() && uses[next_use_].kernel <= k; ++next_use_) {
     const std::uint32_t gather = uses[next_use_].gather;
-    if (!options_.gathers[gather].each_use && micro_batch_ > 0) continue;
+    if (!gathers_[gather].each_use && micro_batch_ > 0) continue;
     if (next_gather_ <= next_use_) fetch(compute_before_);
     after.push_back(gathered_[gather]);
     waits = true;
@@ -231,32 +234,32 @@ void RoleBuilder::wait_for_gathers(std::uint32_t k, Tasks& after) {
 }
 
 void RoleBuilder::start_reductions(std::uint32_t k) {
-  const bool last = k == none || micro_batch_ + 1 == options_.micro_batches;
+  const bool last = k == none || micro_batch_ + 1 == step_.shape.micro_batches;
   if (k != none) {
-    const std::uint32_t first = options_.overlap ? k : passes_[pass_].first;
+    const std::uint32_t first = step_.hcom_parallel ? k : passes_[pass_].first;
     const auto begin = std::ranges::lower_bound(ready_, first);
     const auto end = std::ranges::upper_bound(begin, ready_.end(), k);
     for (auto ready = begin; ready < end; ++ready) {
       const auto number = static_cast<std::size_t>(ready - ready_.begin());
-      if (options_.reductions[number].each_micro_batch) start_reduction(number);
+      if (place_.reductions[number].each_micro_batch) start_reduction(number);
     }
   }
-  if (!last || (k != none && !options_.overlap)) return;
+  if (!last || (k != none && !step_.hcom_parallel)) return;
   for (; next_reduction_ < ready_.size() && (k == none || ready_[next_reduction_] <= k); ++next_reduction_) {
-    if (!options_.reductions[next_reduction_].each_micro_batch) start_reduction(next_reduction_);
+    if (!place_.reductions[next_reduction_].each_micro_batch) start_reduction(next_reduction_);
   }
 }
 
 void RoleBuilder::start_reduction(std::size_t number) {
   if (reduction_collectives_.empty()) {
-    reduction_collectives_.assign(options_.reductions.size(), none);
+    reduction_collectives_.assign(place_.reductions.size(), none);
     mirror_collectives_ = reduction_collectives_;
   }
-  const Reduction& reduction = options_.reductions[number];
+  const Reduction& reduction = place_.reductions[number];
   const auto segment = static_cast<std::uint32_t>(number);
-  const Copies& copies = options_.copies[reduction.copies];
+  const Copies& copies = place_.copies[reduction.copies];
   const bool mirrored = reduction.scattered && copies.mirrors.has_value();
-  const bool complete = !reduction.each_micro_batch || micro_batch_ + 1 == options_.micro_batches;
+  const bool complete = !reduction.each_micro_batch || micro_batch_ + 1 == step_.shape.micro_batches;
   if (reduction_collectives_[number] == none) {
     const std::uint32_t family = reduction.scattered ? copies.shards : copies.all;
     Operation operation{.ranks = group_size(family), .type = program_.gradients[reduction.segment.first].dtype};
@@ -265,13 +268,13 @@ void RoleBuilder::start_reduction(std::size_t number) {
       if (gradient.dtype != operation.type) internal_error("segment {} has gradients of several types", number);
       operation.elements += reduction.scattered ? program_.parameters[gradient.parameter].shard() : gradient.elements;
     }
-    if (options_.pad_segments && !reduction.scattered) {
+    if (step_.pad_segments && !reduction.scattered) {
       operation.elements = padded_elements(operation.elements, operation.ranks);
     }
     if (mirrored) {
       Operation mirror = operation;
       mirror.ranks = group_size(*copies.mirrors);
-      if (options_.pad_segments) mirror.elements = padded_elements(mirror.elements, mirror.ranks);
+      if (step_.pad_segments) mirror.elements = padded_elements(mirror.elements, mirror.ranks);
       mirror_collectives_[number] =
           add_collective(*copies.mirrors, mirror, fmt::format("mirror{}", number + 1), segment);
     }
@@ -284,7 +287,7 @@ void RoleBuilder::start_reduction(std::size_t number) {
                        fmt::format("{}{}", reduction.scattered ? "reducescatter" : "allreduce", number + 1), segment);
   }
   const Purpose purpose{
-      .phase = StepPhase::reduction, .stage = options_.stage, .micro_batch = micro_batch_, .segment = segment};
+      .phase = StepPhase::reduction, .stage = place_.stage, .micro_batch = micro_batch_, .segment = segment};
   // It waits for the last kernel so far, which need not be one of the segment: without overlap it ends the pass.
   open_ = none;
   last_reduction_ = add({.work = CollectiveTask{reduction_collectives_[number]},
@@ -302,10 +305,10 @@ void RoleBuilder::start_reduction(std::size_t number) {
 
 std::uint32_t RoleBuilder::start_scalar(std::string_view name, std::uint32_t after) {
   open_ = none;
-  const Operation operation{.ranks = group_size(options_.everyone), .elements = 1, .type = DataType::fp32};
-  const std::uint32_t collective = add_collective(options_.everyone, operation, std::string(name));
+  const Operation operation{.ranks = group_size(place_.everyone), .elements = 1, .type = DataType::fp32};
+  const std::uint32_t collective = add_collective(place_.everyone, operation, std::string(name));
   return add({.work = CollectiveTask{collective},
-              .purpose = {.phase = StepPhase::check, .stage = options_.stage},
+              .purpose = {.phase = StepPhase::check, .stage = place_.stage},
               .stream = role_stream::communication,
               .after = {after}});
 }
@@ -314,14 +317,14 @@ std::uint32_t RoleBuilder::start_scalar(std::string_view name, std::uint32_t aft
 /// One that nobody else contributes to is in the stream that has computed it, if updates are in the same.
 RoleBuilder::Tasks RoleBuilder::complete_gradient(std::uint32_t gradient) const {
   const std::uint32_t reduction = reduction_of_[gradient];
-  if (!options_.overlap && last_reduction_ != none) return {last_reduction_};
+  if (!step_.hcom_parallel && last_reduction_ != none) return {last_reduction_};
   if (reduction != none) return {reduced_[reduction]};
-  return options_.update_stream ? Tasks{last_compute_} : Tasks{};
+  return step_.has_update_stream() ? Tasks{last_compute_} : Tasks{};
 }
 
 /// Checks of all gradients, then what updates wait for beside their reductions; updates.
 void RoleBuilder::add_once_per_step() {
-  const std::uint32_t stream = options_.update_stream ? role_stream::update : role_stream::compute;
+  const std::uint32_t stream = step_.has_update_stream() ? role_stream::update : role_stream::compute;
   std::optional<std::uint32_t> flag;
   Tasks checked_by_host;
   std::uint32_t clip = none;
@@ -335,7 +338,7 @@ void RoleBuilder::add_once_per_step() {
     }
     Tasks after;
     if (kernel.gradient != models::no_gradient) after = complete_gradient(kernel.gradient);
-    if (clips && options_.partial_norm) after.push_back(start_scalar("global_norm", task_of_[k - 1]));
+    if (clips && place_.partial_norm) after.push_back(start_scalar("global_norm", task_of_[k - 1]));
     if (kernel.phase == Phase::update && flag.has_value()) after.push_back(*flag);
     if (clips) after.insert(after.end(), checked_by_host.begin(), checked_by_host.end());
     if (kernel.kind == KernelClass::host) {
@@ -359,11 +362,11 @@ void RoleBuilder::add_closing() {
   for (std::uint32_t t = 0; t < role_.tasks.size(); ++t) {
     if (role_.tasks[t].stream == role_stream::update) after = {last_compute_, t};
   }
-  for (const ClosingCollective& closing : options_.closing) {
+  for (const ClosingCollective& closing : place_.closing) {
     const std::uint32_t collective = add_collective(closing.family, closing.operation, closing.name);
     open_ = none;
     add({.work = CollectiveTask{collective},
-         .purpose = {.phase = closing.phase, .stage = options_.stage},
+         .purpose = {.phase = closing.phase, .stage = place_.stage},
          .stream = role_stream::communication,
          .after = std::exchange(after, {})});
   }
@@ -389,7 +392,7 @@ Rank RoleBuilder::group_size(std::uint32_t family) const {
 }
 
 Purpose RoleBuilder::purpose_of(const Kernel& kernel) const {
-  return {.phase = phase_of(kernel.phase), .stage = options_.stage, .chunk = kernel.chunk, .micro_batch = micro_batch_};
+  return {.phase = phase_of(kernel.phase), .stage = place_.stage, .chunk = kernel.chunk, .micro_batch = micro_batch_};
 }
 
 std::uint32_t RoleBuilder::add(PlanTask task) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,20 +10,11 @@
 
 #include "hccl/parallel/pipeline/message_order.hpp"
 #include "hccl/parallel/plan/plan.hpp"
+#include "hccl/parallel/stage_program.hpp"
+#include "hccl/parallel/step_spec.hpp"
 
 /// Puts what a rank launches in a step onto streams: one role of a Plan.
 namespace hcclsim::hccl {
-
-/// Chooses and builds the schedule of a collective of a group, or of a message between two ranks (send_recv).
-using ScheduleMaker = std::function<std::shared_ptr<const Schedule>(const Communicator&, const Operation&)>;
-
-/// How the gradients of a segment are reduced.
-struct Reduction {
-  Segment segment;
-  bool scattered = false;  ///< each rank keeps its part of every gradient
-  bool each_micro_batch = false;
-  std::uint32_t copies = 0;  ///< whose gradients are summed: number in RoleOptions::copies
-};
 
 /// Ranks that have the same of a parameter, and so sum up its gradient. Families of groups: numbers in the Plan.
 struct Copies {
@@ -41,17 +31,13 @@ struct ClosingCollective {
   StepPhase phase = StepPhase::gather;
 };
 
-struct RoleOptions {
+/// What a role is among the others of a Plan.
+struct RolePlace {
   std::uint32_t stage = 0;
-  std::uint32_t micro_batches = 1;
   std::vector<Cell> cells{};            ///< empty: the passes of the program for every micro-batch in turn
   std::vector<MessageTurn> messages{};  ///< empty: messages are exchanged as they come in the program
-  std::vector<Reduction> reductions;    ///< in the order in which they are enqueued
-  std::vector<WeightGather> gathers{};  ///< likewise
+  std::vector<Reduction> reductions{};  ///< in the order in which they are enqueued
   std::vector<ClosingCollective> closing{};
-  bool overlap = false;          ///< reductions beside the backward pass, not behind it
-  bool pad_segments = false;     ///< reductions are filled up with zeros until all ranks have equal parts
-  bool update_stream = false;    ///< checks and updates in a stream of their own
   bool partial_norm = false;     ///< other ranks have gradients that the norm needs too
   std::vector<Copies> copies{};  ///< that reductions and gathers name by number
   // Families of groups: numbers in the Plan.
@@ -61,8 +47,9 @@ struct RoleOptions {
 
 class RoleBuilder {
  public:
-  RoleBuilder(std::shared_ptr<const models::Program> program, RoleOptions options, const ScheduleMaker& make_schedule,
-              Plan& plan);
+  /// `program`: that of the role's devices, of the stage. What is passed must outlive the builder.
+  RoleBuilder(const StepSpec& step, const StageProgram& stage, std::shared_ptr<const models::Program> program,
+              RolePlace place, const ScheduleMaker& make_schedule, Plan& plan);
 
   /// Adds the role and the collectives that it takes part in to the Plan; returns its number.
   std::uint32_t build() &&;
@@ -122,7 +109,9 @@ class RoleBuilder {
   void extend_block(std::uint32_t k);
 
   const models::Program& program_;
-  RoleOptions options_;
+  const StepSpec& step_;
+  const std::vector<WeightGather>& gathers_;
+  RolePlace place_;
   const ScheduleMaker& make_schedule_;
   Plan& plan_;
   Role role_;

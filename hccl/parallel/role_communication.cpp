@@ -90,7 +90,7 @@ void RoleBuilder::add_communication(std::uint32_t k) {
     add_host_copy(k, std::move(after));
   } else if (!is_message(work.kind)) {
     add_operator_collective(k, std::move(after));
-  } else if (options_.messages.empty()) {
+  } else if (place_.messages.empty()) {
     add_message(k, micro_batch_, role_stream::communication, std::move(after));
   } else if (work.kind == OperatorKind::send) {
     prepared_[{k, micro_batch_}] = std::move(after);
@@ -100,8 +100,8 @@ void RoleBuilder::add_communication(std::uint32_t k) {
 
 /// Enqueues the messages whose turn it is, as far as what they send has been enqueued.
 void RoleBuilder::take_turns() {
-  for (; next_turn_ < options_.messages.size(); ++next_turn_) {
-    const MessageTurn& turn = options_.messages[next_turn_];
+  for (; next_turn_ < place_.messages.size(); ++next_turn_) {
+    const MessageTurn& turn = place_.messages[next_turn_];
     const Launch launch{turn.kernel, turn.micro_batch};
     if (program_.kernels[turn.kernel].communication->kind == OperatorKind::receive) {
       add_message(turn.kernel, turn.micro_batch, role_stream::messages, {});
@@ -158,11 +158,11 @@ void RoleBuilder::add_host_copy(std::uint32_t k, Tasks after) {
 void RoleBuilder::add_operator_collective(std::uint32_t k, Tasks after) {
   const Kernel& kernel = program_.kernels[k];
   const CommunicationWork& work = *kernel.communication;
-  if (work.group.family >= options_.families.size()) {
+  if (work.group.family >= place_.families.size()) {
     bad_input("communicator", "{}: there is no family {} of groups; there are {}", kernel.name, work.group.family,
-              options_.families.size());
+              place_.families.size());
   }
-  const std::uint32_t family = options_.families[work.group.family];
+  const std::uint32_t family = place_.families[work.group.family];
   if (work.group.ranks != group_size(family)) {
     bad_input("communicator", "{}: it is of {} ranks, groups of family {} have {}", kernel.name, work.group.ranks,
               work.group.family, group_size(family));

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "hccl/parallel/parallel_plan.hpp"
+#include "hccl/parallel/plan/plan.hpp"
 
 /// What ranks send each other once, before the first step.
 namespace hcclsim::hccl {

@@ -255,7 +255,7 @@ std::uint32_t few_of(std::uint32_t micro_batches, std::uint32_t stages) {
 
 /// `few`: the Plan of the step with so many of its micro-batches.
 Seconds bound_of(const Plan& few, std::uint32_t few_micro_batches, std::uint32_t micro_batches,
-                 const TrainingOptions& options, sim::Cluster& cluster) {
+                 const SimulationOptions& options, sim::Cluster& cluster) {
   OwnTransfers transfers(few, cluster, options.faults.get());
   const std::uint32_t stages = few.roles.back().stage + 1;
   const Rank devices = few.ranks() / stages;
@@ -284,18 +284,19 @@ Seconds bound_of(const Plan& few, std::uint32_t few_micro_batches, std::uint32_t
 
 }  // namespace
 
-Seconds least_step(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
-                   const TrainingOptions& options) {
-  const std::uint32_t micro_batches = options.stages.empty() ? options.micro_batches : options.shape.micro_batches;
-  const std::uint32_t count = few_of(micro_batches, options.shape.stages);
-  TrainingOptions few = options;
-  few.micro_batches = few.shape.micro_batches = count;
-  const Plan plan = plan_training(cluster, program, soc, few);
-  if (all_in_every_step(plan)) return bound_of(plan, count, micro_batches, options, cluster);
-  return bound_of(plan_of_step(plan, 0), count, micro_batches, options, cluster);
+Seconds least_step(sim::Cluster& cluster, const device::Soc& soc, const TrainingStep& training) {
+  const PipelineShape& shape = training.step.shape;
+  const std::uint32_t count = few_of(shape.micro_batches, shape.stages);
+  TrainingStep few = training;
+  few.step.shape.micro_batches = count;
+  const Plan plan = plan_training(cluster, soc, few);
+  const auto bound = [&](const Plan& step) {
+    return bound_of(step, count, shape.micro_batches, training.simulation, cluster);
+  };
+  return all_in_every_step(plan) ? bound(plan) : bound(plan_of_step(plan, 0));
 }
 
-double least_kernel_factor(const TrainingOptions& options, Rank rank) {
+double least_kernel_factor(const SimulationOptions& options, Rank rank) {
   double faster = 1;
   if (options.faults != nullptr) {
     for (const sim::Fault& fault : options.faults->faults()) {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "hccl/training/training.hpp"
 #include "sim/cluster.hpp"
 
@@ -25,12 +23,11 @@
 /// A stream that communicates takes its tasks one behind the other, too, so their sum is a bound as well.
 namespace hcclsim::hccl {
 
-/// Of the first step that these options ask for, in seconds. Where it has many micro-batches, those in the middle count
-/// with the shortest of a few. Device 0 of each stage is looked at. The arguments are those of simulate_training().
-[[nodiscard]] Seconds least_step(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
-                                 const device::Soc& soc, const TrainingOptions& options);
+/// Of the first step, in seconds. Where it has many micro-batches, those in the middle count with the shortest of a
+/// few. Device 0 of each stage is looked at.
+[[nodiscard]] Seconds least_step(sim::Cluster& cluster, const device::Soc& soc, const TrainingStep& training);
 
 /// No kernel of a rank takes a smaller part of its duration: its speed, jitter and faults make it as short.
-[[nodiscard]] double least_kernel_factor(const TrainingOptions& options, Rank rank);
+[[nodiscard]] double least_kernel_factor(const SimulationOptions& options, Rank rank);
 
 }  // namespace hcclsim::hccl

@@ -16,10 +16,10 @@ namespace hcclsim::hccl {
 namespace {
 
 /// In graph mode the runtime adds what a launch takes.
-HostTimes host_times(const device::TaskCosts& costs, const TrainingOptions& options) {
-  HostTimes times{.kernel = options.host_launch.value_or(0)};
-  if (options.input.has_value()) times.samples_per_second = options.input->samples_per_second;
-  if (options.launch == LaunchMode::op) {
+HostTimes host_times(const device::TaskCosts& costs, const StepSpec& step) {
+  HostTimes times{.kernel = step.host_launch.value_or(0)};
+  if (step.input.has_value()) times.samples_per_second = step.input->samples_per_second;
+  if (step.launch == LaunchMode::op) {
     times.collective = [&costs](const Schedule& schedule, Rank rank) {
       return issue_of(costs, LaunchMode::op, schedule, rank);
     };
@@ -79,7 +79,7 @@ std::vector<std::vector<bool>> links_of_others(std::span<const SimulatedPlan> pl
 
 /// `used_by_others`: as of RankTraits.
 std::optional<RankOrbits> orbits_of(const SimulatedPlan& one, std::vector<bool> used_by_others) {
-  const TrainingOptions& options = one.options;
+  const SimulationOptions& options = one.options;
   if (options.fold == Fold::off) return {};
   const bool required = options.fold == Fold::require;
   std::string reason = "no ranks do the same at the same dates on this platform";
@@ -97,7 +97,7 @@ std::optional<RankOrbits> orbits_of(const SimulatedPlan& one, std::vector<bool> 
     const std::unique_ptr<sim::CpuHosts> cpus = cpus_of(one.cluster, one.plan);
     const RankTraits traits{
         .skew = options.skew,
-        .samples_per_second = options.input.has_value() ? options.input->samples_per_second : std::vector<double>{},
+        .samples_per_second = one.step.input.has_value() ? one.step.input->samples_per_second : std::vector<double>{},
         .faults = options.faults.get(),
         .used_by_others = std::move(used_by_others)};
     std::optional<RankOrbits> orbits = find_orbits(one.cluster, cpus.get(), one.plan, traits, preferred);
@@ -136,7 +136,7 @@ Simulation::Running::Running(const SimulatedPlan& one, const RankOrbits* orbits,
                .costs = one.costs,
                .soc = one.soc,
                .trace = one.trace,
-               .exec_timeout = one.options.config.exec_timeout,
+               .exec_timeout = one.step.config.exec_timeout,
                .flows = one.flows,
                .orbits = orbits,
                .private_links = shared == nullptr ? &prepared.private_links : nullptr,
@@ -146,7 +146,7 @@ Simulation::Running::Running(const SimulatedPlan& one, const RankOrbits* orbits,
                .moves_all = one.options.network != sim::NetworkKind::fluid,
                .faults = one.options.faults.get(),
                .shared = shared}),
-      executor(one.plan, runtime, one.trace, one.options.skew, one.iterations, host_times(one.costs, one.options),
+      executor(one.plan, runtime, one.trace, one.options.skew, one.iterations, host_times(one.costs, one.step),
                counted(one), orbits, one.options.rank) {}
 
 Simulation::Simulation(std::span<const SimulatedPlan> plans) {
@@ -161,7 +161,7 @@ Simulation::Simulation(std::span<const SimulatedPlan> plans) {
   }
   share_npus(plans);
   if (network_ == nullptr) {
-    const TrainingOptions& options = plans.front().options;
+    const SimulationOptions& options = plans.front().options;
     network_ = sim::make_network(options.network, plans.front().cluster, loop_, options.faults.get());
   }
   for (std::size_t i = 0; i < plans.size(); ++i) {

@@ -34,7 +34,8 @@ struct SimulatedPlan {
   sim::Cluster& cluster;  ///< of several: each its own (Cluster::of_another_job)
   const device::Soc& soc;
   const device::TaskCosts& costs;
-  const TrainingOptions& options;
+  const StepSpec& step;
+  const SimulationOptions& options;
   const Plan& plan;
   sim::Trace& trace;
   IterationEnd on_end;

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "hccl/comm/communicator.hpp"
-#include "hccl/parallel/data_parallel.hpp"
+#include "hccl/parallel/step_plan.hpp"
 #include "hccl/runtime/runtime.hpp"
 #include "hccl/training/executor.hpp"
 #include "hccl/training/simulation.hpp"
@@ -20,29 +20,11 @@
 namespace hcclsim::hccl {
 namespace {
 
-/// Groups of one shape and split are one family, so that each collective of a family has one algorithm.
-std::vector<ReplicaGroups> replica_groups(sim::Cluster& cluster, const TrainingOptions& options) {
-  if (options.groups.empty()) return all_replicas(options.npus, options.segments);
-  std::vector<ReplicaGroups> all;
-  std::vector<Topology> shapes;
-  for (const ReplicaGroup& group : options.groups) {
-    const Topology shape = topology_of(group.ranks, cluster);
-    std::size_t same = 0;
-    while (same < all.size() && (shapes[same] != shape || all[same].segments != group.segments)) ++same;
-    if (same == all.size()) {
-      all.push_back({group.segments, {}});
-      shapes.push_back(shape);
-    }
-    all[same].family.groups.push_back(group.ranks);
-  }
-  return all;
-}
-
 /// Schedules as the options and HCCL choose them; groups of one shape share them.
 class ScheduleShop {
  public:
-  ScheduleShop(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options)
-      : cluster_(cluster), soc_(soc), options_(options) {}
+  ScheduleShop(sim::Cluster& cluster, const device::Soc& soc, const StepSpec& step)
+      : cluster_(cluster), soc_(soc), step_(step) {}
 
   std::shared_ptr<const Schedule> make(const Communicator& group, const Operation& operation) {
     const Topology& shape = shape_of(group, operation);
@@ -50,13 +32,7 @@ class ScheduleShop {
     for (const Made& made : alike) {
       if (made.operation == operation && made.shape == shape) return made.schedule;
     }
-    CollectiveRequest request = options_.allreduce_request(operation.elements, operation.type);
-    request.operation = operation;
-    if (operation.collective != Collective::allreduce) {
-      request.algorithm = Algorithm::automatic;
-      request.levels.clear();
-    }
-    alike.push_back({shape, operation, make_collective(request, shape, soc_)});
+    alike.push_back({shape, operation, make_collective(step_.request_of(operation), shape, soc_)});
     return alike.back().schedule;
   }
 
@@ -75,60 +51,11 @@ class ScheduleShop {
   };
   sim::Cluster& cluster_;
   const device::Soc& soc_;
-  const TrainingOptions& options_;
+  const StepSpec& step_;
   Topology of_message_{.ranks = 2};
   std::map<std::vector<Rank>, Topology> shapes_;       // of groups, by their ranks
   std::unordered_map<Bytes, std::vector<Made>> made_;  // by payload
 };
-
-/// Which communication operators of a program without stages name.
-std::vector<GroupFamily> families_of(const models::Program& program, Rank ranks) {
-  const auto communicates = [](const models::Kernel& kernel) {
-    return kernel.kind == models::KernelClass::communication;
-  };
-  if (std::ranges::none_of(program.kernels, communicates)) return {};
-  return {{{world_communicator(ranks)}}};
-}
-
-Plan plan_of_device(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
-                    const device::Soc& soc, const TrainingOptions& options) {
-  const ScheduleMaker maker = schedule_maker(cluster, soc, options);
-  if (!options.stages.empty()) {
-    Plan plan = parallel_plan(options.stages,
-                              {.shape = options.shape,
-                               .ranks = options.npus,
-                               .shard_ranks = options.shard_ranks,
-                               .overlap = options.hcom_parallel,
-                               .pad_segments = options.pad_segments,
-                               .update_stream = options.has_update_stream(),
-                               .results = options.results,
-                               .result_type = options.result_type,
-                               .dealt = options.dealt},
-                              maker);
-    static_cast<void>(walk(plan));  // a Plan that cannot finish is refused before time runs
-    return plan;
-  }
-  Plan plan = data_parallel_plan(program,
-                                 {.ranks = options.npus,
-                                  .micro_batches = options.micro_batches,
-                                  .replicas = replica_groups(cluster, options),
-                                  .hcom_parallel = options.hcom_parallel,
-                                  .update_stream = options.has_update_stream(),
-                                  .pad_segments = options.pad_segments,
-                                  .families = families_of(*program, options.npus)},
-                                 maker);
-  if (options.compression.has_value()) compress(plan, *options.compression, soc, maker);
-  return plan;
-}
-
-Plan make_plan(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
-               const TrainingOptions& options) {
-  Plan plan = plan_of_device(cluster, program, soc, options);
-  if (options.comm_reuse.has_value()) reuse_communication(plan, *options.comm_reuse);
-  if (options.input.has_value()) add_input(plan, options.input->pipeline);
-  if (options.checkpoints.has_value()) add_checkpoints(plan, *options.checkpoints);
-  return plan;
-}
 
 /// Whether a rank is in the group of a collective whose first rank is `first`.
 bool together(const Plan& plan, std::uint32_t collective, Rank first, Rank rank) {
@@ -140,7 +67,7 @@ bool together(const Plan& plan, std::uint32_t collective, Rank first, Rank rank)
 
 /// What took most of the time of each collective in its last iteration, for a rank that came to it at its own date.
 std::vector<Bottleneck> bottlenecks_of(const Plan& plan, const Runtime& runtime, const sim::Trace& trace,
-                                       const sim::Cluster& cluster, const TrainingOptions& options) {
+                                       const sim::Cluster& cluster, const SimulationOptions& options) {
   const auto collective_of = [&](Rank rank, const sim::TaskId& id) -> const std::uint32_t* {
     const auto last = static_cast<std::int32_t>(options.iterations) - 1;
     if (id.iteration != last || id.task >= plan.role(rank).tasks.size()) return nullptr;
@@ -163,8 +90,8 @@ std::vector<Bottleneck> bottlenecks_of(const Plan& plan, const Runtime& runtime,
 }
 
 /// Of every rank: its own, or that of the last rank where stages keep each other's pace.
-std::vector<Seconds> latest_of_pipelines(const std::vector<Seconds>& ends, const TrainingOptions& options) {
-  if (options.shape.stages == 1) return ends;
+std::vector<Seconds> latest_of_pipelines(const std::vector<Seconds>& ends, const StepSpec& step) {
+  if (step.shape.stages == 1) return ends;
   return std::vector<Seconds>(ends.size(), *std::ranges::max_element(ends));
 }
 
@@ -195,7 +122,7 @@ void add_spans_of_images(const RankOrbits& orbits, std::span<const Rank> traced,
 }
 
 /// Of all ranks in the iterations that are asked for.
-std::uint64_t transfers_of(const Runtime& runtime, const TrainingOptions& options) {
+std::uint64_t transfers_of(const Runtime& runtime, const SimulationOptions& options) {
   std::uint64_t transfers = 0;
   for (const CollectiveStats& stats : runtime.collectives()) {
     if (stats.id.iteration < static_cast<std::int32_t>(options.iterations)) transfers += stats.transfers * stats.groups;
@@ -203,36 +130,36 @@ std::uint64_t transfers_of(const Runtime& runtime, const TrainingOptions& option
   return transfers;
 }
 
-std::vector<Rank> traced_ranks(const TrainingOptions& options) {
+std::vector<Rank> traced_ranks(const SimulationOptions& options) {
   std::vector<Rank> traced = options.traced;
   traced.push_back(options.rank);
   return traced;
 }
 
 /// What there is of a step before it is simulated: when its last iteration has ended, add_figures() adds the rest.
-TimedStep planned_step(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
-                       const device::Soc& soc, const TrainingOptions& options) {
+TimedStep planned_step(sim::Cluster& cluster, const device::Soc& soc, const TrainingStep& training) {
+  const SimulationOptions& options = training.simulation;
   TimedStep step;
-  step.plan = plan_training(cluster, program, soc, options);
+  step.plan = plan_training(cluster, soc, training);
   step.trace.select(traced_ranks(options), cluster.size(), options.trace_tasks);
   if (options.merges_kernels) step.trace.merge_kernels_before(static_cast<std::int32_t>(options.iterations) - 1);
   return step;
 }
 
-void add_figures(TimedStep& step, const Runtime& runtime, const sim::Cluster& cluster, const TrainingOptions& options) {
+void add_figures(TimedStep& step, const Runtime& runtime, const sim::Cluster& cluster, const TrainingStep& training) {
   step.trace.end_host_at(*std::ranges::max_element(step.iteration_ends.back()));
-  step.transfers = transfers_of(runtime, options);
+  step.transfers = transfers_of(runtime, training.simulation);
   for (const std::vector<Seconds>& ends : step.iteration_ends) {
-    step.pipeline_ends.push_back(latest_of_pipelines(ends, options));
+    step.pipeline_ends.push_back(latest_of_pipelines(ends, training.step));
   }
-  for (Rank rank = 0; rank < options.npus; ++rank) {
-    step.step_times.push_back(mean_step(step.pipeline_ends, rank, pipeline_start(options, rank)));
+  for (Rank rank = 0; rank < training.step.npus; ++rank) {
+    step.step_times.push_back(mean_step(step.pipeline_ends, rank, pipeline_start(training, rank)));
   }
-  step.bottlenecks = bottlenecks_of(step.plan, runtime, step.trace, cluster, options);
+  step.bottlenecks = bottlenecks_of(step.plan, runtime, step.trace, cluster, training.simulation);
 }
 
 /// Ranks that others stand for, and faults over whose links nothing goes.
-void add_folded_and_idle(TimedStep& step, const Simulation& simulation, const TrainingOptions& options,
+void add_folded_and_idle(TimedStep& step, const Simulation& simulation, const SimulationOptions& options,
                          std::size_t job) {
   if (options.faults != nullptr) step.idle_faults = simulation.links(job).idle(*options.faults);
   const RankOrbits* orbits = simulation.orbits(job);
@@ -241,16 +168,17 @@ void add_folded_and_idle(TimedStep& step, const Simulation& simulation, const Tr
   add_spans_of_images(*orbits, traced_ranks(options), step.trace);
 }
 
-void check_options(const models::Program& program, const sim::Cluster& cluster, const TrainingOptions& options) {
-  if (options.npus == 0 || options.npus > cluster.size()) {
-    bad_input("option", "{} NPUs asked for, the platform has {}", options.npus, cluster.size());
+void check_training(const sim::Cluster& cluster, const TrainingStep& training) {
+  const auto& [stages, step, options] = training;
+  if (step.npus == 0 || step.npus > cluster.size()) {
+    bad_input("option", "{} NPUs asked for, the platform has {}", step.npus, cluster.size());
   }
-  if (options.rank >= options.npus) {
-    bad_input("option", "rank {} does not take part; ranks are 0 to {}", options.rank, options.npus - 1);
+  if (options.rank >= step.npus) {
+    bad_input("option", "rank {} does not take part; ranks are 0 to {}", options.rank, step.npus - 1);
   }
   for (const Rank rank : options.traced) {
-    if (rank >= options.npus) {
-      bad_input("option", "traced rank {} does not take part; ranks are 0 to {}", rank, options.npus - 1);
+    if (rank >= step.npus) {
+      bad_input("option", "traced rank {} does not take part; ranks are 0 to {}", rank, step.npus - 1);
     }
   }
   if (options.iterations == 0) bad_input("option", "at least one iteration is needed");
@@ -261,50 +189,49 @@ void check_options(const models::Program& program, const sim::Cluster& cluster, 
     bad_input("unsupported",
               "faults do not go with HBM contention: kernels that share the HBM do not stop or slow down");
   }
-  for (const models::Kernel& kernel : program.micro_batch()) {
-    if (!options.stages.empty() || kernel.kind != models::KernelClass::communication) continue;
-    const models::CommunicationWork& work = *kernel.communication;
-    if (work.kind == models::OperatorKind::all_reduce && work.group.ranks == options.npus) continue;
-    bad_input("unsupported",
-              "{}: in a training step of data parallelism operators sum over all {} ranks, or do not communicate",
-              kernel.name, options.npus);
-  }
-  if (program.micro_batch_kernels == 0 || (program.gradients.empty() && !options.shape.forward_only)) {
-    internal_error("a program needs kernels and gradients");
-  }
-  if (!options.stages.empty()) return;
-  if (options.segments.empty() || options.segments.back().last + 1 != program.gradients.size()) {
-    internal_error("the segments do not cover the {} gradients", program.gradients.size());
+  for (const StageProgram& stage : stages) {
+    const models::Program& program = *stage.program;
+    if (program.micro_batch_kernels == 0 || (program.gradients.empty() && !step.shape.forward_only)) {
+      internal_error("a program needs kernels and gradients");
+    }
   }
 }
 
 }  // namespace
 
-ScheduleMaker schedule_maker(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options) {
-  return [shop = std::make_shared<ScheduleShop>(cluster, soc, options)](
+ScheduleMaker schedule_maker(sim::Cluster& cluster, const device::Soc& soc, const StepSpec& step) {
+  return [shop = std::make_shared<ScheduleShop>(cluster, soc, step)](
              const Communicator& group, const Operation& operation) { return shop->make(group, operation); };
 }
 
-Plan plan_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program, const device::Soc& soc,
-                   const TrainingOptions& options) {
-  check_options(*program, cluster, options);
-  return make_plan(cluster, program, soc, options);
+Plan plan_training(sim::Cluster& cluster, const device::Soc& soc, const TrainingStep& training) {
+  check_training(cluster, training);
+  const StepSpec& step = training.step;
+  const ScheduleMaker maker = schedule_maker(cluster, soc, step);
+  Plan plan = make_plan(training.stages, step, maker);
+  if (step.compression.has_value()) compress(plan, *step.compression, soc, maker);
+  if (step.comm_reuse.has_value()) reuse_communication(plan, *step.comm_reuse);
+  if (step.input.has_value()) add_input(plan, step.input->pipeline);
+  if (step.checkpoints.has_value()) add_checkpoints(plan, *step.checkpoints);
+  static_cast<void>(walk(plan));  // a Plan that cannot finish is refused before time runs
+  return plan;
 }
 
-PlanWalk ideal_walk(const Plan& plan, const device::TaskCosts& costs, const TrainingOptions& options) {
-  HostPace host{.kernel = options.host_launch.value_or(0)};
-  if (options.input.has_value()) host.samples_per_second = options.input->samples_per_second;
-  if (options.launch == LaunchMode::op) {
+PlanWalk ideal_walk(const Plan& plan, const device::TaskCosts& costs, const StepSpec& step, std::uint32_t iterations) {
+  HostPace host{.kernel = step.host_launch.value_or(0)};
+  if (step.input.has_value()) host.samples_per_second = step.input->samples_per_second;
+  if (step.launch == LaunchMode::op) {
     host.call = [&costs](Collective collective) { return costs.issue.base_for(name_of(collective)); };
   } else if (host.kernel > 0) {
     host.call = [call = host.kernel](Collective /*collective*/) { return call; };
   }
-  return walk(plan, options.iterations, host);
+  return walk(plan, iterations, host);
 }
 
-TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
-                            const device::Soc& soc, const device::TaskCosts& costs, const TrainingOptions& options) {
-  TimedStep step = planned_step(cluster, program, soc, options);
+TimedStep simulate_training(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
+                            const TrainingStep& training) {
+  const SimulationOptions& options = training.simulation;
+  TimedStep step = planned_step(cluster, soc, training);
   if (options.stream != nullptr) {
     step.trace.stream(options.stream->ranks, cluster.size(), [&step, &stream = *options.stream](const sim::Span& span) {
       stream.take(step.plan, step.trace, span);
@@ -318,6 +245,7 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
   const SimulatedPlan plan{.cluster = cluster,
                            .soc = soc,
                            .costs = costs,
+                           .step = training.step,
                            .options = options,
                            .plan = step.plan,
                            .trace = step.trace,
@@ -336,7 +264,7 @@ TimedStep simulate_training(sim::Cluster& cluster, const std::shared_ptr<const m
   step.trace.end_stream();
   add_folded_and_idle(step, simulation, options, 0);
   if (options.record_flows && simulation.orbits() != nullptr) step.orbits = *simulation.orbits();
-  add_figures(step, simulation.runtime(), cluster, options);
+  add_figures(step, simulation.runtime(), cluster, training);
   step.flows = std::move(log.flows);
   return step;
 }
@@ -346,8 +274,8 @@ std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs)
   std::vector<CarriedBytes> carried;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const TrainingJob& job = jobs[i];
-    const auto own = static_cast<std::int32_t>(job.options.iterations);
-    steps[i].step = planned_step(job.cluster, job.program, job.soc, job.options);
+    const auto own = static_cast<std::int32_t>(job.training.simulation.iterations);
+    steps[i].step = planned_step(job.cluster, job.soc, job.training);
     steps[i].step.trace.end_before(own);
     carried.push_back({own - 1, std::vector<double>(job.cluster.links().size())});
   }
@@ -358,22 +286,24 @@ std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs)
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto on_end = [&jobs, &steps, &busy, &all_done, &running, i](std::span<const Seconds> ends) {
       const TrainingJob& job = jobs[i];
+      const std::uint32_t own = job.training.simulation.iterations;
       ConcurrentStep& one = steps[i];
       constexpr double rounding = 1e-12;
       const Seconds end = *std::ranges::max_element(ends);
       if (busy == 0 && end > all_done * (1 + rounding)) return false;  // it was under way when the last job ended
-      if (one.steps < job.options.iterations) one.step.iteration_ends.emplace_back(ends.begin(), ends.end());
-      if (++one.steps == job.options.iterations) {
-        add_figures(one.step, running->runtime(i), job.cluster, job.options);
+      if (one.steps < own) one.step.iteration_ends.emplace_back(ends.begin(), ends.end());
+      if (++one.steps == own) {
+        add_figures(one.step, running->runtime(i), job.cluster, job.training);
         if (--busy == 0) all_done = end;
       }
-      if (one.steps >= job.options.iterations) running->runtime(i).forget_collectives();
+      if (one.steps >= own) running->runtime(i).forget_collectives();
       return busy > 0 && !running->any_stands_still();
     };
     plans.push_back({.cluster = jobs[i].cluster,
                      .soc = jobs[i].soc,
                      .costs = jobs[i].costs,
-                     .options = jobs[i].options,
+                     .step = jobs[i].training.step,
+                     .options = jobs[i].training.simulation,
                      .plan = steps[i].step.plan,
                      .trace = steps[i].step.trace,
                      .on_end = on_end,
@@ -385,23 +315,20 @@ std::vector<ConcurrentStep> simulate_together(std::span<const TrainingJob> jobs)
   running = &simulation;
   simulation.run();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    add_folded_and_idle(steps[i].step, simulation, jobs[i].options, i);
+    add_folded_and_idle(steps[i].step, simulation, jobs[i].training.simulation, i);
     steps[i].carried = std::move(carried[i].of_links);
   }
   return steps;
 }
 
-Plan plan_start_up(sim::Cluster& cluster, const device::Soc& soc, const TrainingOptions& options,
+Plan plan_start_up(sim::Cluster& cluster, const device::Soc& soc, const StepSpec& step,
                    const std::vector<StartUp>& stages) {
-  ScheduleShop shop(cluster, soc, options);
-  return start_up_plan(stages, options.npus, [&shop](const Communicator& group, const Operation& operation) {
-    return shop.make(group, operation);
-  });
+  return start_up_plan(stages, step.npus, schedule_maker(cluster, soc, step));
 }
 
 Seconds simulate_start_up(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
-                          const TrainingOptions& options, const Plan& plan) {
-  TrainingOptions once = options;
+                          const TrainingStep& training, const Plan& plan) {
+  SimulationOptions once = training.simulation;
   once.iterations = 1;
   once.skew = {};
   once.faults.reset();  // their dates are those of the steps
@@ -411,23 +338,28 @@ Seconds simulate_start_up(sim::Cluster& cluster, const device::Soc& soc, const d
     end = *std::ranges::max_element(ends);
     return true;
   };
-  const SimulatedPlan one{
-      .cluster = cluster, .soc = soc, .costs = costs, .options = once, .plan = plan, .trace = trace, .on_end = on_end};
+  const SimulatedPlan one{.cluster = cluster,
+                          .soc = soc,
+                          .costs = costs,
+                          .step = training.step,
+                          .options = once,
+                          .plan = plan,
+                          .trace = trace,
+                          .on_end = on_end};
   Simulation({&one, 1}).run();
   return end;
 }
 
-void simulate_iterations(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
-                         const device::Soc& soc, const device::TaskCosts& costs, const TrainingOptions& options,
-                         const IterationEnd& use) {
-  check_options(*program, cluster, options);
-  const Plan plan = make_plan(cluster, program, soc, options);
+void simulate_iterations(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
+                         const TrainingStep& training, const IterationEnd& use) {
+  const Plan plan = plan_training(cluster, soc, training);
   sim::Trace trace;  // of no rank
   Runtime* runtime = nullptr;
   const SimulatedPlan one{.cluster = cluster,
                           .soc = soc,
                           .costs = costs,
-                          .options = options,
+                          .step = training.step,
+                          .options = training.simulation,
                           .plan = plan,
                           .trace = trace,
                           .on_end =
@@ -435,20 +367,21 @@ void simulate_iterations(sim::Cluster& cluster, const std::shared_ptr<const mode
                                 runtime->forget_collectives();
                                 return use(ends);
                               },
-                          .iterations = options.iterations};
+                          .iterations = training.simulation.iterations};
   Simulation simulation({&one, 1});
   runtime = &simulation.runtime();
   simulation.run();
 }
 
-Seconds simulate_step_time(sim::Cluster& cluster, const std::shared_ptr<const models::Program>& program,
-                           const device::Soc& soc, const device::TaskCosts& costs, const TrainingOptions& options) {
+Seconds simulate_step_time(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,
+                           const TrainingStep& training) {
   std::vector<std::vector<Seconds>> ends;
-  simulate_iterations(cluster, program, soc, costs, options, [&](std::span<const Seconds> of_ranks) {
-    ends.push_back(latest_of_pipelines({of_ranks.begin(), of_ranks.end()}, options));
+  simulate_iterations(cluster, soc, costs, training, [&](std::span<const Seconds> of_ranks) {
+    ends.push_back(latest_of_pipelines({of_ranks.begin(), of_ranks.end()}, training.step));
     return true;
   });
-  return mean_step(ends, options.rank, pipeline_start(options, options.rank));
+  const Rank rank = training.simulation.rank;
+  return mean_step(ends, rank, pipeline_start(training, rank));
 }
 
 }  // namespace hcclsim::hccl

@@ -58,9 +58,9 @@ void require_one_platform(const ConcurrentJob& first, const ConcurrentJob& other
     bad_input("option", "{} is on {}, {} on {}: concurrent jobs share one platform; give it on the command line",
               first.name, platform(first), other.name, platform(other));
   }
-  if (first.run.network != other.run.network) {
+  if (first.run.simulation.network != other.run.simulation.network) {
     bad_input("option", "{} has --network {}, {} {}: concurrent jobs share one network; give it on the command line",
-              first.name, name_of(first.run.network), other.name, name_of(other.run.network));
+              first.name, name_of(first.run.simulation.network), other.name, name_of(other.run.simulation.network));
   }
 }
 
@@ -80,9 +80,9 @@ std::vector<AloneFigures> simulate_alone(std::deque<LoadedJob>& jobs) {
   std::deque<ChildOf<AloneFigures>> children;
   for (LoadedJob& job : jobs) {
     children.emplace_back([&job] {
-      const hccl::TrainingOptions& options = job.experiment.training;
-      const hccl::TimedStep step = job.experiment.simulate(options);
-      return AloneFigures{step_figures(step, options.rank), std::ranges::max(step.pipeline_ends.back())};
+      const hccl::TrainingStep& training = job.experiment.training;
+      const hccl::TimedStep step = job.experiment.simulate(training);
+      return AloneFigures{step_figures(step, training.simulation.rank), std::ranges::max(step.pipeline_ends.back())};
     });
   }
   std::vector<AloneFigures> steps;
@@ -99,7 +99,7 @@ void require_few_steps(const std::vector<ConcurrentJob>& jobs, std::deque<Loaded
   const auto last = static_cast<std::size_t>(std::ranges::max_element(alone, {}, &AloneFigures::end) - alone.begin());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const double steps = (alone[last].end - jobs[i].run.skew.start) / alone[i].step.time;
-    const double more = steps - loaded[i].experiment.training.iterations;
+    const double more = steps - loaded[i].experiment.training.simulation.iterations;
     if (more <= most) continue;
     bad_input("option",
               "{} would repeat its step of {:.3g} ms about {:.0f} times until {}, which starts at {:g} s, has done its "
@@ -115,7 +115,7 @@ void share_faults(const std::vector<ConcurrentJob>& jobs, std::deque<LoadedJob>&
     given.push_back({loaded[i].cluster, jobs[i].run.faults, loaded[i].experiment.npus});
   }
   const std::vector<std::shared_ptr<const sim::FaultPlan>> plans = sim::FaultPlan::of_jobs(given);
-  for (std::size_t i = 0; i < jobs.size(); ++i) loaded[i].experiment.training.faults = plans[i];
+  for (std::size_t i = 0; i < jobs.size(); ++i) loaded[i].experiment.training.simulation.faults = plans[i];
 }
 
 /// Faults of links once each; those of NPUs with the job whose ranks they name.
@@ -207,36 +207,36 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
   std::vector<hccl::TrainingJob> together;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     Experiment& experiment = loaded[i].experiment;
-    together.push_back(
-        {jobs[i].name, loaded[i].cluster, experiment.program, experiment.soc, experiment.costs, experiment.training});
-    if (traced.empty()) continue;
-    together.back().options.traced = traced[i];
-    together.back().options.trace_tasks = !traced[i].empty();
+    if (!traced.empty()) {
+      experiment.training.simulation.traced = traced[i];
+      experiment.training.simulation.trace_tasks = !traced[i].empty();
+    }
+    together.push_back({jobs[i].name, loaded[i].cluster, experiment.soc, experiment.costs, experiment.training});
   }
   std::vector<hccl::ConcurrentStep> steps = hccl::simulate_together(together);
 
   ConcurrentResult result{platform_name(cluster.path()),
                           loaded.front().experiment.soc.name,
-                          std::string(name_of(jobs.front().run.network)),
+                          std::string(name_of(jobs.front().run.simulation.network)),
                           {},
                           {},
                           {},
                           {}};
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     Experiment& experiment = loaded[i].experiment;
-    const Rank rank = experiment.training.rank;
+    const Rank rank = experiment.training.simulation.rank;
     ConcurrentJobResult& one = result.jobs.emplace_back();
     one.name = jobs[i].name;
     one.model = network_title(*experiment.program);
     one.npus = jobs[i].run.platform.rank_table.npus_list;
     one.rank = rank;
     one.start = jobs[i].run.skew.start;
-    one.iterations = experiment.training.iterations;
+    one.iterations = experiment.training.simulation.iterations;
     one.steps = steps[i].steps;
     one.alone = alone[i].step;
     one.step = std::move(steps[i].step);
     one.together = step_figures(one.step, rank);
-    one.hbm_contention = experiment.training.hbm_contention;
+    one.hbm_contention = experiment.training.simulation.hbm_contention;
     one.unmodelled = experiment.unmodelled;
     one.notes = experiment.notes;
   }

@@ -77,16 +77,16 @@ struct Applier {
       if (spec.npus.has_value() && *rank >= std::int64_t{*spec.npus}) {
         bad_input("runtime-error", "global_rank {}: device_num is {}", *rank, *spec.npus);
       }
-      take("global_rank", "--rank", given.rank, static_cast<Rank>(*rank), spec.rank);
+      take("global_rank", "--rank", given.rank, static_cast<Rank>(*rank), spec.simulation.rank);
     }
   }
 
   void apply_mode() {
-    if (given.framework && spec.framework != Framework::mindspore) {
+    if (given.framework && spec.step.framework != Framework::mindspore) {
       bad_input("option", "--framework tf does not go with a context: set_auto_parallel_context is MindSpore's");
     }
-    spec.framework = Framework::mindspore;
-    if (!given.hcom_parallel) spec.hcom_parallel = true;
+    spec.step.framework = Framework::mindspore;
+    if (!given.hcom_parallel) spec.step.hcom_parallel = true;
     if (!given.split) spec.fallback_split = hccl::FallbackSplit::none;
     if (mode == "stand_alone") {
       // Nobody reduces gradients with anybody.
@@ -157,7 +157,7 @@ struct Applier {
     const std::vector<std::uint32_t>& cuts = spec.dataset_cuts->front();
     if (std::ranges::all_of(cuts, [](std::uint32_t slices) { return slices == 1; })) return false;
     if (cuts.front() == 1) return true;
-    return spec.npus.has_value() && cuts.front() != spec.parallel.devices(*spec.npus);
+    return spec.npus.has_value() && cuts.front() != spec.devices(*spec.npus);
   }
 
   void note_full_batch() {
@@ -168,7 +168,7 @@ struct Applier {
   }
 
   void apply_pipeline() {
-    hccl::PipelineShape& shape = spec.parallel.shape;
+    hccl::PipelineShape& shape = spec.step.shape;
     if (context.is_set("pipeline_stages")) {
       const auto stages = static_cast<std::uint32_t>(context.integer("pipeline_stages").value_or(1));
       take("pipeline_stages", "--stages", given.stages, stages, shape.stages);
@@ -315,7 +315,7 @@ struct Applier {
       take("gradient_accumulation_shard", "--gradient-accumulation-shard", given.accumulation_shard,
            config.find("gradient_accumulation_shard")->boolean, optimizer.accumulation_shard);
     }
-    const hccl::PipelineShape& shape = spec.parallel.shape;
+    const hccl::PipelineShape& shape = spec.step.shape;
     if (optimizer.accumulation_shard && shape.stages > 1 && interleaves(shape.schedule)) {
       bad_input("runtime-error",
                 "gradient_accumulation_shard True does not go with pipeline_interleave, which needs lazy inline");
@@ -324,7 +324,7 @@ struct Applier {
 
   /// Lazy inline, which interleaving needs, does not go with communication operators that are shared.
   void check_comm_reuse() const {
-    const hccl::PipelineShape& shape = spec.parallel.shape;
+    const hccl::PipelineShape& shape = spec.step.shape;
     if (!graph_parallel() || shape.stages == 1 || !interleaves(shape.schedule)) return;
     if (spec.comm_reuse.value_or(0) == 0) return;
     bad_input("runtime-error",
@@ -369,7 +369,7 @@ struct Applier {
   void apply_results() {
     if (!context.flag("pipeline_result_broadcast") || !graph_parallel()) return;
     spec.parallel.result_broadcast = true;
-    if (!spec.parallel.forward_only) {
+    if (!spec.step.shape.forward_only) {
       notes.emplace_back(
           "pipeline_result_broadcast acts on inference alone (--forward-only): a training step has none");
     }
@@ -443,14 +443,15 @@ struct Applier {
 
 }  // namespace
 
-void set_implied_mode(AutoParallelContext& context, const ParallelSpec& parallel) {
+void set_implied_mode(AutoParallelContext& context, const RunSpec& spec) {
   if (context.is_set("parallel_mode")) return;
   const bool spread =
-      parallel.has_stages() || context.is_set("pipeline_stages") || context.flag("enable_parallel_optimizer");
+      !spec.is_data_parallel() || context.is_set("pipeline_stages") || context.flag("enable_parallel_optimizer");
   const auto set = [&](std::string_view key, std::string text) {
     context.set(key, {.kind = Literal::Kind::text, .text = std::move(text)});
   };
-  if (!parallel.operators.strategy.empty() && has_regions(parallel.operators.strategy)) {
+  const std::string& strategy = spec.parallel.operators.strategy;
+  if (!strategy.empty() && has_regions(strategy)) {
     set("parallel_mode", "auto_parallel");
     if (!context.is_set("search_mode")) set("search_mode", "sharding_propagation");
     return;

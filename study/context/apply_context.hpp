@@ -33,7 +33,7 @@ struct GivenOptions {
 /// The modes of options that stand alone, without a file that says all, unless they name them: auto_parallel with
 /// sharding_propagation for regions of functional sharding; else parallel_mode semi_auto_parallel if they or the run
 /// have stages or shared parameters, or data_parallel.
-void set_implied_mode(AutoParallelContext& context, const ParallelSpec& parallel);
+void set_implied_mode(AutoParallelContext& context, const RunSpec& spec);
 
 /// Checks the options of a context against each other and against the run, and changes the run, its notes included.
 /// What needs the number of devices or the network is left to compile_checks.hpp. Throws Error(bad_input) of kind

@@ -71,7 +71,7 @@ struct FusionApplier {
     FusionRules rules{of_kind("allreduce"), of_kind("reducescatter"), of_kind("allgather")};
     if (!said) {
       if (given.fusion || given.fusion_index) return;
-      if (const char* const option = given.split_option(); option != nullptr && !spec.parallel.has_stages()) {
+      if (const char* const option = given.split_option(); option != nullptr && spec.is_data_parallel()) {
         spec.notes.push_back(
             fmt::format("gradients are split by {}, not by comm_fusion's default of {} MB", option, usual_megabytes));
         return;
@@ -107,8 +107,8 @@ struct FusionApplier {
     if (size.has_value()) rule = cut_by(*size, rule);
     note_other_kinds();
     const bool whole = rule.mode == FusionMode::all;
-    if (whole && !spec.parallel.has_stages() && spec.parallel.fusion_ids.empty()) return;
-    if (rule.mode == FusionMode::index && !rule.ends_above && !spec.parallel.has_stages()) {
+    if (whole && spec.is_data_parallel() && spec.parallel.fusion_ids.empty()) return;
+    if (rule.mode == FusionMode::index && !rule.ends_above && spec.is_data_parallel()) {
       if (given.fusion)
         bad_input("option", "all_reduce_fusion_config of the context and --fusion say different things");
       spec.fusion_index = rule.last;
@@ -139,7 +139,7 @@ struct FusionApplier {
 
   void set_fusion(const FusionRules& rules) {
     // What is not of data parallelism does not count there.
-    const bool gradients_only = !spec.is_graph_parallel() && !spec.parallel.has_stages();
+    const bool gradients_only = !spec.is_graph_parallel() && spec.is_data_parallel();
     const auto said_by = [&](const FusionRules& of) {
       return gradients_only ? to_string(of.allreduce) : to_string(of);
     };

@@ -15,7 +15,7 @@ namespace {
 /// Dimensions of the network's inputs: its samples, and the labels of a network that is trained.
 std::vector<std::size_t> dimensions_of_inputs(const RunSpec& spec, const models::Graph& network) {
   std::vector<std::size_t> dimensions{network.input_kind == models::InputKind::images ? 4U : 2U};
-  if (!spec.parallel.forward_only) dimensions.push_back(network.label_rows() == network.batch() ? 1 : 2);
+  if (!spec.step.shape.forward_only) dimensions.push_back(network.label_rows() == network.batch() ? 1 : 2);
   return dimensions;
 }
 
@@ -43,11 +43,11 @@ void check_compilation(const RunSpec& spec, Rank npus, std::uint32_t micro_batch
     bad_input("runtime-error", "device_num {}: {} wants 1, 2, 4 or a multiple of 8 devices (--npus)", npus,
               spec.parallel_mode);
   }
-  const std::uint32_t stages = spec.parallel.shape.stages;
+  const std::uint32_t stages = spec.step.shape.stages;
   if (npus % stages != 0) {
     bad_input("runtime-error", "pipeline_stages {} does not divide device_num {}", stages, npus);
   }
-  if (micro_batches < stages && !spec.parallel.forward_only) {
+  if (micro_batches < stages && !spec.step.shape.forward_only) {
     bad_input("runtime-error",
               "pipeline_stages {}: a training step needs as many micro-batches, got {} (--micro-batches)", stages,
               micro_batches);
@@ -77,7 +77,7 @@ void note_communication_types(const RunSpec& spec, std::span<const models::Progr
                                         "the type that they are cast to";
     notes.push_back(fmt::format("gradient_fp32_sync False{}", effect));
   }
-  const bool results = spec.parallel.forward_only && spec.parallel.result_broadcast && spec.parallel.shape.stages > 1;
+  const bool results = spec.step.shape.forward_only && spec.parallel.result_broadcast && spec.step.shape.stages > 1;
   if (!spec.fp32_sums || (results && spec.precision.compute != DataType::fp32)) return;
   const auto widens = [](const models::Kernel& kernel) {
     return kernel.communication != nullptr && kernel.communication->widened;

@@ -8,9 +8,9 @@
 #include <utility>
 #include <variant>
 
-#include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
 #include "hccl/parallel/plan/plan_walk.hpp"
+#include "hccl/parallel/step_plan.hpp"
 #include "study/experiment/stages.hpp"
 
 namespace hcclsim::study {
@@ -52,9 +52,18 @@ std::vector<Bytes> bytes_of_cuts(const models::Graph& network, const std::vector
 /// Tries cuts of a network.
 class Balancer {
  public:
-  Balancer(const hccl::ShardedGraph& network, const ParallelSpec& spec, const device::Soc& soc,
-           const device::ProgramOptions& how, LinkTimes& links)
-      : sharded_(network), network_(network.graph), spec_(spec), soc_(soc), how_(how), links_(links) {
+  Balancer(const hccl::ShardedGraph& network, const ParallelSpec& spec, const hccl::PipelineShape& shape,
+           const device::Soc& soc, const device::ProgramOptions& how, LinkTimes& links)
+      : sharded_(network),
+        network_(network.graph),
+        spec_(spec),
+        step_{.framework = hccl::Framework::mindspore,
+              .npus = shape.stages * network.devices,
+              .shape = shape,
+              .hcom_parallel = true},
+        soc_(soc),
+        how_(how),
+        links_(links) {
     how_.sharding = {};
   }
 
@@ -71,7 +80,7 @@ class Balancer {
   }
 
  private:
-  [[nodiscard]] std::uint32_t parts() const { return spec_.shape.stages * spec_.shape.chunks; }
+  [[nodiscard]] std::uint32_t parts() const { return step_.shape.stages * step_.shape.chunks; }
 
   /// The even cut first, if there is one; then those whose slowest part is as fast as can be, where so much of the time
   /// of messages counts as the part's own: much of it passes while the stage computes.
@@ -81,18 +90,18 @@ class Balancer {
       if (std::ranges::find(cuts, cut) == cuts.end()) cuts.push_back(std::move(cut));
     };
     if (network_.layers % parts() == 0) {
-      add(hccl::even_parts(network_.layers, spec_.shape.stages, spec_.shape.chunks));
+      add(hccl::even_parts(network_.layers, step_.shape.stages, step_.shape.chunks));
     }
     const std::vector<std::uint32_t> layers = layers_of_operators(network_);
     const std::vector<double> times = layer_times(layers);
     const std::vector<Bytes> bytes = bytes_of_cuts(network_, layers, size_of(how_.precision.compute));
     for (const double share : {0.0, 0.25, 0.5, 1.0, 2.0}) {
       add(hccl::balanced_parts(times, parts(), [&](std::uint32_t part, std::size_t layer) {
-        const std::uint32_t stages = spec_.shape.stages;
+        const std::uint32_t stages = step_.shape.stages;
         const std::uint32_t from = (part - 1) % stages;
         const std::uint32_t to = part % stages;
         Seconds time = links_.message(from, to, bytes[layer]);
-        if (!spec_.shape.forward_only) time += links_.message(to, from, bytes[layer]);
+        if (!step_.shape.forward_only) time += links_.message(to, from, bytes[layer]);
         return share * time;
       }));
     }
@@ -112,11 +121,12 @@ class Balancer {
 
   Seconds step_of(const std::vector<std::uint32_t>& cut) {
     std::vector<hccl::StageProgram> programs;
-    for (const hccl::ShardedGraph& stage : cut_into_stages(sharded_, spec_, cut)) {
+    for (const hccl::ShardedGraph& stage : cut_into_stages(sharded_, spec_, step_.shape, cut)) {
       std::vector<std::string> ignored;
       programs.push_back(
           hccl::fuse_communication(make_program(stage.graph, soc_, how_, ignored), {}, false, stage.mirrors));
       programs.back().families = stage.families;
+      programs.back().cut = !stage.families.empty();
     }
     const auto unscheduled = [](const hccl::Communicator& /*group*/, const hccl::Operation& operation) {
       auto schedule = std::make_shared<hccl::Schedule>();
@@ -124,8 +134,7 @@ class Balancer {
       return std::shared_ptr<const hccl::Schedule>(std::move(schedule));
     };
     const Rank devices = sharded_.devices;
-    const Rank ranks = spec_.shape.stages * devices;
-    const hccl::Plan plan = hccl::parallel_plan(programs, {.shape = spec_.shape, .ranks = ranks}, unscheduled);
+    const hccl::Plan plan = hccl::make_plan(programs, step_, unscheduled);
     return first_step(plan,
                       [&](const hccl::PlanTask& task, Rank rank) {
                         const std::uint32_t stage = rank / devices;
@@ -145,6 +154,7 @@ class Balancer {
   const hccl::ShardedGraph& sharded_;
   const models::Graph& network_;
   const ParallelSpec& spec_;
+  hccl::StepSpec step_;  // but for what only exact times depend on
   const device::Soc& soc_;
   device::ProgramOptions how_;
   LinkTimes& links_;
@@ -153,9 +163,9 @@ class Balancer {
 }  // namespace
 
 std::vector<std::uint32_t> balanced_layers(const hccl::ShardedGraph& network, const ParallelSpec& spec,
-                                           const device::Soc& soc, const device::ProgramOptions& how,
-                                           LinkTimes& links) {
-  return Balancer(network, spec, soc, how, links).best();
+                                           const hccl::PipelineShape& shape, const device::Soc& soc,
+                                           const device::ProgramOptions& how, LinkTimes& links) {
+  return Balancer(network, spec, shape, soc, how, links).best();
 }
 
 }  // namespace hcclsim::study

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "device/program.hpp"
+#include "hccl/parallel/pipeline/schedule.hpp"
 #include "hccl/parallel/sharding/sharded_graph.hpp"
 #include "study/experiment/parallel_spec.hpp"
 #include "study/platform/link_times.hpp"
@@ -17,7 +18,7 @@ namespace hcclsim::study {
 /// equals. `network` is what a device computes of a micro-batch; the replicas of parameters do not share them. Throws
 /// Error(bad_input, "pipeline") if there are fewer layers than parts.
 [[nodiscard]] std::vector<std::uint32_t> balanced_layers(const hccl::ShardedGraph& network, const ParallelSpec& spec,
-                                                         const device::Soc& soc, const device::ProgramOptions& how,
-                                                         LinkTimes& links);
+                                                         const hccl::PipelineShape& shape, const device::Soc& soc,
+                                                         const device::ProgramOptions& how, LinkTimes& links);
 
 }  // namespace hcclsim::study

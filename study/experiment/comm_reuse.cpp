@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/error.hpp"
@@ -12,7 +11,7 @@ namespace hcclsim::study {
 
 std::optional<hccl::CommReuse> comm_reuse_on(const LoadedPlatform& platform, const RunSpec& spec) {
   if (!spec.comm_reuse.has_value()) return std::nullopt;
-  if (spec.compression.has_value()) {
+  if (spec.step.compression.has_value()) {
     bad_input("unsupported", "--comm-reuse does not know the collectives of --compress yet; leave out one of them");
   }
   hccl::CommReuse reuse{.limit = *spec.comm_reuse, .groups = spec.group_parallel};
@@ -24,18 +23,17 @@ std::optional<hccl::CommReuse> comm_reuse_on(const LoadedPlatform& platform, con
 }
 
 void Experiment::share_communication() {
-  if (!training.comm_reuse.has_value()) return;
-  hccl::TrainingOptions without = training;
-  without.comm_reuse.reset();
-  comm_reuse = comm_reuse_report(plan_training(cluster, program, soc, without), *training.comm_reuse);
+  if (!training.step.comm_reuse.has_value()) return;
+  hccl::TrainingStep without = training;
+  without.step.comm_reuse.reset();
+  comm_reuse = comm_reuse_report(plan_training(cluster, soc, without), *training.step.comm_reuse);
   require_streams(*comm_reuse);
-  const std::span<device::HbmAccount> accounts = stages.has_value() ? stages->hbm : std::span(&hbm, 1);
-  std::vector<std::uint32_t> communicators(accounts.size(), 0);
+  std::vector<std::uint32_t> communicators(hbm_of_stages.size(), 0);
   for (const hccl::RoleAccount& role : comm_reuse->roles) {
     communicators.at(role.stage) = std::max(communicators.at(role.stage), role.shared);
   }
-  for (std::size_t stage = 0; stage < accounts.size(); ++stage) {
-    accounts[stage].communication += communicators[stage] * config.communicator_bytes();
+  for (std::size_t stage = 0; stage < hbm_of_stages.size(); ++stage) {
+    hbm_of_stages[stage].communication += communicators[stage] * config.communicator_bytes();
   }
 }
 

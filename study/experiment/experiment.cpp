@@ -50,12 +50,12 @@ Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
     bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}; platform generate writes larger ones", npus,
               cluster.path(), cluster.size(), cluster.size());
   }
-  if (spec.rank >= npus && spec.is_graph_parallel()) {
-    bad_input("runtime-error", "global_rank {} (--rank): device_num is {}; accepted: 0 to {}", spec.rank, npus,
-              npus - 1);
+  if (spec.simulation.rank >= npus && spec.is_graph_parallel()) {
+    bad_input("runtime-error", "global_rank {} (--rank): device_num is {}; accepted: 0 to {}", spec.simulation.rank,
+              npus, npus - 1);
   }
-  if (spec.rank >= npus) {
-    bad_input("option", "--rank {}: the run has {} NPUs; accepted: 0 to {}", spec.rank, npus, npus - 1);
+  if (spec.simulation.rank >= npus) {
+    bad_input("option", "--rank {}: the run has {} NPUs; accepted: 0 to {}", spec.simulation.rank, npus, npus - 1);
   }
   for (Rank rank = 1; rank < npus; ++rank) {
     const sim::Npu& first = cluster.npu(0);
@@ -75,7 +75,7 @@ Rank npus_of_run(const RunSpec& spec, const LoadedPlatform& platform) {
 std::vector<std::string_view> variables_of(const RunSpec& spec) {
   std::vector<std::string_view> variables{"HCCL_ALGO", "HCCL_BUFFSIZE", "HCCL_DETERMINISTIC", "HCCL_EXEC_TIMEOUT",
                                           "HCCL_INTER_HCCS_DISABLE"};
-  if (spec.launch != hccl::LaunchMode::op) return variables;
+  if (spec.step.launch != hccl::LaunchMode::op) return variables;
   variables.emplace_back("HCCL_OP_EXPANSION_MODE");
   variables.insert(variables.end(), queue_pairs.begin(), queue_pairs.end());
   return variables;
@@ -109,9 +109,9 @@ std::optional<hccl::FusionRule> rule_of_gradients(const RunSpec& spec, const mod
 }
 
 /// Whether ranks keep parts of some parameters.
-bool keeps_parts(const Stages& stages) {
+bool keeps_parts(const LoweredStages& stages) {
   for (std::size_t stage = 0; stage < stages.graphs.size(); ++stage) {
-    const std::vector<models::ParameterShare>& shares = stages.programs[stage].program->parameters;
+    const std::vector<models::ParameterShare>& shares = stages.programs[stage].parameters;
     for (std::uint32_t number = 0; number < shares.size(); ++number) {
       if (shares[number].shards > 1 || stages.graphs[stage].is_cut(number)) return true;
     }
@@ -121,9 +121,9 @@ bool keeps_parts(const Stages& stages) {
 
 /// LARS and LAMB scale the update of a parameter by its norm. MindSpore's compiler does not touch the operators of
 /// optimizers, so that each rank takes the norm of what it keeps; others need that of the whole.
-void judge_norms(const RunSpec& spec, const Stages& stages, std::vector<std::string>& notes) {
+void judge_norms(const RunSpec& spec, const LoweredStages& stages, std::vector<std::string>& notes) {
   const bool norms = spec.optimizer == models::Optimizer::lars || spec.optimizer == models::Optimizer::lamb;
-  if (!norms || spec.parallel.forward_only || !keeps_parts(stages)) return;
+  if (!norms || spec.step.shape.forward_only || !keeps_parts(stages)) return;
   if (!spec.is_graph_parallel() || spec.parallel.optimizer.kind > hccl::OptimizerParallelKind::on) {
     bad_input("unsupported",
               "{} needs the norm of every whole parameter, of which a rank has a part only; choose another optimizer, "
@@ -139,8 +139,8 @@ void judge_norms(const RunSpec& spec, const Stages& stages, std::vector<std::str
 /// Of a step; where sizes do not go together the number that is asked for, so that the devices are judged first.
 std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
   const ParallelSpec& parallel = spec.parallel;
-  if (npus % (parallel.shape.stages * parallel.operators.sharing()) != 0) return parallel.micro_batches.value_or(1);
-  return parallel.batch_sizes(spec.model.batch, parallel.replicas(npus)).micro_batches;
+  if (npus % (spec.step.shape.stages * parallel.operators.sharing()) != 0) return parallel.micro_batches.value_or(1);
+  return parallel.batch_sizes(spec.model.batch, spec.replicas(npus)).micro_batches;
 }
 
 }  // namespace
@@ -148,76 +148,133 @@ std::uint32_t micro_batches_of(const RunSpec& spec, Rank npus) {
 device::ProgramOptions options_of_program(const RunSpec& spec, Rank npus) {
   // In semi_auto_parallel and auto_parallel what follows a mirror divides, and a replica alone has no mirrors (R1.16):
   // then its gradients have the types of their parameters.
-  const bool divides = !spec.is_graph_parallel() || spec.parallel.devices(npus) > 1;
+  const bool divides = !spec.is_graph_parallel() || spec.devices(npus) > 1;
   std::optional<models::GradientSync> sync = spec.gradient_sync;
   if (sync.has_value() && !divides) sync = models::GradientSync{.as_written = sync->as_written};
-  return {.precision = spec.precision,
-          .optimizer = spec.optimizer,
-          .gradient_type = spec.communication_type,
-          .gradient_sync = sync,
-          .fp32_sums = spec.fp32_sums,
-          .checks = spec.gradient_checks(),
-          .fused_attention = spec.fused_attention,
-          .forward_only = spec.parallel.forward_only,
-          .gradients_mean = divides && spec.gradients_mean_kernels && !spec.compression.has_value(),  // a hook divides
-          .mean_again = divides && spec.mean_again};
+  return {
+      .precision = spec.precision,
+      .optimizer = spec.optimizer,
+      .gradient_type = spec.communication_type,
+      .gradient_sync = sync,
+      .fp32_sums = spec.fp32_sums,
+      .checks = spec.gradient_checks(),
+      .fused_attention = spec.fused_attention,
+      .forward_only = spec.step.shape.forward_only,
+      .gradients_mean = divides && spec.gradients_mean_kernels && !spec.step.compression.has_value(),  // a hook divides
+      .mean_again = divides && spec.mean_again};
 }
 
 Experiment::Experiment(const RunSpec& spec, sim::Cluster& on, ShardedNetworks* known)
     : LoadedPlatform(spec.platform.rank_table, spec.platform.hccl_settings, variables_of(spec), on),
-      npus(npus_of_run(spec, *this)) {
+      npus(npus_of_run(spec, *this)),
+      training{.stages = {}, .step = spec.step, .simulation = spec.simulation},
+      data_parallel(spec.is_data_parallel()) {
+  ShardedNetworks none;
+  load(spec);
+  segment(spec, lower(spec, known != nullptr ? *known : none));
+  complete(spec);
+}
+
+void Experiment::load(const RunSpec& spec) {
   notes.insert(notes.end(), soc_notes.begin(), soc_notes.end());
   notes.insert(notes.end(), spec.notes.begin(), spec.notes.end());
-  check_recomputed_communication(spec.parallel, notes);
-  if (spec.launch == hccl::LaunchMode::op && config.op_expansion == hccl::OpExpansion::aiv) {
+  check_recomputed_communication(spec.parallel, spec.step.shape, notes);
+  if (spec.step.launch == hccl::LaunchMode::op && config.op_expansion == hccl::OpExpansion::aiv) {
     notes.emplace_back(
         "HCCL_OP_EXPANSION_MODE AIV is documented for inference: a training step takes the default mode");
   }
-  training.config = config;
-  training.skew = device::Skew(spec.skew, npus);
-  training.faults = sim::FaultPlan::of(cluster, spec.faults, npus);
+  training.step.config = config;
+  training.simulation.skew = device::Skew(spec.skew, npus);
+  training.simulation.faults = sim::FaultPlan::of(cluster, spec.faults, npus);
   check_compilation(spec, npus, micro_batches_of(spec, npus));
-  spec.parallel.require_ranks(npus);
-  replicas = spec.parallel.replicas(npus);
+  spec.require_ranks(npus);
+  replicas = spec.replicas(npus);
   batch = spec.parallel.batch_sizes(spec.model.batch, replicas);
-  training.micro_batches = batch.micro_batches;
+  training.step.npus = npus;
+  training.step.shape.micro_batches = batch.micro_batches;
   compute_type = spec.precision.compute;
   operators = spec.parallel.operators;
   sharing = name_of(spec.parallel.optimizer.kind);
-  training.npus = npus;
-  training.rank = spec.rank;
-  training.hcom_parallel = spec.hcom_parallel;
-  training.pad_segments = spec.pad_segments;
-  training.update_stream = spec.framework == Framework::tensorflow;
-  training.allreduce = spec.allreduce;
-  training.levels = spec.levels;
-  training.launch = spec.launch;
-  training.iterations = spec.iterations;
-  training.network = spec.network;
-  training.fold = spec.fold;
-  if (spec.hbm_contention) share_hbm(spec);
-  training.comm_reuse = comm_reuse_on(*this, spec);
+  if (spec.simulation.hbm_contention) share_hbm(spec);
+  training.step.comm_reuse = comm_reuse_on(*this, spec);
   mirrors_divide = spec.gradients_mean_kernels && spec.is_graph_parallel();
   failures = spec.failures;
   if (spec.parallel.optimizer.accumulation_shard && spec.parallel.optimizer.kind < hccl::OptimizerParallelKind::on) {
     notes.emplace_back("gradient_accumulation_shard has no effect: no parameters are shared (--optimizer-parallel)");
   }
-  if (spec.pad_segments && spec.compression.has_value()) {
+  if (spec.step.pad_segments && spec.step.compression.has_value()) {
     bad_input("option",
               "--pad-segments is for allreduces, in whose place --compress puts a hook; leave out one of them");
   }
-  if (spec.parallel.has_stages()) {
-    if (spec.compression.has_value()) {
-      bad_input("unsupported",
-                "--compress is for data parallelism, whose gradients are reduced whole; leave out --stages, "
-                "--model-parallel, --context-parallel, --expert-parallel, --strategy, --optimizer-parallel and "
-                "--forward-only, or --compress");
-    }
-    ShardedNetworks none;
-    load_stages(spec, known != nullptr ? *known : none);
-    return;
+  if (!data_parallel && spec.step.compression.has_value()) {
+    bad_input("unsupported",
+              "--compress is for data parallelism, whose gradients are reduced whole; leave out --stages, "
+              "--model-parallel, --context-parallel, --expert-parallel, --strategy, --optimizer-parallel and "
+              "--forward-only, or --compress");
   }
-  models::Program loaded = load_program(spec);
+}
+
+device::ProgramOptions Experiment::program_options(const RunSpec& spec) const {
+  device::ProgramOptions how = options_of_program(spec, npus);
+  how.accumulate = batch.micro_batches > 1;
+  return how;
+}
+
+LoweredStages Experiment::lower(const RunSpec& spec, ShardedNetworks& known) {
+  LoweredStages lowered;
+  if (!data_parallel || spec.gradients_file.empty()) {
+    model = spec.model.name;
+    lowered = lower_network(spec, known);
+  } else {
+    lowered.programs.push_back(load_gradients(spec));
+  }
+  graphs = lowered.graphs;
+  layers_of_parts = lowered.layers_of_parts;
+  recomputed_flops = lowered.recomputed;
+  return lowered;
+}
+
+LoweredStages Experiment::lower_network(const RunSpec& spec, ShardedNetworks& known) {
+  const models::Graph graph = network_of_micro_batch(spec);
+  const hccl::PipelineShape& shape = training.step.shape;
+  ParallelSpec parallel = spec.parallel;
+  if (!data_parallel && parallel.optimizer.accumulation_shard && shape.stages == 1 && batch.micro_batches == 1) {
+    parallel.optimizer.accumulation_shard = false;
+    notes.emplace_back(
+        "gradient_accumulation_shard has no effect: the step has one micro-batch and no pipeline, so no gradients are "
+        "added up");
+  }
+  std::vector<std::string> told;
+  const Rank devices = spec.devices(npus);
+  const OperatorStrategies of_file = strategies_of_file(graph, parallel.operators, devices, told);
+  place_layers(of_file, graph, shape, parallel);
+  const std::shared_ptr<const hccl::ShardedGraph> network =
+      known.shard(graph, sizes_of_micro_batch(spec), parallel, shape, devices, notes);
+  const bool told_what_to_read = parallel.operators.dataset.has_value() || of_file.has_regions;
+  if (parallel.operators.cuts() && told_what_to_read) read_as_cut(*input, *network, batch.micro_batches, npus);
+  if (data_parallel && !spec.profiles.empty()) {
+    LoweredStages measured{.graphs = cut_into_stages(*network, parallel, shape, {}), .programs = {}};
+    measured.programs.push_back(load_profile(spec, measured.graphs.front().graph));
+    return measured;
+  }
+  if (!spec.profile_model.empty() && data_parallel) {
+    bad_input("option", "--profile-model chooses a model of a file of --profile: give one");
+  }
+  LinkTimes links(cluster, network->devices);
+  return lower_stages(*network, parallel, shape, soc, program_options(spec), links, notes);
+}
+
+void Experiment::segment(const RunSpec& spec, LoweredStages lowered) {
+  if (data_parallel) {
+    segment_data_parallel(spec, std::move(lowered.programs.front()));
+  } else {
+    segment_stages(spec, lowered);
+  }
+  program = training.program();
+  gradient_sizes = program->gradient_sizes();
+}
+
+void Experiment::segment_data_parallel(const RunSpec& spec, models::Program loaded) {
   has_measured_gradients = !spec.gradients_file.empty();
   const std::optional<hccl::FusionRule> rule = rule_of_gradients(spec, loaded, notes);
   name_fusion(spec, rule);
@@ -229,22 +286,58 @@ Experiment::Experiment(const RunSpec& spec, sim::Cluster& on, ShardedNetworks* k
   } else if (rule.has_value()) {
     fused = fuse(*rule, loaded);
   }
-  if (spec.framework == Framework::mindspore) order_updates_by_parameter(loaded);
-  program = std::make_shared<models::Program>(std::move(loaded));
-  hbm = device::hbm_account(*program, npus > 1 ? config.communicator_bytes() : 0);
-  gradient_sizes = program->gradient_sizes();
+  if (spec.step.framework == Framework::mindspore) order_updates_by_parameter(loaded);
+  gradient_sizes = loaded.gradient_sizes();
+  training.stages.push_back({.program = std::make_shared<models::Program>(std::move(loaded)), .reductions = {}});
+  if (!graphs.empty()) training.stages.front().families = graphs.front().families;
   split_gradients(spec, fused);
+}
+
+void Experiment::segment_stages(const RunSpec& spec, LoweredStages& lowered) {
+  note_idle_ids(lowered.graphs, spec.parallel, notes);
+  if (spec.step.framework == Framework::mindspore) {
+    for (models::Program& stage : lowered.programs) order_updates_by_parameter(stage);
+  }
+  judge_norms(spec, lowered, notes);
+  FusedStages fused = fuse_stages(lowered, spec.parallel, training.step.shape, soc, program_options(spec), notes);
+  training.stages = std::move(fused.programs);
+  if (!spec.profiles.empty()) import_profile_of_stages(spec);
+  const bool dealt = spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt;
+  fusion = dealt ? to_string(fused.fusion.allreduce) : to_string(fused.fusion);
+  if (spec.parallel.fusion.has_value() || !spec.parallel.fusion_ids.empty()) {
+    gradient_rule = fmt::format("fusion {}", to_string(fused.fusion.allreduce));
+  }
+  if (dealt) deal_parameters(spec);
+  if (spec.step.shape.forward_only && spec.parallel.result_broadcast) share_results(spec);
+  std::vector<const models::Program*> programs;
+  for (const hccl::StageProgram& one : training.stages) programs.push_back(one.program.get());
+  note_communication_types(spec, programs, notes);
+}
+
+/// Those of the last stage, as a device has them.
+void Experiment::share_results(const RunSpec& spec) {
+  hccl::StageProgram& last = training.stages.back();
+  last.result_type = spec.fp32_sums ? DataType::fp32 : spec.precision.compute;
+  for (const models::Tensor& result : models::results_of(graphs.back().graph)) {
+    last.results.push_back(result.shape.elements() * batch.micro_batches);
+  }
+}
+
+void Experiment::complete(const RunSpec& spec) {
+  hbm_of_stages = hbm_of(training.stages, training.step, config.communicator_bytes());
+  for (device::HbmAccount& account : hbm_of_stages) account.activations += training.result_bytes();
   share_communication();
-  if (!spec.compression.has_value()) check_memory(spec, {&hbm, 1});
-  if (spec.compression.has_value()) add_compression(spec);
+  if (training.step.compression.has_value()) add_compression();
+  check_memory(spec);
   add_start_up(spec);
   add_host(spec);
+  if (!data_parallel && (training.replica_count() == 1 || spec.step.shape.forward_only)) return;
   note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
                  topology_of(training.replicas(), cluster));
 }
 
 void Experiment::share_hbm(const RunSpec& spec) {
-  if (spec.network == sim::NetworkKind::simgrid) {
+  if (spec.simulation.network == sim::NetworkKind::simgrid) {
     bad_input("option",
               "--hbm-contention on does not go with --network simgrid, whose transfers load links alone; give fluid");
   }
@@ -254,7 +347,6 @@ void Experiment::share_hbm(const RunSpec& spec) {
         "--hbm-contention on does not go with --fault: when kernels that share an HBM stop, slow down or go on is "
         "not simulated; leave out one of them");
   }
-  training.hbm_contention = true;
   notes.push_back(
       fmt::format("HBM contention: kernels, copies and transfers of an NPU share {:g} GB/s of HBM, kernels and AI-core "
                   "reductions take the AI cores one after the other; the costs of single collectives, where they are "
@@ -284,8 +376,8 @@ models::ModelOptions Experiment::sizes_of_micro_batch(const RunSpec& spec) const
 models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   models::Graph graph = models::make_model(sizes_of_micro_batch(spec));
   layers = graph.layers;
-  check_dataset_cuts(spec, graph, spec.parallel.devices(npus));
-  if (spec.parallel.forward_only) graph = models::inference_graph(std::move(graph));
+  check_dataset_cuts(spec, graph, spec.devices(npus));
+  if (spec.step.shape.forward_only) graph = models::inference_graph(std::move(graph));
   const auto attends = [](const models::Operator& op) { return op.kind == models::OperatorKind::attention; };
   transformer = std::ranges::any_of(graph.operators, attends);
   if (transformer && graph.input_kind == models::InputKind::tokens) {
@@ -293,115 +385,48 @@ models::Graph Experiment::network_of_micro_batch(const RunSpec& spec) {
   }
   input = input_reading(spec, graph, batch, npus);
   flops_per_sample =
-      (spec.parallel.forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / graph.batch();
+      (spec.step.shape.forward_only ? 1 : 3) * models::model_flops(graph, spec.parallel.causal_flops) / graph.batch();
   return graph;
 }
 
-void Experiment::load_stages(const RunSpec& spec, ShardedNetworks& known) {
-  model = spec.model.name;
-  const models::Graph graph = network_of_micro_batch(spec);
-  ParallelSpec parallel = spec.parallel;
-  parallel.shape.micro_batches = batch.micro_batches;
-  parallel.shape.forward_only = spec.parallel.forward_only;
-  device::ProgramOptions how = options_of_program(spec, npus);
-  how.accumulate = batch.micro_batches > 1;
-  if (parallel.optimizer.accumulation_shard && parallel.shape.stages == 1 && !how.accumulate) {
-    parallel.optimizer.accumulation_shard = false;
-    notes.emplace_back(
-        "gradient_accumulation_shard has no effect: the step has one micro-batch and no pipeline, so no gradients are "
-        "added up");
-  }
-  std::vector<std::string> told;
-  const Rank devices = parallel.devices(npus);
-  const OperatorStrategies of_file = strategies_of_file(graph, parallel.operators, devices, told);
-  place_layers(of_file, graph, parallel);
-  const std::shared_ptr<const hccl::ShardedGraph> sharded =
-      known.shard(graph, sizes_of_micro_batch(spec), parallel, devices, notes);
-  const hccl::ShardedGraph& network = *sharded;
-  const bool told_what_to_read = parallel.operators.dataset.has_value() || of_file.has_regions;
-  if (parallel.operators.cuts() && told_what_to_read) read_as_cut(*input, network, batch.micro_batches, npus);
-  LinkTimes links(cluster, network.devices);
-  stages = make_stages(network, parallel, soc, how, config.communicator_bytes(), spec.framework == Framework::mindspore,
-                       links, notes);
-  judge_norms(spec, *stages, notes);
-  if (!spec.profiles.empty()) import_profile_of_stages(spec);
-  add_waiting_gradients(*stages, spec.hcom_parallel);
-  recomputed_flops = stages->recomputed;
-  const bool dealt = spec.parallel.optimizer.kind == hccl::OptimizerParallelKind::dealt;
-  fusion = dealt ? to_string(stages->fusion.allreduce) : to_string(stages->fusion);
-  if (spec.parallel.fusion.has_value() || !spec.parallel.fusion_ids.empty()) {
-    gradient_rule = fmt::format("fusion {}", to_string(stages->fusion.allreduce));
-  }
-  training.stages = stages->programs;
-  training.shape = parallel.shape;
-  training.shard_ranks = stages->shard_ranks;
-  if (dealt) deal_parameters(spec, graph);
-  if (spec.parallel.forward_only && spec.parallel.result_broadcast) {
-    training.result_type = spec.fp32_sums ? DataType::fp32 : spec.precision.compute;
-    // Those of the last stage, as a device has them.
-    for (const models::Tensor& result : models::results_of(stages->graphs.back().graph)) {
-      training.results.push_back(result.shape.elements() * batch.micro_batches);
-    }
-    for (device::HbmAccount& account : stages->hbm) account.activations += training.result_bytes();
-  }
-  const std::uint32_t stage = spec.rank / stages->devices;
-  program = stages->programs[stage].program_of(spec.rank % stages->devices);
-  std::vector<const models::Program*> programs;
-  for (const hccl::StageProgram& one : stages->programs) programs.push_back(one.program.get());
-  note_communication_types(spec, programs, notes);
-  gradient_sizes = program->gradient_sizes();
-  for (const hccl::Reduction& reduction : stages->programs[stage].reductions) {
-    training.segments.push_back(reduction.segment);
-  }
-  share_communication();
-  hbm = stages->hbm[stage];
-  check_memory(spec, stages->hbm);
-  add_start_up(spec);
-  add_host(spec);
-  if (training.replica_count() > 1 && !spec.parallel.forward_only) {
-    note_algorithm(spec.platform.hccl_settings, training.allreduce_request(0, program->gradient_type()),
-                   topology_of(training.replicas(), cluster));
-  }
-}
-
-void Experiment::check_memory(const RunSpec& spec, std::span<const device::HbmAccount> accounts) {
-  const device::HbmAccount& fullest = *std::ranges::max_element(accounts, {}, &device::HbmAccount::peak);
+void Experiment::check_memory(const RunSpec& spec) {
+  const device::HbmAccount& fullest = *std::ranges::max_element(hbm_of_stages, {}, &device::HbmAccount::peak);
   const HbmSetting setting{.replicas = replicas,
                            .layers = layers,
                            .samples = batch.micro_batch,
                            .micro_batches = batch.micro_batches,
                            .gradients = fullest.gradients,
                            .capacity = soc.hbm_bytes};
-  std::string warning = check_hbm(fullest, soc, spec.hbm_check, overfull_stages(accounts, soc.hbm_bytes),
+  std::string warning = check_hbm(fullest, soc, spec.hbm_check, overfull_stages(hbm_of_stages, soc.hbm_bytes),
                                   hbm_advice(fullest, spec, setting));
   if (!warning.empty()) notes.push_back(std::move(warning));
 }
 
 /// O4.13 of MindSpore's data_parallel mode: the optimizer is one that can be dealt, and every rank has parameters.
-void Experiment::deal_parameters(const RunSpec& spec, const models::Graph& graph) {
-  if (spec.parallel.shape.stages > 1) {
+void Experiment::deal_parameters(const RunSpec& spec) {
+  if (spec.step.shape.stages > 1) {
     bad_input("option", "--optimizer-parallel dealt is of data parallelism: it does not go with --stages");
   }
   require_dealt_optimizer("--optimizer-parallel dealt", spec.optimizer);
-  if (graph.parameters.size() < npus) {
-    bad_input("runtime-error", "--optimizer-parallel dealt: {} parameters cannot be dealt to {} NPUs",
-              graph.parameters.size(), npus);
+  const std::size_t parameters = graphs.front().graph.parameters.size();
+  if (parameters < npus) {
+    bad_input("runtime-error", "--optimizer-parallel dealt: {} parameters cannot be dealt to {} NPUs", parameters,
+              npus);
   }
-  training.dealt = spec.precision.weight;
+  training.step.dealt = spec.precision.weight;
 }
 
 void Experiment::add_start_up(const RunSpec& spec) {
-  const std::size_t count = stages.has_value() ? stages->programs.size() : 1;
-  start_up.resize(count);
-  for (std::size_t stage = 0; stage < count; ++stage) {
-    const models::Program& of_stage = stages.has_value() ? *stages->programs[stage].program : *program;
+  start_up.resize(training.stages.size());
+  for (std::size_t stage = 0; stage < training.stages.size(); ++stage) {
+    const models::Program& of_stage = *training.stages[stage].program;
     for (const models::Kernel& kernel : of_stage.kernels) {
       if (kernel.launched == models::Launched::before_all) start_up[stage].copies.push_back(kernel);
     }
     if (!spec.parameter_broadcast) continue;
     for (std::uint32_t number = 0; number < of_stage.parameters.size(); ++number) {
       const models::ParameterShare& share = of_stage.parameters[number];
-      const bool cut = stages.has_value() && stages->graphs[stage].is_cut(number);
+      const bool cut = stage < graphs.size() && graphs[stage].is_cut(number);
       if (share.shards == 1 && !cut) start_up[stage].broadcast_elements += share.elements;
     }
   }
@@ -414,37 +439,27 @@ void Experiment::add_host(const RunSpec& spec) {
   add_host_work(spec.host, input.value_or(unknown), cluster, soc.name, training, notes);
 }
 
-models::Program Experiment::load_program(const RunSpec& spec) {
-  device::ProgramOptions how = options_of_program(spec, npus);
-  how.accumulate = batch.micro_batches > 1;
-  if (!spec.gradients_file.empty()) {
-    if (!spec.profiles.empty() || spec.numerics.has_value()) {
-      bad_input("option",
-                "measured gradients replace the model: they go neither with profiles nor with real gradients");
-    }
-    require_no_operators(spec, spec.gradients_file);
-    model = spec.gradients_file;
-    models::Program measured = make_program(models::read_gradient_profile(spec.gradients_file), soc, how, notes);
-    measured.batch = spec.model.batch;
-    return measured;
+models::Program Experiment::load_gradients(const RunSpec& spec) {
+  if (!spec.profiles.empty() || spec.numerics.has_value()) {
+    bad_input("option", "measured gradients replace the model: they go neither with profiles nor with real gradients");
   }
-  model = spec.model.name;
-  const hccl::ShardedGraph network = shard_network(network_of_micro_batch(spec), spec.parallel, npus, notes);
-  const models::Graph graph = cut_into_stages(network, spec.parallel, {}).front().graph;
-  if (spec.profiles.empty()) {
-    if (!spec.profile_model.empty())
-      bad_input("option", "--profile-model chooses a model of a file of --profile: give one");
-    models::Program made = make_program(graph, soc, how, notes);
-    recomputed_flops = study::recomputed_flops(graph, made, spec.parallel.causal_flops);
-    return made;
-  }
+  require_no_operators(spec, spec.gradients_file);
+  model = spec.gradients_file;
+  models::Program measured =
+      make_program(models::read_gradient_profile(spec.gradients_file), soc, program_options(spec), notes);
+  measured.batch = spec.model.batch;
+  return measured;
+}
+
+models::Program Experiment::load_profile(const RunSpec& spec, const models::Graph& graph) {
   const Profiles profiles = read_profiles(spec.profiles, spec.profile_model);
   if (const std::string file = profiles.gradients_file(); !file.empty()) {
     require_no_operators(spec, file);
     model = file;
   }
-  models::Program measured = imported_program(profiles, graph, soc, how, batch.micro_batches, profile.emplace(), notes);
-  if (spec.host.launch.has_value()) leave_out_idle_time(measured);
+  models::Program measured =
+      imported_program(profiles, graph, soc, program_options(spec), batch.micro_batches, profile.emplace(), notes);
+  if (spec.step.host_launch.has_value()) leave_out_idle_time(measured);
   return measured;
 }
 

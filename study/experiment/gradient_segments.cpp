@@ -49,21 +49,51 @@ std::vector<hccl::Segment> Experiment::fuse_types_apart(const std::optional<hccl
 }
 
 /// Of buckets that are the segments of the gradients.
-void Experiment::add_compression(const RunSpec& spec) {
+void Experiment::add_compression() {
   if (program->has_several_gradient_types()) {
     bad_input("unsupported",
               "--compress is for gradients of one type; gradient_fp32_sync False gives several: leave out one of them");
   }
-  training.compression = {.settings = *spec.compression};
-  const std::vector<std::string> unused = notes_on(*spec.compression);
+  const hccl::CompressionSettings& settings = training.step.compression->settings;
+  const std::vector<std::string> unused = notes_on(settings);
   notes.insert(notes.end(), unused.begin(), unused.end());
-  hbm.compression =
-      compression_memory(*spec.compression, *program, training.segments, training.replica_count()).total();
-  check_memory(spec, {&hbm, 1});
+  hbm().compression = compression_memory(settings, *program, training.segments(), training.replica_count()).total();
 }
 
+/// Puts segments into the stage of data parallelism: those of groups of one shape and split are of one family, so that
+/// each collective of a family has one algorithm. Each group is of one family.
+class GroupFamilies {
+ public:
+  GroupFamilies(hccl::StageProgram& stage, sim::Cluster& cluster) : stage_(stage), cluster_(cluster) {}
+
+  void add(const hccl::Communicator& group, std::vector<hccl::Segment> segments) {
+    const hccl::Topology shape = topology_of(group, cluster_);
+    for (const Known& one : known_) {
+      if (one.shape != shape || one.segments != segments) continue;
+      stage_.families[one.family].push_back(group.ranks);
+      return;
+    }
+    const auto family = static_cast<std::uint32_t>(stage_.families.size());
+    stage_.families.push_back({group.ranks});
+    for (const hccl::Reduction& reduction : hccl::reductions_of(segments, family)) {
+      stage_.reductions.push_back(reduction);
+    }
+    known_.push_back({shape, std::move(segments), family});
+  }
+
+ private:
+  struct Known {
+    hccl::Topology shape;
+    std::vector<hccl::Segment> segments;
+    std::uint32_t family = 0;
+  };
+  hccl::StageProgram& stage_;
+  sim::Cluster& cluster_;
+  std::vector<Known> known_;
+};
+
 void Experiment::split_gradients(const RunSpec& spec, const std::vector<hccl::Segment>& fused) {
-  std::vector<hccl::Communicator> groups = spec.groups;
+  std::vector<hccl::Communicator> groups = spec.step.groups;
   hccl::require_groups(groups, npus);
   const auto is_split_group = [&](const hccl::Communicator& group) { return group.name == spec.split_group; };
   if (groups.empty()) {
@@ -83,18 +113,24 @@ void Experiment::split_gradients(const RunSpec& spec, const std::vector<hccl::Se
         fmt::format("{} of {} NPUs are in no group, the first is rank {}: nobody reduces gradients with them",
                     alone.size(), npus, alone.front()));
   }
+  hccl::StageProgram& stage = training.stages.front();
+  GroupFamilies families(stage, cluster);
   for (const hccl::Communicator& group : groups) {
     const hccl::SplitStrategies strategies = spec.split_strategies(group, npus);
     std::vector<hccl::Segment> segments = !fused.empty() ? fused : strategies.resolve(group.name, gradient_sizes);
-    if (std::find(group.ranks.begin(), group.ranks.end(), training.rank) != group.ranks.end()) {
-      training.segments = segments;
+    if (std::ranges::find(group.ranks, training.simulation.rank) != group.ranks.end()) {
       notes.insert(notes.end(), strategies.notes().begin(), strategies.notes().end());
     }
-    if (!spec.groups.empty()) training.groups.push_back({group, std::move(segments)});
+    if (spec.step.groups.empty()) {
+      stage.reductions = hccl::reductions_of(segments);
+    } else {
+      families.add(group, std::move(segments));
+    }
     if (group.ranks.size() > 1 || npus == 1) note_group(group.ranks);
   }
+  if (!spec.step.groups.empty()) training.step.groups = std::move(groups);
   if (spec.split_group.empty() || training.replicas().name == spec.split_group) {
-    add_split_notes(spec, training.segments.size());
+    add_split_notes(spec, training.segments().size());
   }
 }
 

@@ -46,40 +46,37 @@ void note_copies(sim::Cluster& cluster, const std::string& soc, Rank npus, std::
 }  // namespace
 
 void add_host_work(const HostSpec& spec, const InputReading& reading, sim::Cluster& cluster, const std::string& soc,
-                   hccl::TrainingOptions& training, std::vector<std::string>& notes) {
-  training.host_launch = spec.launch;
-  if (spec.launch.has_value() && spec.launch_is_assumed) {
+                   hccl::TrainingStep& training, std::vector<std::string>& notes) {
+  hccl::StepSpec& step = training.step;
+  if (step.host_launch.has_value() && spec.launch_is_assumed) {
     notes.push_back(
         fmt::format("the host takes {:g} us to issue a kernel: a figure of the vendor's modelling tool, which nobody "
                     "has confirmed; "
                     "--host-launch-us sets another one",
-                    *spec.launch / microsecond));
+                    *step.host_launch / microsecond));
   }
   if (spec.images_per_second.has_value()) {
-    const hccl::InputPipeline pipeline{spec.prefetch, batches_of(reading, training.shape.stages)};
-    training.input = {pipeline, shared_by_servers(*spec.images_per_second, cluster, training.npus)};
+    const hccl::InputPipeline pipeline{spec.prefetch, batches_of(reading, step.shape.stages)};
+    step.input = {pipeline, shared_by_servers(*spec.images_per_second, cluster, step.npus)};
     if (reading.bytes > 0) {
-      note_copies(cluster, soc, training.npus, notes);
+      note_copies(cluster, soc, step.npus, notes);
     } else {
       notes.emplace_back("the network is not known: copies of its batches to the device take no time");
     }
   }
-  if (!spec.checkpoints.has_value()) return;
-  if (spec.checkpoints->every <= training.iterations) {
-    training.checkpoints = spec.checkpoints;
-  } else {
-    notes.push_back(fmt::format("no checkpoint is written within {} iterations: the first is that behind step {}",
-                                training.iterations, spec.checkpoints->every));
-  }
+  if (!step.checkpoints.has_value() || step.checkpoints->every <= training.simulation.iterations) return;
+  notes.push_back(fmt::format("no checkpoint is written within {} iterations: the first is that behind step {}",
+                              training.simulation.iterations, step.checkpoints->every));
+  step.checkpoints.reset();
 }
 
-HostFigures host_figures(const hccl::TrainingOptions& training, double images_per_second, const hccl::TimedStep& step,
+HostFigures host_figures(const hccl::TrainingStep& training, double images_per_second, const hccl::TimedStep& step,
                          const hccl::StepView& view) {
   HostFigures figures;
-  const Rank rank = training.rank;
+  const Rank rank = training.simulation.rank;
   const hccl::Role& role = step.plan.role(rank);
   const auto last = static_cast<std::int32_t>(view.iterations.size()) - 1;
-  HostFigures::Issuing issuing{.launch = training.host_launch.value_or(0)};
+  HostFigures::Issuing issuing{.launch = training.step.host_launch.value_or(0)};
   HostFigures::Input input{.images_per_second = images_per_second};
   for (const sim::Span& span : step.trace.spans()) {
     if (span.rank != rank || span.kind != sim::SpanKind::host || span.id.iteration != last) continue;
@@ -101,9 +98,9 @@ HostFigures host_figures(const hccl::TrainingOptions& training, double images_pe
     }
   }
   if (issuing.launch > 0) figures.issuing = issuing;
-  if (training.input.has_value() && input.samples > 0) {
-    input.prefetch = training.input->pipeline.prefetch;
-    input.ranks = static_cast<Rank>(std::lround(images_per_second / training.input->samples_per_second[rank]));
+  if (training.step.input.has_value() && input.samples > 0) {
+    input.prefetch = training.step.input->pipeline.prefetch;
+    input.ranks = static_cast<Rank>(std::lround(images_per_second / training.step.input->samples_per_second[rank]));
     figures.input = input;
   }
   for (std::uint32_t iteration = 0; iteration < view.iterations.size(); ++iteration) {
@@ -112,7 +109,7 @@ HostFigures host_figures(const hccl::TrainingOptions& training, double images_pe
     if (!figures.checkpoints.has_value()) figures.checkpoints = HostFigures::Checkpoints{};
     figures.checkpoints->bytes = hccl::CheckpointWrites::bytes_of(*role.program);
     figures.checkpoints->time = written->length();
-    figures.checkpoints->behind.push_back(training.checkpoints->steps_done + iteration + 1);
+    figures.checkpoints->behind.push_back(training.step.checkpoints->steps_done + iteration + 1);
   }
   return figures;
 }

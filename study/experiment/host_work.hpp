@@ -19,7 +19,7 @@ namespace hcclsim::study {
 /// are shared evenly by its ranks, each of which prepares `reading.samples`; of stages the first one copies samples,
 /// the last one labels. Notes say what is assumed.
 void add_host_work(const HostSpec& spec, const InputReading& reading, sim::Cluster& cluster, const std::string& soc,
-                   hccl::TrainingOptions& training, std::vector<std::string>& notes);
+                   hccl::TrainingStep& training, std::vector<std::string>& notes);
 
 /// What hosts did for the last iteration of a rank.
 struct HostFigures {
@@ -47,7 +47,7 @@ struct HostFigures {
   std::optional<Checkpoints> checkpoints{};
 };
 
-[[nodiscard]] HostFigures host_figures(const hccl::TrainingOptions& training, double images_per_second,
+[[nodiscard]] HostFigures host_figures(const hccl::TrainingStep& training, double images_per_second,
                                        const hccl::TimedStep& step, const hccl::StepView& view);
 
 }  // namespace hcclsim::study

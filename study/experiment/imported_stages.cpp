@@ -24,13 +24,14 @@ void Experiment::import_profile_of_stages(const RunSpec& spec) {
               spec.profiles.front());
   }
   std::vector<models::Program> programs;
-  for (const hccl::StageProgram& stage : stages->programs) programs.push_back(*stage.program);
+  for (const hccl::StageProgram& stage : training.stages) programs.push_back(*stage.program);
   std::vector<ImportedStage> imported;
-  for (std::size_t i = 0; i < programs.size(); ++i) imported.push_back({stages->graphs[i].graph, programs[i]});
-  import_stages(spec.profiles.front(), imported, stages->devices, batch.micro_batches, spec.rank, profile.emplace());
+  for (std::size_t i = 0; i < programs.size(); ++i) imported.push_back({graphs[i].graph, programs[i]});
+  import_stages(spec.profiles.front(), imported, training.step.stage_ranks(), batch.micro_batches, spec.simulation.rank,
+                profile.emplace());
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    if (spec.host.launch.has_value()) leave_out_idle_time(programs[i]);
-    stages->programs[i].program = std::make_shared<models::Program>(std::move(programs[i]));
+    if (spec.step.host_launch.has_value()) leave_out_idle_time(programs[i]);
+    training.stages[i].program = std::make_shared<models::Program>(std::move(programs[i]));
   }
 }
 

@@ -14,7 +14,7 @@ constexpr Bytes bytes_of_number = 4;
 /// Numbers of each input that belong to a sample of a network: the sample itself, and its labels.
 std::vector<std::uint64_t> elements_of_inputs(const RunSpec& spec, const models::Graph& network) {
   std::vector<std::uint64_t> elements{network.operators.front().shape().elements() / network.batch()};
-  if (!spec.parallel.forward_only) elements.push_back(network.label_rows() / network.batch());
+  if (!spec.step.shape.forward_only) elements.push_back(network.label_rows() / network.batch());
   return elements;
 }
 
@@ -37,7 +37,7 @@ void read_as_cut(InputReading& reading, const hccl::ShardedGraph& network, std::
 }
 
 InputReading input_reading(const RunSpec& spec, const models::Graph& network, const BatchSizes& batch, Rank npus) {
-  const Rank replicas = spec.parallel.replicas(npus);
+  const Rank replicas = spec.replicas(npus);
   const std::uint64_t samples = std::uint64_t{batch.micro_batch} * batch.micro_batches;
   InputReading reading{.by_strategy = spec.dataset_strategy_given, .whole = replicas > 1};
   const std::vector<std::uint64_t> elements = elements_of_inputs(spec, network);

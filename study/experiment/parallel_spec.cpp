@@ -1,33 +1,8 @@
 #include "study/experiment/parallel_spec.hpp"
 
-#include <fmt/ranges.h>
-
 #include "base/error.hpp"
-#include "base/names.hpp"
-#include "hccl/parallel/pipeline/stage_graphs.hpp"
 
 namespace hcclsim::study {
-
-void ParallelSpec::require_ranks(Rank npus) const {
-  if (npus % shape.stages != 0) {
-    bad_input("pipeline", "{} NPUs cannot be shared evenly by {} stages (--stages); accepted: {}", npus, shape.stages,
-              fmt::join(hccl::divisors_of(npus), ", "));
-  }
-  const char* const of_stage = shape.stages > 1 ? " of a stage" : "";
-  if (devices(npus) % operators.model != 0) {
-    bad_input("option", "--model-parallel {}: so many cannot share the {} NPUs{} evenly; accepted: {}", operators.model,
-              devices(npus), of_stage, fmt::join(hccl::divisors_of(devices(npus)), ", "));
-  }
-  if (devices(npus) / operators.model % operators.context != 0) {
-    bad_input("option",
-              "--context-parallel {}: so many cannot share the {} NPUs, or groups of them,{} evenly; accepted: {}",
-              operators.context, devices(npus) / operators.model, of_stage,
-              fmt::join(hccl::divisors_of(devices(npus) / operators.model), ", "));
-  }
-  if (operators.data.value_or(replicas(npus)) == replicas(npus)) return;
-  bad_input("option", "--data-parallel {}: {} NPUs = {} x {} that share operators x {} with samples of their own",
-            *operators.data, npus, counted(shape.stages, "stage"), operators.sharing(), replicas(npus));
-}
 
 BatchSizes ParallelSpec::batch_sizes(std::uint32_t batch, Rank replicas) const {
   if (global_batch.has_value()) {

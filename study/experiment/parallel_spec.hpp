@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "hccl/parallel/optimizer_parallel.hpp"
-#include "hccl/parallel/pipeline/schedule.hpp"
 #include "hccl/parallel/recompute.hpp"
 #include "hccl/parallel/segments/fusion.hpp"
 #include "hccl/parallel/segments/fusion_ids.hpp"
@@ -77,8 +76,8 @@ struct OperatorParallel {
 };
 
 struct ParallelSpec {
-  hccl::PipelineShape shape{};  ///< but for its micro-batches, which follow from what is given of these:
-  bool batch_given = false;     ///< RunSpec::model has the samples that a replica trains on in a step
+  // The micro-batches of a step follow from what is given of these:
+  bool batch_given = false;  ///< RunSpec::model has the samples that a replica trains on in a step
   std::optional<std::uint32_t> micro_batches{};
   const char* micro_batches_option = "--micro-batches";  ///< that has given them
   std::optional<std::uint32_t> micro_batch_size{};       ///< samples
@@ -97,25 +96,12 @@ struct ParallelSpec {
   /// they are split otherwise.
   std::optional<hccl::FusionRules> fusion{};
   std::vector<hccl::FusionId> fusion_ids{};  ///< MindSpore's set_comm_fusion
-  bool forward_only = false;                 ///< the network is applied, not trained
-  bool result_broadcast = false;             ///< then all stages get what it gives
+  bool result_broadcast = false;             ///< all stages get what a network gives that is not trained
   bool causal_flops = false;                 ///< MFU counts half of the operations of causal attention
 
   /// With `replicas` of the network, and `batch` samples for each unless something else says so. Throws
   /// Error(bad_input) of kind "value-error" if parts are not equal, "option" if sizes contradict each other.
   [[nodiscard]] BatchSizes batch_sizes(std::uint32_t batch, Rank replicas) const;
-
-  /// Ranks that compute a stage.
-  [[nodiscard]] Rank devices(Rank npus) const { return npus / shape.stages; }
-  /// Devices of a stage, or groups of them that share operators, that have samples of their own.
-  [[nodiscard]] Rank replicas(Rank npus) const { return devices(npus) / operators.sharing(); }
-  /// Throws Error(bad_input) of kind "pipeline" or "option" if so many NPUs cannot be spread like that.
-  void require_ranks(Rank npus) const;
-
-  /// Whether ranks differ in what they compute or keep.
-  [[nodiscard]] bool has_stages() const {
-    return shape.stages > 1 || optimizer.kind != hccl::OptimizerParallelKind::off || forward_only || operators.cuts();
-  }
 };
 
 }  // namespace hcclsim::study

@@ -15,11 +15,12 @@ constexpr std::size_t most_known = 96;
 
 std::shared_ptr<const hccl::ShardedGraph> ShardedNetworks::shard(const models::Graph& network,
                                                                  const models::ModelOptions& sizes,
-                                                                 const ParallelSpec& spec, Rank devices,
+                                                                 const ParallelSpec& spec,
+                                                                 const hccl::PipelineShape& shape, Rank devices,
                                                                  std::vector<std::string>& notes) {
   const auto same = [&](const Known& one) {
-    return one.devices == devices && one.forward_only == spec.forward_only && one.sizes == sizes &&
-           one.stages == spec.shape.stages && one.operators == spec.operators;
+    return one.devices == devices && one.forward_only == shape.forward_only && one.sizes == sizes &&
+           one.stages == shape.stages && one.operators == spec.operators;
   };
   const auto found = std::ranges::find_if(known_, same);
   if (found != known_.end()) {
@@ -27,10 +28,10 @@ std::shared_ptr<const hccl::ShardedGraph> ShardedNetworks::shard(const models::G
   } else {
     Known made{.sizes = sizes,
                .operators = spec.operators,
-               .forward_only = spec.forward_only,
+               .forward_only = shape.forward_only,
                .devices = devices,
-               .stages = spec.shape.stages};
-    made.network = std::make_shared<const hccl::ShardedGraph>(shard_network(network, spec, devices, made.notes));
+               .stages = shape.stages};
+    made.network = std::make_shared<const hccl::ShardedGraph>(shard_network(network, spec, shape, devices, made.notes));
     known_.push_front(std::move(made));
     if (known_.size() > most_known) known_.pop_back();
   }

@@ -23,7 +23,8 @@ class ShardedNetworks {
   /// strategies come from must not change meanwhile.
   [[nodiscard]] std::shared_ptr<const hccl::ShardedGraph> shard(const models::Graph& network,
                                                                 const models::ModelOptions& sizes,
-                                                                const ParallelSpec& spec, Rank devices,
+                                                                const ParallelSpec& spec,
+                                                                const hccl::PipelineShape& shape, Rank devices,
                                                                 std::vector<std::string>& notes);
 
  private:

@@ -58,13 +58,13 @@ std::optional<hccl::Cuts> cuts_of_samples(const std::optional<DatasetParts>& par
 }
 
 /// What MindSpore's search finds, beginning at the strategies of the file or leaving them as they are.
-hccl::StrategyMap searched(const models::Graph& network, const ParallelSpec& spec, const OperatorStrategies& of_file,
-                           Rank devices, std::vector<std::string>& notes) {
+hccl::StrategyMap searched(const models::Graph& network, const ParallelSpec& spec, const hccl::PipelineShape& shape,
+                           const OperatorStrategies& of_file, Rank devices, std::vector<std::string>& notes) {
   StrategySearch search{.mode = *spec.operators.search, .given = of_file.strategies};
   search.given.insert(of_file.others.begin(), of_file.others.end());
   search.options.enable_alltoall = spec.operators.all_to_all;
-  search.options.training = !spec.forward_only;
-  FoundMap found = find_strategies(network, search, devices, spec.shape.stages);
+  search.options.training = !shape.forward_only;
+  FoundMap found = find_strategies(network, search, devices, shape.stages);
   notes.insert(notes.end(), found.found.notes.begin(), found.found.notes.end());
   if (search.mode == StrategySearchMode::recursive_programming && !search.given.empty()) {
     notes.push_back(
@@ -102,8 +102,8 @@ OperatorStrategies strategies_of_file(const models::Graph& network, const Operat
   return read;
 }
 
-hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec, const OperatorStrategies& of_file,
-                                Rank devices, std::vector<std::string>& notes) {
+hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec, const hccl::PipelineShape& shape,
+                                const OperatorStrategies& of_file, Rank devices, std::vector<std::string>& notes) {
   const OperatorParallel& operators = spec.operators;
   hccl::StrategyMap strategies;
   if (operators.sharing() > 1) {
@@ -120,26 +120,27 @@ hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec
   for (const auto& [name, strategy] : of_file.strategies) strategies.insert_or_assign(name, strategy);
   for (const auto& [name, strategy] : operators.found) strategies.insert_or_assign(name, strategy);
   strategies.insert(of_file.others.begin(), of_file.others.end());
-  if (operators.search.has_value()) strategies.merge(searched(network, spec, of_file, devices, notes));
+  if (operators.search.has_value()) strategies.merge(searched(network, spec, shape, of_file, devices, notes));
   return strategies;
 }
 
-void place_layers(const OperatorStrategies& of_file, const models::Graph& network, ParallelSpec& spec) {
-  const bool otherwise = !spec.stage_layers.empty() || spec.balanced || spec.shape.chunks > 1;
+void place_layers(const OperatorStrategies& of_file, const models::Graph& network, const hccl::PipelineShape& shape,
+                  ParallelSpec& spec) {
+  const bool otherwise = !spec.stage_layers.empty() || spec.balanced || shape.chunks > 1;
   if (of_file.stages.empty() || (of_file.is_checkpoint && otherwise)) return;
   if (otherwise) {
     bad_input("option", "{}: it gives operators to stages: leave out --stage-layers and --chunks, or that",
               spec.operators.strategy);
   }
-  spec.stage_layers = layers_of_stages(of_file, network, spec.shape.stages);
+  spec.stage_layers = layers_of_stages(of_file, network, shape.stages);
 }
 
-hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec, Rank devices,
-                                 std::vector<std::string>& notes) {
+hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec, const hccl::PipelineShape& shape,
+                                 Rank devices, std::vector<std::string>& notes) {
   const OperatorParallel& operators = spec.operators;
   if (!operators.cuts()) {
     hccl::ShardedGraph whole = hccl::replicated(std::move(network), devices);
-    if (!operators.common_statistics || spec.forward_only) return whole;
+    if (!operators.common_statistics || shape.forward_only) return whole;
     whole = hccl::with_common_statistics(std::move(whole));
     if (!whole.families.empty()) {
       notes.push_back(
@@ -150,7 +151,7 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
     return whole;
   }
   const OperatorStrategies of_file = strategies_of_file(network, operators, devices, notes);
-  const hccl::StrategyMap strategies = strategies_of(network, spec, of_file, devices, notes);
+  const hccl::StrategyMap strategies = strategies_of(network, spec, shape, of_file, devices, notes);
   std::optional<DatasetParts> dataset = operators.dataset;
   if (of_file.has_regions && !dataset.has_value()) {
     dataset = DatasetParts{};

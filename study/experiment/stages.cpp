@@ -36,26 +36,26 @@ void require_matched(const models::Graph& graph, const ParallelSpec& spec, const
 }
 
 std::vector<std::uint32_t> layers_of_parts(const hccl::ShardedGraph& network, const ParallelSpec& spec,
-                                           const device::Soc& soc, const device::ProgramOptions& how,
-                                           LinkTimes& links) {
-  const std::uint32_t parts = spec.shape.stages * spec.shape.chunks;
-  if (spec.balanced) return balanced_layers(network, spec, soc, how, links);
-  if (spec.stage_layers.empty()) return hccl::even_parts(network.graph.layers, spec.shape.stages, spec.shape.chunks);
+                                           const hccl::PipelineShape& shape, const device::Soc& soc,
+                                           const device::ProgramOptions& how, LinkTimes& links) {
+  const std::uint32_t parts = shape.stages * shape.chunks;
+  if (spec.balanced) return balanced_layers(network, spec, shape, soc, how, links);
+  if (spec.stage_layers.empty()) return hccl::even_parts(network.graph.layers, shape.stages, shape.chunks);
   if (spec.stage_layers.size() != parts) {
     bad_input("pipeline", "--stage-layers has {} numbers; {} stages of {} chunks need {}", spec.stage_layers.size(),
-              spec.shape.stages, spec.shape.chunks, parts);
+              shape.stages, shape.chunks, parts);
   }
   return spec.stage_layers;
 }
 
 /// The rules of a stage's collectives, with the ids of its parameters.
 hccl::FusionRules rules_of_stage(const models::Program& program, std::uint32_t number, const ParallelSpec& spec,
-                                 std::vector<std::string>& notes) {
+                                 const hccl::PipelineShape& shape, std::vector<std::string>& notes) {
   hccl::FusionRules rules = asked_rules(spec);
   std::vector<std::string> beyond;
   note_indices_beyond(rules.allreduce, static_cast<std::uint32_t>(program.parameters.size()), beyond);
   for (const std::string& note : beyond) {
-    notes.push_back(spec.shape.stages == 1 ? note : fmt::format("stage {}: {}", number, note));
+    notes.push_back(shape.stages == 1 ? note : fmt::format("stage {}: {}", number, note));
   }
   std::vector<std::string> names;
   for (const models::ParameterShare& share : program.parameters) names.push_back(share.name);
@@ -67,27 +67,6 @@ hccl::FusionRules rules_of_stage(const models::Program& program, std::uint32_t n
     rules.allreduce = with_ids(rules.allreduce, ids_of(names, spec.fusion_ids));
   }
   return rules;
-}
-
-/// Of set_comm_fusion where no rule asks for ids.
-void note_idle_ids(const models::Graph& graph, const ParallelSpec& spec, std::vector<std::string>& notes) {
-  if (spec.fusion_ids.empty()) return;
-  std::vector<std::string> names;
-  for (const models::Parameter& parameter : graph.parameters) names.push_back(parameter.name);
-  require_matches(names, spec.fusion_ids);
-  const hccl::FusionRules rules = asked_rules(spec);
-  using enum hccl::FusionMode;
-  if (spec.optimizer.kind == hccl::OptimizerParallelKind::dealt) {
-    if (rules.allreduce.mode != index) return;
-    notes.emplace_back(
-        "set_comm_fusion has no effect: with enable_parallel_optimizer in data_parallel the fusion index counts before "
-        "it");
-    return;
-  }
-  if (rules.allreduce.mode == id || rules.reduce_scatter.mode == id || rules.allgather.mode == id) return;
-  notes.emplace_back(
-      "set_comm_fusion has no effect, as fusion by size writes its own ids: comm_fusion with openstate False, or "
-      "--fusion id, lets them count");
 }
 
 /// Bytes of the two neighbouring gathers that need most: one is in use while the next one comes.
@@ -109,14 +88,14 @@ Bytes most_gathered(const hccl::StageProgram& stage) {
 
 /// Communicators of a rank of a stage: messages, groups that operators name, and of parameters those that have the same
 /// of them, those that share them, and those with the same parts.
-std::uint32_t communicators_of(const Stages& stages, const hccl::StageProgram& stage, const ParallelSpec& spec) {
-  std::uint32_t count = spec.shape.stages > 1 ? 1 : 0;
+std::uint32_t communicators_of(const hccl::StageProgram& stage, const hccl::StepSpec& step) {
+  std::uint32_t count = step.shape.stages > 1 ? 1 : 0;
   const auto add = [&](Rank ranks, bool shared) {
     if (ranks > 1) ++count;
-    if (shared && stages.shard_ranks > 1 && stages.shard_ranks < ranks) count += 2;
+    if (shared && stage.shard_ranks > 1 && stage.shard_ranks < ranks) count += 2;
   };
   if (stage.families.empty()) {
-    add(stages.devices, true);
+    add(step.stage_ranks(), true);
     return count;
   }
   std::vector<bool> named(stage.families.size(), false);
@@ -145,13 +124,12 @@ std::vector<hccl::ParameterCopies> copies_of(const hccl::ShardedGraph& stage) {
 }
 
 models::ShardingOptions sharding_of(const hccl::ShardedGraph& stage, const ParallelSpec& spec, std::uint32_t number,
-                                    Bytes element, std::vector<std::string>& notes) {
+                                    std::uint32_t count, Bytes element, std::vector<std::string>& notes) {
   models::ShardingOptions sharding =
       hccl::share_parameters(stage.graph, spec.optimizer, stage.devices, element, notes, copies_of(stage));
   for (const std::uint32_t mirror : stage.mirrors) {
     sharding.alone.push_back(mirror == hccl::ShardedGraph::no_family);
   }
-  const std::uint32_t count = spec.shape.stages;
   if (spec.parallel_optimizer_comm_recompute && count == 1 && sharding.kind == models::Sharding::weights) {
     sharding.gathered_again = hccl::parameters_of_recomputed_layers(stage.graph, spec.recompute, number, count);
   }
@@ -175,14 +153,8 @@ void add_programs_of_places(const hccl::ShardedGraph& part, const device::Soc& s
 
 }  // namespace
 
-void add_waiting_gradients(Stages& stages, bool overlap) {
-  for (std::size_t number = 0; number < stages.programs.size(); ++number) {
-    const hccl::StageProgram& stage = stages.programs[number];
-    stages.hbm[number].gradients += hccl::most_waiting_gradients(*stage.program, stage.reductions, overlap);
-  }
-}
-
-void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::string>& notes) {
+void check_recomputed_communication(const ParallelSpec& spec, const hccl::PipelineShape& shape,
+                                    std::vector<std::string>& notes) {
   using enum hccl::RecomputeKind;
   // What a file of strategies marks may be layers.
   const bool of_layers = spec.recompute.kind == full || spec.recompute.kind == layers || spec.operators.has_files();
@@ -199,7 +171,7 @@ void check_recomputed_communication(const ParallelSpec& spec, std::vector<std::s
               "--parallel-optimizer-comm-recompute is of weights that --optimizer-parallel on gathers; it is {}",
               name_of(spec.optimizer.kind));
   }
-  if (spec.parallel_optimizer_comm_recompute && spec.shape.stages > 1) {
+  if (spec.parallel_optimizer_comm_recompute && shape.stages > 1) {
     notes.emplace_back("parallel_optimizer_comm_recompute is ignored in a pipeline, as MindSpore does");
   }
   if (!spec.operators.cuts() && (spec.recompute_slice_activation || !spec.mp_comm_recompute)) {
@@ -216,9 +188,33 @@ hccl::FusionRules asked_rules(const ParallelSpec& spec) {
   return rules;
 }
 
+void note_idle_ids(std::span<const hccl::ShardedGraph> stages, const ParallelSpec& spec,
+                   std::vector<std::string>& notes) {
+  if (spec.fusion_ids.empty()) return;
+  std::vector<std::string> names;
+  for (const hccl::ShardedGraph& stage : stages) {
+    for (const models::Parameter& parameter : stage.graph.parameters) names.push_back(parameter.name);
+  }
+  require_matches(names, spec.fusion_ids);
+  const hccl::FusionRules rules = asked_rules(spec);
+  using enum hccl::FusionMode;
+  if (spec.optimizer.kind == hccl::OptimizerParallelKind::dealt) {
+    if (rules.allreduce.mode != index) return;
+    notes.emplace_back(
+        "set_comm_fusion has no effect: with enable_parallel_optimizer in data_parallel the fusion index counts before "
+        "it");
+    return;
+  }
+  if (rules.allreduce.mode == id || rules.reduce_scatter.mode == id || rules.allgather.mode == id) return;
+  notes.emplace_back(
+      "set_comm_fusion has no effect, as fusion by size writes its own ids: comm_fusion with openstate False, or "
+      "--fusion id, lets them count");
+}
+
 std::vector<hccl::ShardedGraph> cut_into_stages(const hccl::ShardedGraph& network, const ParallelSpec& spec,
+                                                const hccl::PipelineShape& shape,
                                                 std::span<const std::uint32_t> layers_of_parts) {
-  const std::uint32_t count = spec.shape.stages;
+  const std::uint32_t count = shape.stages;
   std::vector<hccl::ShardedGraph> stages = hccl::sharded_stages(network, layers_of_parts, count);
   std::vector<bool> matched;
   for (std::uint32_t number = 0; number < count; ++number) {
@@ -239,52 +235,75 @@ Flops recomputed_flops(const models::Graph& graph, const models::Program& progra
   return sum;
 }
 
-bool reduces_as_gathered(const ParallelSpec& spec, std::uint32_t micro_batches) {
-  return spec.optimizer.kind == hccl::OptimizerParallelKind::on && spec.shape.stages == 1 && micro_batches == 1;
+bool reduces_as_gathered(const ParallelSpec& spec, const hccl::PipelineShape& shape) {
+  return spec.optimizer.kind == hccl::OptimizerParallelKind::on && shape.stages == 1 && shape.micro_batches == 1;
 }
 
-Stages make_stages(const hccl::ShardedGraph& network, const ParallelSpec& spec, const device::Soc& soc,
-                   const device::ProgramOptions& how, Bytes communicator, bool by_parameter, LinkTimes& links,
-                   std::vector<std::string>& notes) {
-  hccl::require_shape(spec.shape);
-  const std::uint32_t count = spec.shape.stages;
-  Stages stages;
-  stages.devices = network.devices;
-  stages.shard_ranks = hccl::shard_ranks(spec.optimizer, stages.devices);
+LoweredStages lower_stages(const hccl::ShardedGraph& network, const ParallelSpec& spec,
+                           const hccl::PipelineShape& shape, const device::Soc& soc, const device::ProgramOptions& how,
+                           LinkTimes& links, std::vector<std::string>& notes) {
+  hccl::require_shape(shape);
+  const std::uint32_t count = shape.stages;
+  LoweredStages stages;
+  stages.shard_ranks = hccl::shard_ranks(spec.optimizer, network.devices);
   if (spec.optimizer.kind == hccl::OptimizerParallelKind::on && spec.optimizer.shard == 1U) {
     notes.push_back(fmt::format("optimizer parallel: a shard size of 1 is ignored, as MindSpore does; it is {}",
                                 stages.shard_ranks));
   }
-  if (count > 1) stages.layers_of_parts = layers_of_parts(network, spec, soc, how, links);
-  stages.graphs = cut_into_stages(network, spec, stages.layers_of_parts);
-  note_idle_ids(network.graph, spec, notes);
+  if (count > 1) stages.layers_of_parts = layers_of_parts(network, spec, shape, soc, how, links);
+  stages.graphs = cut_into_stages(network, spec, shape, stages.layers_of_parts);
   for (std::uint32_t number = 0; number < count; ++number) {
     const hccl::ShardedGraph& part = stages.graphs[number];
     device::ProgramOptions options = how;
-    options.sharding = sharding_of(part, spec, number, size_of(how.precision.weight), notes);
-    models::Program program = make_program(part.graph, soc, options, notes);
-    stages.recomputed += recomputed_flops(part.graph, program, spec.causal_flops);
-    if (by_parameter) order_updates_by_parameter(program);
-    hccl::FusionRules fusion = rules_of_stage(program, number, spec, notes);
-    const bool as_gathered =
-        options.sharding.kind != models::Sharding::none && reduces_as_gathered(spec, spec.shape.micro_batches);
+    options.sharding =
+        stages.sharing.emplace_back(sharding_of(part, spec, number, count, size_of(how.precision.weight), notes));
+    stages.programs.push_back(make_program(part.graph, soc, options, notes));
+    stages.recomputed += recomputed_flops(part.graph, stages.programs.back(), spec.causal_flops);
+  }
+  return stages;
+}
+
+FusedStages fuse_stages(LoweredStages& lowered, const ParallelSpec& spec, const hccl::PipelineShape& shape,
+                        const device::Soc& soc, const device::ProgramOptions& how, std::vector<std::string>& notes) {
+  FusedStages stages;
+  for (std::uint32_t number = 0; number < lowered.graphs.size(); ++number) {
+    const hccl::ShardedGraph& part = lowered.graphs[number];
+    models::Program& program = lowered.programs[number];
+    hccl::FusionRules fusion = rules_of_stage(program, number, spec, shape, notes);
+    device::ProgramOptions options = how;
+    options.sharding = std::move(lowered.sharing[number]);
+    const bool as_gathered = options.sharding.kind != models::Sharding::none && reduces_as_gathered(spec, shape);
     if (as_gathered && spec.fusion.has_value() && fusion.reduce_scatter != fusion.allgather) {
       notes.emplace_back(
           "fusion of reduce-scatters has no effect: without --micro-batches and --stages they travel as the allgathers "
           "whose gradients they are");
     }
-    stages.programs.push_back(fuse_communication(std::move(program), fusion, as_gathered, part.mirrors));
-    stages.programs.back().families = part.families;
-    if (hccl::experts_differ(part.graph)) add_programs_of_places(part, soc, options, stages.programs.back());
+    hccl::StageProgram& stage =
+        stages.programs.emplace_back(fuse_communication(std::move(program), fusion, as_gathered, part.mirrors));
+    stage.families = part.families;
+    stage.cut = spec.operators.cuts();
+    stage.shard_ranks = lowered.shard_ranks;
+    if (hccl::experts_differ(part.graph)) add_programs_of_places(part, soc, options, stage);
     if (as_gathered) fusion.reduce_scatter = fusion.allgather;
     stages.fusion = std::move(fusion);
-    const hccl::StageProgram& stage = stages.programs.back();
-    device::HbmAccount hbm = device::hbm_account(*stage.program, communicator * communicators_of(stages, stage, spec));
-    hbm.gathered += most_gathered(stage);
-    if (count > 1) hbm.activations = hccl::live_peak(*stage.program, cells_of_stage(spec.shape, number)).bytes;
-    stages.hbm.push_back(hbm);
   }
   return stages;
+}
+
+std::vector<device::HbmAccount> hbm_of(std::span<const hccl::StageProgram> stages, const hccl::StepSpec& step,
+                                       Bytes communicator) {
+  std::vector<device::HbmAccount> accounts;
+  for (std::uint32_t number = 0; number < stages.size(); ++number) {
+    const hccl::StageProgram& stage = stages[number];
+    device::HbmAccount& hbm =
+        accounts.emplace_back(device::hbm_account(*stage.program, communicator * communicators_of(stage, step)));
+    hbm.gathered += most_gathered(stage);
+    if (step.shape.stages > 1) {
+      hbm.activations = hccl::live_peak(*stage.program, cells_of_stage(step.shape, number)).bytes;
+    }
+    hbm.gradients += hccl::most_waiting_gradients(*stage.program, stage.reductions, step.hcom_parallel);
+  }
+  return accounts;
 }
 
 }  // namespace hcclsim::study

@@ -90,7 +90,7 @@ Seconds counted_time(const MsJob& job, const std::vector<TrainingRun>& runs, std
 }
 
 void check_compression(const JobSpec& spec, const MsJob& job) {
-  if (!spec.run.compression.has_value()) return;
+  if (!spec.run.step.compression.has_value()) return;
   if (spec.step_time.has_value()) {
     bad_input("option", "--compress: the time of a step is given (--step-time), and nothing of it is simulated");
   }

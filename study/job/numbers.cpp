@@ -66,13 +66,13 @@ Seconds end_of_step(const TrainingRun& run, std::uint64_t step) {
 Computed train_on(RunSpec spec, const TrainingRun& run, std::uint64_t steps, const std::string& from,
                   const std::string& to, sim::Cluster& cluster) {
   spec.npus = static_cast<Rank>(run.hosts.npus.size());
-  spec.iterations = static_cast<std::uint32_t>(steps);
+  spec.simulation.iterations = static_cast<std::uint32_t>(steps);
   spec.numerics->load = from;
   spec.numerics->save = to;
   return run_in_child([&] {
     cluster.renumber(run.hosts.npus);
     Experiment experiment(spec, cluster);
-    TrainingClock clock(experiment, spec.iterations, past_of(*spec.numerics));
+    TrainingClock clock(experiment, spec.simulation.iterations, past_of(*spec.numerics));
     RunResult result = simulate_run(experiment);
     const Training training = compute_numerics(spec, experiment, clock, {}, result);
     if (training.failure.has_value()) throw Error(*training.failure);
@@ -139,7 +139,7 @@ std::vector<Computed> train_with_servers(RunSpec spec, const TrainingPlan& plan,
       const TrainingRun& run = runs[number];
       computed.emplace_back();
       if (run.steps == 0) continue;
-      spec.iterations = static_cast<std::uint32_t>(run.first_step + run.steps);
+      spec.simulation.iterations = static_cast<std::uint32_t>(run.first_step + run.steps);
       PsExperiment made(spec, servers_on(run.hosts), cluster);
       made.options.first_step = static_cast<std::uint32_t>(run.first_step);
       const hccl::PsOutcome outcome =
@@ -155,7 +155,8 @@ std::vector<Computed> train_with_servers(RunSpec spec, const TrainingPlan& plan,
       const std::size_t before = replay.steps().size();
       for (const hccl::PsLogEntry& entry : outcome.log) replay.take(entry);
       // A checkpoint is written behind the last step of it, and none of the next one may be done any more.
-      if (plan.checkpoint_every > 0 && spec.iterations % plan.checkpoint_every == 0) replay.save_checkpoint();
+      if (plan.checkpoint_every > 0 && spec.simulation.iterations % plan.checkpoint_every == 0)
+        replay.save_checkpoint();
       const PsNumerics described = training->description();
       const std::vector<WorkersStep> steps = steps_of_workers(std::span(replay.steps()).subspan(before));
       computed.back() = {.shape = described.computed_shape,

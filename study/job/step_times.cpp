@@ -25,7 +25,7 @@ StepOnNpus simulate_step(RunSpec spec, const std::vector<Rank>& npus, sim::Clust
   return run_in_child([&] {
     cluster.renumber(npus);
     Experiment experiment(spec, cluster);
-    if (const auto& compression = experiment.training.compression; compression.has_value()) {
+    if (const auto& compression = experiment.training.step.compression; compression.has_value()) {
       ChildOf<Seconds> plain = start_step(experiment, false);
       ChildOf<Seconds> compressed = start_step(experiment, true);
       const Seconds first = plain.result();

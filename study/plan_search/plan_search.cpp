@@ -231,11 +231,9 @@ Seconds computing_time(const models::Program& program) {
 /// What the NPU computes in a step that computes least.
 Seconds least_computing(const Experiment& experiment) {
   Seconds least = computing_time(*experiment.program);
-  if (experiment.stages.has_value()) {
-    for (const hccl::StageProgram& stage : experiment.stages->programs) {
-      least = std::min(least, computing_time(*stage.program));
-      for (const auto& own : stage.of_devices) least = std::min(least, computing_time(*own));
-    }
+  for (const hccl::StageProgram& stage : experiment.training.stages) {
+    least = std::min(least, computing_time(*stage.program));
+    for (const auto& own : stage.of_devices) least = std::min(least, computing_time(*own));
   }
   return least * least_kernel_factor(experiment) * experiment.batch.micro_batches;
 }
@@ -243,16 +241,16 @@ Seconds least_computing(const Experiment& experiment) {
 }  // namespace
 
 double least_kernel_factor(const Experiment& experiment) {
-  double factor = hccl::least_kernel_factor(experiment.training, 0);
+  double factor = hccl::least_kernel_factor(experiment.training.simulation, 0);
   for (Rank rank = 1; rank < experiment.npus; ++rank) {
-    factor = std::min(factor, hccl::least_kernel_factor(experiment.training, rank));
+    factor = std::min(factor, hccl::least_kernel_factor(experiment.training.simulation, rank));
   }
   return factor;
 }
 
 Seconds step_bound(Experiment& experiment) {
-  if (experiment.training.iterations > 1) return least_computing(experiment);
-  return least_step(experiment.cluster, experiment.program, experiment.soc, experiment.training);
+  if (experiment.training.simulation.iterations > 1) return least_computing(experiment);
+  return least_step(experiment.cluster, experiment.soc, experiment.training);
 }
 
 std::optional<std::vector<std::uint32_t>> fastest_split(Experiment& experiment) {
@@ -262,15 +260,13 @@ std::optional<std::vector<std::uint32_t>> fastest_split(Experiment& experiment) 
 }
 
 Bytes hbm_peak(const Experiment& experiment) {
-  Bytes peak = experiment.hbm.peak();
-  if (!experiment.stages.has_value()) return peak;
-  for (const device::HbmAccount& stage : experiment.stages->hbm) peak = std::max(peak, stage.peak());
+  Bytes peak = 0;
+  for (const device::HbmAccount& stage : experiment.hbm_of_stages) peak = std::max(peak, stage.peak());
   return peak;
 }
 
 Seconds simulated_step(Experiment& experiment) {
-  return simulate_step_time(experiment.cluster, experiment.program, experiment.soc, experiment.costs,
-                            experiment.training);
+  return simulate_step_time(experiment.cluster, experiment.soc, experiment.costs, experiment.training);
 }
 
 std::string_view name_of(PlanVerdict verdict) {

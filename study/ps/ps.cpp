@@ -166,7 +166,7 @@ void check(const PsSpec& spec, const PsExperiment& made) {
     bad_input("unsupported",
               "workers have no copies of tables of embeddings to recover a server from; give --ps-recovery checkpoint");
   }
-  if (made.experiment.batch.micro_batches > 1 || made.experiment.stages.has_value()) {
+  if (made.experiment.batch.micro_batches > 1 || !made.experiment.data_parallel) {
     bad_input("unsupported", "with parameter servers a step is one micro-batch of a whole network on every worker");
   }
 }
@@ -182,7 +182,7 @@ RunSpec run_beside(RunSpec run) {
 /// cache or its batch holds.
 device::HbmAccount account_of_worker(const PsExperiment& made) {
   const models::Program& program = *made.experiment.program;
-  device::HbmAccount account = made.experiment.hbm;
+  device::HbmAccount account = made.experiment.hbm();
   if (made.others.empty()) account.communication = 0;
   std::uint64_t elements = 0;
   for (const std::uint32_t gradient : made.others) elements += program.gradients[gradient].elements;
@@ -200,10 +200,10 @@ device::HbmAccount account_of_worker(const PsExperiment& made) {
 }
 
 void check_memory(PsExperiment& made) {
-  made.experiment.hbm = account_of_worker(made);
+  made.experiment.hbm() = account_of_worker(made);
   const HbmSetting setting{.samples = made.experiment.batch.micro_batch, .whole = true};
-  std::string warning = check_hbm(made.experiment.hbm, made.experiment.soc, made.run.hbm_check,
-                                  "a worker: ", hbm_advice(made.experiment.hbm, made.run, setting));
+  std::string warning = check_hbm(made.experiment.hbm(), made.experiment.soc, made.run.hbm_check,
+                                  "a worker: ", hbm_advice(made.experiment.hbm(), made.run, setting));
   if (!warning.empty()) made.experiment.notes.push_back(std::move(warning));
 }
 
@@ -269,7 +269,7 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
   check(spec, *this);
   options.asynchronous = spec.asynchronous;
   options.staleness = spec.staleness;
-  options.steps = run.iterations;
+  options.steps = run.simulation.iterations;
   device::OptimizerSettings settings;
   settings.rule = run.optimizer;
   options.costs = {
@@ -302,11 +302,11 @@ PsExperiment::PsExperiment(RunSpec given, const PsSpec& spec, sim::Cluster& clus
   options.keep_log = run.numerics.has_value();
   if (run.numerics.has_value()) require_numbers(*this);
   if (spec.hosts.cpu) {
-    if (run.network == sim::NetworkKind::simgrid) {
+    if (run.simulation.network == sim::NetworkKind::simgrid) {
       bad_input("option", "--network simgrid has no routes to CPUs of other servers; give fluid");
     }
   } else {
-    network = run.network;
+    network = run.simulation.network;
   }
   check_memory(*this);
   add_faults(*this);
@@ -338,8 +338,8 @@ PsResult simulate_ps(PsExperiment& made, const PsSpec& spec, bool compared) {
   std::optional<ChildOf<Seconds>> allreduce;
   if (compared && spec.worker_npus.empty()) {
     allreduce.emplace([&experiment] {
-      hccl::TrainingOptions training = experiment.training;
-      training.iterations = std::min(training.iterations, most_compared_steps);
+      hccl::TrainingStep training = experiment.training;
+      training.simulation.iterations = std::min(training.simulation.iterations, most_compared_steps);
       const hccl::TimedStep step = experiment.simulate(training);
       return *std::ranges::max_element(step.step_times);
     });

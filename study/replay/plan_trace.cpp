@@ -181,27 +181,31 @@ class Writer {
 
 }  // namespace
 
-void require_traceable(const hccl::TrainingOptions& options) {
-  if (options.host_launch.has_value()) refuse("eager execution", "nodes have no time that it takes to issue them");
-  if (options.launch == hccl::LaunchMode::op) refuse("--launch op", "nodes have no time that it takes to issue them");
-  if (options.input.has_value()) refuse("an input pipeline", "it runs ahead of the steps");
-  if (options.skew.jitters()) refuse("jitter", "a trace has one duration per kernel, and no random numbers");
-  for (Rank rank = 0; rank < options.npus; ++rank) {
-    if (options.skew.start(rank) > 0 || options.skew.speed(rank) != 1) {
+void require_traceable(const hccl::TrainingStep& training) {
+  if (training.step.host_launch.has_value())
+    refuse("eager execution", "nodes have no time that it takes to issue them");
+  if (training.step.launch == hccl::LaunchMode::op)
+    refuse("--launch op", "nodes have no time that it takes to issue them");
+  if (training.step.input.has_value()) refuse("an input pipeline", "it runs ahead of the steps");
+  if (training.simulation.skew.jitters())
+    refuse("jitter", "a trace has one duration per kernel, and no random numbers");
+  for (Rank rank = 0; rank < training.step.npus; ++rank) {
+    if (training.simulation.skew.start(rank) > 0 || training.simulation.skew.speed(rank) != 1) {
       refuse("skew of ranks", "it belongs to NPUs, not to what they do; --fault of the replay slows them down");
     }
   }
-  if (options.hbm_contention) refuse("--hbm-contention on", "nodes have durations, and do not share the HBM");
-  if (options.allreduce != hccl::Algorithm::automatic || !options.levels.empty()) {
+  if (training.simulation.hbm_contention)
+    refuse("--hbm-contention on", "nodes have durations, and do not share the HBM");
+  if (training.step.allreduce != hccl::Algorithm::automatic || !training.step.levels.empty()) {
     refuse("an algorithm that is asked for", "a replay chooses algorithms as HCCL does");
   }
 }
 
-ExecutionTrace trace_of(const hccl::Plan& plan, const hccl::TrainingOptions& options) {
-  require_traceable(options);
+ExecutionTrace trace_of(const hccl::Plan& plan, const hccl::TrainingStep& training) {
+  require_traceable(training);
   ExecutionTrace trace;
   Writer writer(plan, trace);
-  for (Rank rank = 0; rank < plan.ranks(); ++rank) writer.add_rank(rank, options.iterations);
+  for (Rank rank = 0; rank < plan.ranks(); ++rank) writer.add_rank(rank, training.simulation.iterations);
   return trace;
 }
 

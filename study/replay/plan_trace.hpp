@@ -13,9 +13,9 @@ namespace hcclsim::study {
 
 /// Throws Error(bad_input, "unsupported") that names what a trace cannot carry: what hosts do for a step, jitter and
 /// other speeds, algorithms that were asked for, shared HBM.
-void require_traceable(const hccl::TrainingOptions& options);
+void require_traceable(const hccl::TrainingStep& training);
 
 /// As many steps as the options have iterations, one behind the other. Throws what require_traceable() does.
-[[nodiscard]] ExecutionTrace trace_of(const hccl::Plan& plan, const hccl::TrainingOptions& options);
+[[nodiscard]] ExecutionTrace trace_of(const hccl::Plan& plan, const hccl::TrainingStep& training);
 
 }  // namespace hcclsim::study

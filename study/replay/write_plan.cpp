@@ -14,10 +14,10 @@ bool are_wanted(const PlanTraceFiles& files) { return !files.chakra_folder.empty
 
 }  // namespace
 
-void require_writable(const PlanTraceFiles& files, const hccl::TrainingOptions& options) {
+void require_writable(const PlanTraceFiles& files, const hccl::TrainingStep& training) {
   if (!are_wanted(files)) return;
-  require_traceable(options);
-  if (!files.chakra_folder.empty()) require_writable_chakra(files.chakra_folder, options.npus);
+  require_traceable(training);
+  if (!files.chakra_folder.empty()) require_writable_chakra(files.chakra_folder, training.step.npus);
   if (!files.goal_file.empty()) const OutputFile unused(files.goal_file);  // dropped
 }
 

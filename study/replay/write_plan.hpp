@@ -16,7 +16,7 @@ struct PlanTraceFiles {
 
 /// Before a long simulation: throws Error(bad_input) if files cannot be written, or if a trace cannot carry what the
 /// options ask for (trace_of()).
-void require_writable(const PlanTraceFiles& files, const hccl::TrainingOptions& options);
+void require_writable(const PlanTraceFiles& files, const hccl::TrainingStep& training);
 
 /// Throws Error(bad_input, "output"), what trace_of() throws, and for GOAL what write_goal() does.
 void write_plan(const PlanTraceFiles& files, const hccl::Plan& plan, Experiment& experiment);

@@ -7,9 +7,10 @@ namespace hcclsim::study {
 namespace {
 
 /// Simulates with these options in a child that returns the step time.
-ChildOf<Seconds> step_in_child(Experiment& experiment, hccl::TrainingOptions options) {
-  return ChildOf<Seconds>(
-      [&experiment, options = std::move(options)] { return experiment.simulate(options).step_times[options.rank]; });
+ChildOf<Seconds> step_in_child(Experiment& experiment, hccl::TrainingStep training) {
+  return ChildOf<Seconds>([&experiment, training = std::move(training)] {
+    return experiment.simulate(training).step_times[training.simulation.rank];
+  });
 }
 
 /// The program of a replica that has none beside it: sums of all replicas are its own, and where mirrors divide by
@@ -30,35 +31,42 @@ std::shared_ptr<const models::Program> program_alone(const Experiment& experimen
   return alone;
 }
 
+/// The step of an NPU as it should be, without others.
+hccl::TrainingStep step_alone(const Experiment& experiment) {
+  hccl::TrainingStep alone = experiment.training;
+  hccl::StageProgram& stage = alone.stages.front();
+  stage.program = program_alone(experiment);
+  stage.reductions = hccl::reductions_of(experiment.training.segments());
+  if (!stage.families.empty()) stage.families = {{{0}}};
+  alone.step.npus = 1;
+  alone.step.groups.clear();
+  alone.step.allreduce = hccl::Algorithm::automatic;  // one NPU has nothing to reduce
+  alone.step.levels.clear();
+  alone.step.compression.reset();
+  // The NPUs that take part share a server's data workers: one has all of them, as it has the links to the CPU.
+  if (alone.step.input.has_value()) alone.step.input->samples_per_second = {experiment.images_per_second};
+  alone.simulation.rank = 0;
+  alone.simulation.skew = {};
+  alone.simulation.faults.reset();
+  return alone;
+}
+
 }  // namespace
 
 Comparisons::Comparisons(Experiment& experiment, bool splits) {
-  const hccl::TrainingOptions& options = experiment.training;
-  if (options.npus == 1) return;
-  hccl::TrainingOptions alone = options;
-  alone.npus = 1;
-  alone.rank = 0;
-  alone.groups.clear();
-  alone.allreduce = hccl::Algorithm::automatic;  // one NPU has nothing to reduce
-  alone.levels.clear();
-  alone.skew = {};  // an NPU as it should be
-  // The NPUs that take part share a server's data workers: one has all of them, as it has the links to the CPU.
-  if (alone.input.has_value()) alone.input->samples_per_second = {experiment.images_per_second};
-  alone.faults.reset();
-  alone.compression.reset();
-  one_npu_.emplace([&experiment, alone = std::move(alone)] {
-    const hccl::TimedStep step =
-        simulate_training(experiment.cluster, program_alone(experiment), experiment.soc, experiment.costs, alone);
-    return step.step_times.front();
+  const hccl::TrainingStep& training = experiment.training;
+  if (training.step.npus == 1) return;
+  one_npu_.emplace([&experiment, alone = step_alone(experiment)] {
+    return simulate_training(experiment.cluster, experiment.soc, experiment.costs, alone).step_times.front();
   });
   if (!splits) return;
   // Splits are searched for all ranks together and all gradients, so none is where groups reduce by themselves, of
   // gradients of several types, or where hooks compress them.
-  const bool searched =
-      options.groups.empty() && !options.compression.has_value() && !experiment.program->has_several_gradient_types();
-  if (options.hcom_parallel || !searched) {
-    hccl::TrainingOptions turned = options;
-    turned.hcom_parallel = !options.hcom_parallel;
+  const bool searched = training.step.groups.empty() && !training.step.compression.has_value() &&
+                        !experiment.program->has_several_gradient_types();
+  if (training.step.hcom_parallel || !searched) {
+    hccl::TrainingStep turned = training;
+    turned.step.hcom_parallel = !training.step.hcom_parallel;
     turned_.emplace(step_in_child(experiment, turned));
   }
   if (searched) search_.emplace(experiment);

@@ -6,15 +6,15 @@
 
 namespace hcclsim::study {
 ChildOf<Seconds> start_step(Experiment& experiment, bool compressed, const BandwidthFactor& bandwidth) {
-  hccl::TrainingOptions options = experiment.training;
+  hccl::TrainingStep training = experiment.training;
   if (compressed) {
-    options.compression->steps_done = std::numeric_limits<std::uint32_t>::max();
+    training.step.compression->steps_done = std::numeric_limits<std::uint32_t>::max();
   } else {
-    options.compression.reset();
+    training.step.compression.reset();
   }
-  return ChildOf<Seconds>([&experiment, bandwidth, options = std::move(options)] {
+  return ChildOf<Seconds>([&experiment, bandwidth, training = std::move(training)] {
     if (bandwidth.factor != 1) experiment.cluster.adjust(adjustments_of(experiment.cluster, bandwidth));
-    return experiment.simulate(options).step_times[options.rank];
+    return experiment.simulate(training).step_times[training.simulation.rank];
   });
 }
 
@@ -23,22 +23,23 @@ double CompressionResult::rate() const {
 }
 
 CompressionResult compression_result(const Experiment& experiment) {
-  const hccl::CompressionPlan& compression = *experiment.training.compression;
+  const hccl::CompressionPlan& compression = *experiment.training.step.compression;
   CompressionResult result;
   result.settings = compression.settings;
   result.text = to_string(compression.settings);
   const hccl::CompressedElements sent =
-      compressed_elements(compression.settings, *experiment.program, experiment.training.segments);
+      compressed_elements(compression.settings, *experiment.program, experiment.training.segments());
   result.elements_before = sent.before;
   result.elements_after = sent.after;
   result.bytes_before = sent.bytes_before;
   result.bytes_after = sent.bytes_after;
-  result.memory = compression_memory(compression.settings, *experiment.program, experiment.training.segments,
+  result.memory = compression_memory(compression.settings, *experiment.program, experiment.training.segments(),
                                      experiment.training.replica_count());
   const std::uint64_t start = compression.settings.start;
   const std::uint64_t plain = start - std::min<std::uint64_t>(start, compression.steps_done);
-  result.plain_iterations = static_cast<std::uint32_t>(std::min<std::uint64_t>(plain, experiment.training.iterations));
-  result.compressed_iterations = experiment.training.iterations - result.plain_iterations;
+  result.plain_iterations =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(plain, experiment.training.simulation.iterations));
+  result.compressed_iterations = experiment.training.simulation.iterations - result.plain_iterations;
   result.compressed_before = compression.steps_done - std::min<std::uint64_t>(start, compression.steps_done);
   return result;
 }

@@ -28,17 +28,18 @@ Bytes bytes_of(const hccl::Segment& segment, const models::Program& program) {
   return bytes;
 }
 
-hccl::CollectiveRequest request_of(const Experiment& experiment, std::size_t number) {
-  const hccl::Segment& segment = experiment.training.segments[number];
+hccl::CollectiveRequest request_of(const Experiment& experiment, const hccl::Segment& segment) {
   const DataType type = experiment.program->gradients[segment.first].dtype;
   return experiment.training.allreduce_request(bytes_of(segment, *experiment.program) / size_of(type), type);
 }
 
 std::map<std::string, Alike> alike_segments(const Experiment& experiment, const hccl::Topology& topology) {
   std::map<std::string, Alike> groups;
-  for (std::size_t number = 0; number < experiment.training.segments.size(); ++number) {
-    const Bytes bytes = bytes_of(experiment.training.segments[number], *experiment.program);
-    Alike& alike = groups[make_collective(request_of(experiment, number), topology, experiment.soc)->algorithm];
+  const std::vector<hccl::Segment> segments = experiment.training.segments();
+  for (std::size_t number = 0; number < segments.size(); ++number) {
+    const Bytes bytes = bytes_of(segments[number], *experiment.program);
+    Alike& alike =
+        groups[make_collective(request_of(experiment, segments[number]), topology, experiment.soc)->algorithm];
     if (++alike.count == 1 || bytes > alike.bytes) {
       alike.largest = number;
       alike.bytes = bytes;
@@ -53,10 +54,11 @@ RunExplanation::RunExplanation(Experiment& experiment) {
   const hccl::Communicator replicas = experiment.training.replicas();
   if (replicas.ranks.size() == 1) return;
   const hccl::Topology topology = hccl::topology_of(replicas, experiment.cluster);
+  const std::vector<hccl::Segment> segments = experiment.training.segments();
   std::vector<std::vector<hccl::CollectiveCall>> points;
   for (const auto& [algorithm, alike] : alike_segments(experiment, topology)) {
-    const hccl::Explanation explanation =
-        explain(request_of(experiment, alike.largest), replicas, experiment.cluster, experiment.soc, experiment.costs);
+    const hccl::Explanation explanation = explain(request_of(experiment, segments[alike.largest]), replicas,
+                                                  experiment.cluster, experiment.soc, experiment.costs);
     const std::string others = alike.count == 1 ? "" : fmt::format(", the largest of {} like it", alike.count);
     collectives_.push_back(
         study::explained(explanation, fmt::format("AR{}{}", alike.largest + 1, others), alike.bytes));
@@ -68,8 +70,9 @@ RunExplanation::RunExplanation(Experiment& experiment) {
   if (replicas.ranks.size() > study::most_explained_by_simulation) return;
   child_.emplace([&experiment, points = std::move(points)] {
     std::vector<Seconds> times;
-    for (const hccl::SimulatedCollectives& result : simulate_each(experiment.cluster, experiment.soc, experiment.costs,
-                                                                  {.launch = experiment.training.launch}, points)) {
+    for (const hccl::SimulatedCollectives& result :
+         simulate_each(experiment.cluster, experiment.soc, experiment.costs,
+                       {.launch = experiment.training.step.launch}, points)) {
       times.push_back(result.calls.front().duration);
     }
     return times;

@@ -60,13 +60,12 @@ void require_same_parameters(const models::Graph& whole, const models::Graph& st
 /// What each role of the Plan computes of a network.
 std::vector<hccl::ShardedGraph> graphs_of_roles(const RunSpec& spec, const Experiment& experiment,
                                                 const models::Graph& graph) {
-  std::vector<std::uint32_t> layers_of_parts;
-  if (experiment.stages.has_value()) layers_of_parts = experiment.stages->layers_of_parts;
   std::vector<std::string> notes;  // the timed run has given them
   ParallelSpec parallel = spec.parallel;
   parallel.operators.expert_skew = 0;  // rows go where their gates say, into places that all experts have
-  const hccl::ShardedGraph network = shard_network(graph, parallel, parallel.devices(experiment.npus), notes);
-  return cut_into_stages(network, parallel, layers_of_parts);
+  const hccl::PipelineShape& shape = experiment.training.step.shape;
+  const hccl::ShardedGraph network = shard_network(graph, parallel, shape, spec.devices(experiment.npus), notes);
+  return cut_into_stages(network, parallel, shape, experiment.layers_of_parts);
 }
 
 hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& experiment, const models::Graph& graph) {
@@ -93,7 +92,7 @@ hccl::TrainerOptions trainer_options(const RunSpec& spec, const Experiment& expe
                  ? fmt::format("synthetic:{}", std::uint64_t{readers} * experiment.batch.micro_batches * graph.batch())
                  : numerics.data;
   const auto maker = [&experiment] {
-    return hccl::schedule_maker(experiment.cluster, experiment.soc, experiment.training);
+    return hccl::schedule_maker(experiment.cluster, experiment.soc, experiment.training.step);
   };
   out.make_schedule = [maker, keeping = maker()](const hccl::Communicator& group, const hccl::Operation& operation) {
     // Rows for experts that drop none have other counts in every step: nobody will ask for their schedules again.
@@ -154,7 +153,7 @@ std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experimen
 std::unique_ptr<hccl::Trainer> plain_trainer(const RunSpec& spec, const Experiment& experiment, const hccl::Plan& plan,
                                              const hccl::Trainer& compressed) {
   if (!spec.numerics->plain_beside) return nullptr;
-  if (!spec.compression.has_value()) bad_input("option", "--plain-beside goes with --compress: give a hook");
+  if (!spec.step.compression.has_value()) bad_input("option", "--plain-beside goes with --compress: give a hook");
   if (!spec.numerics->load.empty()) {
     bad_input("option", "--plain-beside goes from the first iteration on: leave out --load");
   }
@@ -186,9 +185,9 @@ NumericsResult describe(const RunSpec& spec, const Experiment& experiment, const
   result.mirrors_mean = spec.is_graph_parallel() && numerics.gradients_mean && spec.parallel.operators.cuts();
   result.stages = static_cast<std::uint32_t>(trainer.stages());
   result.micro_batches = trainer.micro_batches();
-  result.requested = spec.iterations;
+  result.requested = spec.simulation.iterations;
   result.loaded = numerics.load;
-  if (spec.compression.has_value()) result.compression = to_string(*spec.compression);
+  if (spec.step.compression.has_value()) result.compression = to_string(spec.step.compression->settings);
   return result;
 }
 

@@ -236,9 +236,9 @@ const StageFigures& ParallelResult::fullest() const {
   return *std::ranges::max_element(stages, {}, [](const StageFigures& stage) { return stage.hbm.peak(); });
 }
 
-Rank printed_rank(const hccl::TrainingOptions& training, std::uint32_t stage) {
-  if (training.shape.stages == 1) return training.rank;
-  return stage * training.stage_ranks() + training.rank % training.stage_ranks();
+Rank printed_rank(const hccl::TrainingStep& training, std::uint32_t stage) {
+  if (training.step.shape.stages == 1) return training.simulation.rank;
+  return stage * training.step.stage_ranks() + training.simulation.rank % training.step.stage_ranks();
 }
 
 std::string network_title(const models::Program& program) {
@@ -246,16 +246,15 @@ std::string network_title(const models::Program& program) {
 }
 
 ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedStep& step) {
-  const hccl::TrainingOptions& training = experiment.training;
-  const Rank ranks_of_stage = training.stage_ranks();
-  const bool staged = experiment.stages.has_value();
-  hccl::PipelineShape shape = training.shape;
-  shape.micro_batches = experiment.batch.micro_batches;
+  const hccl::TrainingStep& training = experiment.training;
+  const Rank ranks_of_stage = training.step.stage_ranks();
+  const bool staged = !experiment.data_parallel;
+  const hccl::PipelineShape& shape = training.step.shape;
   ParallelResult result{.plain = !staged && shape.micro_batches == 1,
                         .shape = shape,
-                        .data = training.groups.empty() ? experiment.replicas : training.replica_count(),
+                        .data = training.step.groups.empty() ? experiment.replicas : training.replica_count(),
                         .operators = experiment.operators,
-                        .shard = staged ? experiment.stages->shard_ranks : 1,
+                        .shard = training.stages.front().shard_ranks,
                         .sharing = experiment.sharing,
                         .fusion = experiment.fusion,
                         .micro_batch = experiment.batch.micro_batch,
@@ -263,16 +262,16 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
                         .traffic = {},
                         .peak_tensors = {}};
   for (std::uint32_t number = 0; staged && number < shape.stages; ++number) {
-    const models::Program& program = *experiment.stages->programs[number].program;
+    const models::Program& program = *training.stages[number].program;
     for (const models::Gradient& gradient : program.gradients) {
       ++result.parameters;
       if (program.parameters[gradient.parameter].shards == 1) ++result.whole;
     }
   }
   if (result.whole == result.parameters) result.shard = 1;
-  const hccl::PlanWalk device = walk(without_host_times(step.plan), training.iterations);
-  result.ideal = ideal_walk(step.plan, experiment.costs, training).step;
-  const auto last = static_cast<std::int32_t>(training.iterations) - 1;
+  const hccl::PlanWalk device = walk(without_host_times(step.plan), training.simulation.iterations);
+  result.ideal = ideal_walk(step.plan, experiment.costs, training.step, training.simulation.iterations).step;
+  const auto last = static_cast<std::int32_t>(training.simulation.iterations) - 1;
   const hccl::MessageStarts messages(step.plan, step.trace);
   std::vector<Rank> ranks;
   for (std::uint32_t number = 0; number < shape.stages; ++number) {
@@ -293,15 +292,15 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
                          .exposed = times.exposed,
                          .ideal_bubble = ideal_bubble,
                          .live_cells = most_live_cells(cells_of_stage(shape, number)),
-                         .hbm = staged ? experiment.stages->hbm[number] : experiment.hbm};
+                         .hbm = experiment.hbm_of_stages[number]};
     for (std::uint32_t chunk = 0; staged && shape.stages > 1 && chunk < shape.chunks; ++chunk) {
-      figures.layers.push_back(experiment.stages->layers_of_parts[chunk * shape.stages + number]);
+      figures.layers.push_back(experiment.layers_of_parts[chunk * shape.stages + number]);
     }
     result.stages.push_back(std::move(figures));
   }
   result.traffic =
       traffic_of(plan_of_step(step.plan, static_cast<std::uint32_t>(step.iteration_ends.size() - 1)), ranks);
-  const std::uint32_t stage = training.rank / ranks_of_stage;
+  const std::uint32_t stage = training.simulation.rank / ranks_of_stage;
   result.peak_tensors =
       tensors_at_peak(*experiment.program, shape.stages > 1 ? cells_of_stage(shape, stage) : std::vector<hccl::Cell>{});
   if (const Bytes results = training.result_bytes(); results > 0) {
@@ -315,17 +314,17 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
 std::optional<Throughput> throughput(const Experiment& experiment, Seconds step) {
   if (!experiment.transformer || experiment.flops_per_sample <= 0) return std::nullopt;
   Throughput result{.peak_type = experiment.compute_type};
-  const hccl::TrainingOptions& training = experiment.training;
+  const hccl::TrainingStep& training = experiment.training;
   const double samples =
       static_cast<double>(std::uint64_t{experiment.batch.micro_batch} * experiment.batch.micro_batches) *
       experiment.replicas;
   result.peak = peak_flops(experiment.soc, result.peak_type);
-  const double most = result.peak * training.npus * step;
+  const double most = result.peak * training.step.npus * step;
   result.samples_per_second = samples / step;
   result.tokens_per_second = result.samples_per_second * experiment.tokens_per_sample;
   result.mfu = samples * experiment.flops_per_sample / most;
   result.hfu =
-      result.mfu + experiment.recomputed_flops * experiment.batch.micro_batches * training.stage_ranks() / most;
+      result.mfu + experiment.recomputed_flops * experiment.batch.micro_batches * training.step.stage_ranks() / most;
   return result;
 }
 

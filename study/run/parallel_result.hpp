@@ -94,7 +94,7 @@ struct ParallelResult {
 };
 
 /// The rank of a stage with the place of the printed rank.
-[[nodiscard]] Rank printed_rank(const hccl::TrainingOptions& training, std::uint32_t stage);
+[[nodiscard]] Rank printed_rank(const hccl::TrainingStep& training, std::uint32_t stage);
 
 /// What the network is called, without the stage that a program is of.
 [[nodiscard]] std::string network_title(const models::Program& program);

@@ -1,16 +1,44 @@
 #include "study/run/spec.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
+#include "base/error.hpp"
+#include "base/names.hpp"
+#include "hccl/parallel/pipeline/stage_graphs.hpp"
+
 namespace hcclsim::study {
+
+void RunSpec::require_ranks(Rank npus) const {
+  if (npus % step.shape.stages != 0) {
+    bad_input("pipeline", "{} NPUs cannot be shared evenly by {} stages (--stages); accepted: {}", npus,
+              step.shape.stages, fmt::join(hccl::divisors_of(npus), ", "));
+  }
+  const char* const of_stage = step.shape.stages > 1 ? " of a stage" : "";
+  if (devices(npus) % parallel.operators.model != 0) {
+    bad_input("option", "--model-parallel {}: so many cannot share the {} NPUs{} evenly; accepted: {}",
+              parallel.operators.model, devices(npus), of_stage, fmt::join(hccl::divisors_of(devices(npus)), ", "));
+  }
+  if (devices(npus) / parallel.operators.model % parallel.operators.context != 0) {
+    bad_input("option",
+              "--context-parallel {}: so many cannot share the {} NPUs, or groups of them,{} evenly; accepted: {}",
+              parallel.operators.context, devices(npus) / parallel.operators.model, of_stage,
+              fmt::join(hccl::divisors_of(devices(npus) / parallel.operators.model), ", "));
+  }
+  if (parallel.operators.data.value_or(replicas(npus)) == replicas(npus)) return;
+  bad_input("option", "--data-parallel {}: {} NPUs = {} x {} that share operators x {} with samples of their own",
+            *parallel.operators.data, npus, counted(step.shape.stages, "stage"), parallel.operators.sharing(),
+            replicas(npus));
+}
 
 models::GradientChecks RunSpec::gradient_checks() const {
   return {.overflow = loss_scale.checks_overflow(), .global_norm = clip_norm.has_value()};
 }
 
 bool RunSpec::sets_split_of(Rank of) const {
-  if (split_group.empty() || groups.empty()) return true;
-  return std::any_of(groups.begin(), groups.end(), [&](const hccl::Communicator& group) {
+  if (split_group.empty() || step.groups.empty()) return true;
+  return std::any_of(step.groups.begin(), step.groups.end(), [&](const hccl::Communicator& group) {
     return group.name == split_group && std::binary_search(group.ranks.begin(), group.ranks.end(), of);
   });
 }

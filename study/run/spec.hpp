@@ -11,19 +11,15 @@
 #include "device/numerics/loops/optimizer.hpp"
 #include "device/numerics/loss_scale.hpp"
 #include "device/skew.hpp"
-#include "hccl/collective/selection/selection.hpp"
-#include "hccl/comm/communicator.hpp"
-#include "hccl/compression/settings.hpp"
 #include "hccl/parallel/comm_reuse/comm_reuse.hpp"
-#include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/segments/split.hpp"
-#include "hccl/runtime/fold/fold.hpp"
+#include "hccl/parallel/step_spec.hpp"
+#include "hccl/training/training_step.hpp"
 #include "models/lowering/gradient_checks.hpp"
 #include "models/lowering/optimizer.hpp"
 #include "models/lowering/precision.hpp"
 #include "models/zoo/zoo.hpp"
 #include "sim/faults/fault.hpp"
-#include "sim/network/network.hpp"
 #include "study/experiment/parallel_spec.hpp"
 #include "study/goodput/goodput.hpp"
 #include "study/platform/platform.hpp"
@@ -70,11 +66,6 @@ struct NumericsSpec {
   std::string load{};
 };
 
-/// The framework whose graph is simulated. TensorFlow's pass for hcom_parallel moves updates into a stream of their
-/// own, in the order of gradients; in MindSpore's graph they stay behind the backward pass in the compute stream, in
-/// the order of parameters.
-enum class Framework : std::uint8_t { tensorflow, mindspore };
-
 /// Files of MindSpore's strategies and groups; empty: none.
 struct StrategyFiles {
   std::string load{};
@@ -90,15 +81,16 @@ inline constexpr Seconds assumed_host_launch = 5 * microsecond;
 
 /// What hosts do besides.
 struct HostSpec {
-  std::optional<Seconds> launch{};            ///< to issue a kernel (eager); none: the graph is launched at once (sink)
-  bool launch_is_assumed = false;             ///< nobody gave it
-  std::optional<double> images_per_second{};  ///< that the data workers of a server prepare; none: any number
-  std::uint32_t prefetch = hccl::default_prefetch;      ///< batches that may be ready
-  std::optional<hccl::CheckpointWrites> checkpoints{};  ///< none: they take no time
+  bool launch_is_assumed = false;                   ///< nobody gave StepSpec::host_launch
+  std::optional<double> images_per_second{};        ///< that the data workers of a server prepare; none: any number
+  std::uint32_t prefetch = hccl::default_prefetch;  ///< batches that may be ready
 };
 
+using hccl::Framework;
+
 struct RunSpec {
-  Framework framework = Framework::tensorflow;
+  /// But for its NPUs, its micro-batches and what the platform says of HCCL and of its servers.
+  hccl::StepSpec step{};
 
   // What is trained
   models::ModelOptions model{.name = "resnet50", .batch = 32};  ///< its batch: of all micro-batches of a step
@@ -141,25 +133,12 @@ struct RunSpec {
   /// above and numbers the gradients in the reverse of that order.
   std::optional<std::vector<std::uint32_t>> fusion_index{};
   bool allow_many_segments = false;
-  /// Ranks that reduce their gradients among themselves; those in none of them have nobody to reduce with. Empty: all
-  /// ranks are one group.
-  std::vector<hccl::Communicator> groups{};
   std::string split_group{};  ///< the group whose split is set, as in HCCL; empty: every group's
-  bool hcom_parallel = false;
-  bool pad_segments = false;  ///< reductions are filled up with zeros until all ranks have equal parts
-  hccl::LaunchMode launch = hccl::LaunchMode::graph;
-  std::optional<hccl::CompressionSettings> compression{};  ///< of gradients
-  hccl::Algorithm allreduce = hccl::Algorithm::automatic;
-  std::vector<hccl::HierarchyLevel> levels{};  ///< of a hierarchy that is asked for; empty: HCCL's
-
   // How it is simulated
-  std::uint32_t iterations = 3;
-  sim::NetworkKind network = sim::NetworkKind::fluid;
-  hccl::Fold fold = hccl::Fold::automatic;
-  bool hbm_contention = false;  ///< kernels, copies and transfers of an NPU share its HBM, reductions its AI cores
+  /// But for ranks that are traced, skew and faults: iterations, network, fold, the printed rank.
+  hccl::SimulationOptions simulation{};
   device::SkewOptions skew{};
   std::vector<sim::Fault> faults{};  ///< their dates are those since the first step begins
-  Rank rank = 0;                     ///< whose figures are wanted
 
   HostSpec host{};                        ///< what hosts do besides
   std::optional<FailureSpec> failures{};  ///< of a job that runs for days
@@ -170,6 +149,17 @@ struct RunSpec {
   /// Whether MindSpore's compiler spreads the network: semi_auto_parallel, auto_parallel.
   [[nodiscard]] bool is_graph_parallel() const {
     return parallel_mode == "semi_auto_parallel" || parallel_mode == "auto_parallel";
+  }
+  /// Ranks that compute a stage.
+  [[nodiscard]] Rank devices(Rank npus) const { return npus / step.shape.stages; }
+  /// Devices of a stage, or groups of them that share operators, that have samples of their own.
+  [[nodiscard]] Rank replicas(Rank npus) const { return devices(npus) / parallel.operators.sharing(); }
+  /// Throws Error(bad_input) of kind "pipeline" or "option" if so many NPUs cannot be spread over stages and operators.
+  void require_ranks(Rank npus) const;
+  /// Whether every rank computes the whole network on samples of its own and keeps all parameters.
+  [[nodiscard]] bool is_data_parallel() const {
+    return step.shape.stages == 1 && !step.shape.forward_only && !parallel.operators.cuts() &&
+           parallel.optimizer.kind == hccl::OptimizerParallelKind::off;
   }
   /// What comes between the reduction of the gradients and their update.
   [[nodiscard]] models::GradientChecks gradient_checks() const;

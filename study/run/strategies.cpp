@@ -16,10 +16,6 @@
 namespace hcclsim::study {
 namespace {
 
-Rank shard_ranks_of(const Experiment& experiment) {
-  return experiment.stages.has_value() ? experiment.stages->shard_ranks : 1;
-}
-
 void exchange_strategy_files(const RunSpec& spec, Experiment& experiment) {
   const StrategyFiles& files = spec.strategy_files;
   if (experiment.program->parameters.empty()) {
@@ -32,32 +28,33 @@ void exchange_strategy_files(const RunSpec& spec, Experiment& experiment) {
   models::ModelOptions sizes = spec.model;
   sizes.batch = experiment.samples_of_micro_batch(spec);
   models::Graph network = models::make_model(sizes);
-  if (spec.parallel.forward_only) network = models::inference_graph(std::move(network));
-  const Rank devices = experiment.training.stage_ranks();
-  const std::uint32_t stage = experiment.training.rank / devices;
-  std::vector<std::uint32_t> layers;
-  if (experiment.stages.has_value()) layers = experiment.stages->layers_of_parts;
+  if (spec.step.shape.forward_only) network = models::inference_graph(std::move(network));
+  const Rank devices = experiment.training.step.stage_ranks();
+  const std::uint32_t stage = experiment.training.simulation.rank / devices;
+  const std::vector<std::uint32_t>& layers = experiment.layers_of_parts;
   const bool cuts = spec.parallel.operators.cuts();
   const std::vector<hccl::ShardedGraph> graphs =
-      cuts ? experiment.stages->graphs : cut_into_stages(hccl::replicated(network, devices), spec.parallel, layers);
+      cuts ? experiment.graphs
+           : cut_into_stages(hccl::replicated(network, devices), spec.parallel, experiment.training.step.shape, layers);
   BatchParallel of{.graph = graphs[stage].graph,
                    .stage = stage,
                    .devices = devices,
                    .program = experiment.program.get(),
-                   .shard_ranks = shard_ranks_of(experiment),
-                   .accumulates = experiment.batch.micro_batches > 1 && !spec.parallel.forward_only,
+                   .shard_ranks = experiment.training.stage().shard_ranks,
+                   .accumulates = experiment.batch.micro_batches > 1 && !spec.step.shape.forward_only,
                    .only_trainable = files.only_trainable};
-  if (!spec.parallel.forward_only) of.optimizer = spec.optimizer;
+  if (!spec.step.shape.forward_only) of.optimizer = spec.optimizer;
   if (cuts) {
     of.sharded = &graphs[stage];
     if (files.save.empty()) return;
     std::vector<std::string> known;  // they have been told
     const OperatorParallel& operators = spec.parallel.operators;
     const OperatorStrategies of_file = strategies_of_file(network, operators, devices, known);
-    const hccl::StrategyMap strategies = strategies_of(network, spec.parallel, of_file, devices, known);
+    const hccl::StrategyMap strategies =
+        strategies_of(network, spec.parallel, experiment.training.step.shape, of_file, devices, known);
     std::vector<std::uint32_t> stages(network.operators.size(), 0);
     if (!layers.empty()) stages = hccl::parts_of_operators(network, layers);
-    for (std::uint32_t& part : stages) part %= spec.parallel.shape.stages;
+    for (std::uint32_t& part : stages) part %= spec.step.shape.stages;
     write_strategies(files.save,
                      {.nodes = node_strategies(network, strategies, devices, stages), .parameters = layouts_of(of)});
     return;
@@ -74,11 +71,11 @@ GroupMap group_map(const RunSpec& spec, Experiment& experiment) {
     std::iota(map.restore_ranks.begin(), map.restore_ranks.end(), Rank{0});
     return map;
   }
-  const Rank devices = experiment.training.stage_ranks();
+  const Rank devices = experiment.training.step.stage_ranks();
   const hccl::ShardedGraph whole{.devices = devices};
   const hccl::ShardedGraph& graph =
-      experiment.stages.has_value() ? experiment.stages->graphs[experiment.training.rank / devices] : whole;
-  return groups_of(experiment.plan(), experiment.training.rank, graph, *experiment.program);
+      experiment.data_parallel ? whole : experiment.graphs[experiment.training.simulation.rank / devices];
+  return groups_of(experiment.plan(), experiment.training.simulation.rank, graph, *experiment.program);
 }
 
 }  // namespace

@@ -14,9 +14,9 @@
 namespace hcclsim::study {
 namespace {
 
-hccl::TrainingOptions overlapped(hccl::TrainingOptions options) {
-  options.hcom_parallel = true;
-  return options;
+hccl::TrainingStep overlapped(hccl::TrainingStep training) {
+  training.step.hcom_parallel = true;
+  return training;
 }
 
 constexpr std::uint32_t most_trial_segments = 8;
@@ -25,7 +25,7 @@ Cuts default_cuts(const Experiment& run) {
   return cuts_of(hccl::SplitStrategies(0, run.npus).resolve(hccl::world_group, run.gradient_sizes));
 }
 
-SplitProblem problem_of(Experiment& run, const hccl::TrainingOptions& base, bool is_own, const SimulatedStep& own) {
+SplitProblem problem_of(Experiment& run, const hccl::TrainingStep& base, bool is_own, const SimulatedStep& own) {
   return split_problem(run, base, is_own ? own : start_step(run, base).result());
 }
 
@@ -35,7 +35,7 @@ TrialSearch::TrialSearch(Experiment& run)
     : run_(run),
       options_(overlapped(run.training)),
       base_(base_of_search(run, options_)),
-      is_base_(base_.rank == options_.rank && !options_.skew.jitters()),
+      is_base_(base_.simulation.rank == options_.simulation.rank && !options_.simulation.skew.jitters()),
       own_(start_step(run, options_).result()),
       problem_(problem_of(run, base_, is_base_, own_)),
       searched_(searched_cost(run, problem_, {.exact = false})),
@@ -56,7 +56,7 @@ std::vector<Trial> TrialSearch::trials() {
   const Cuts& by_cost = searched_.best.back().cuts;
   std::vector<Trial> trials;
   for (const auto& [cuts, step] : simulated) {
-    if (cuts != cuts_of(options_.segments)) {
+    if (cuts != cuts_of(options_.segments())) {
       Trial trial{.by_idx = cuts, .step_time = step.step, .hang_over = step.segments.back().end - step.backward_end};
       if (run_.by_parameter) {
         trial.fusion_index = hccl::fusion_index_of(cuts);
@@ -79,13 +79,14 @@ std::vector<Trial> TrialSearch::trials() {
 }
 
 SplitAdvice TrialSearch::advice(const std::vector<Trial>& trials) const {
-  return advise_split({own_, cuts_of(options_.segments)}, problem_, searched_.cost.cost, trials, late_rank());
+  return advise_split({own_, cuts_of(options_.segments())}, problem_, searched_.cost.cost, trials, late_rank());
 }
 
 std::string TrialSearch::late_rank() const {
-  const double nominal = options_.skew.speed(options_.rank);
-  return options_.skew.speed(base_.rank) < nominal ? fmt::format("rank {}, the slowest", base_.rank)
-                                                   : "a rank that is late";
+  const double nominal = options_.simulation.skew.speed(options_.simulation.rank);
+  return options_.simulation.skew.speed(base_.simulation.rank) < nominal
+             ? fmt::format("rank {}, the slowest", base_.simulation.rank)
+             : "a rank that is late";
 }
 
 }  // namespace hcclsim::study

@@ -31,9 +31,9 @@ class TrialSearch {
   [[nodiscard]] std::string late_rank() const;
 
   Experiment& run_;
-  hccl::TrainingOptions options_;
-  hccl::TrainingOptions base_;  ///< those that splits are compared under
-  bool is_base_;                ///< they are the run's own
+  hccl::TrainingStep options_;
+  hccl::TrainingStep base_;  ///< those that splits are compared under
+  bool is_base_;             ///< they are the run's own
   SimulatedStep own_;
   SplitProblem problem_;
   SearchedCost searched_;

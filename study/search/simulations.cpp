@@ -39,11 +39,11 @@ Cost looked_up(std::vector<CostPoint> points) {
 
 }  // namespace
 
-ChildOf<SimulatedStep> start_step(Experiment& run, hccl::TrainingOptions training) {
+ChildOf<SimulatedStep> start_step(Experiment& run, hccl::TrainingStep training) {
   return ChildOf<SimulatedStep>([&run, training = std::move(training)] {
     const hccl::TimedStep step = run.simulate(training);
-    const auto view = hccl::StepView::of(step.plan, step.trace, training.rank);
-    const Seconds step_time = step.step_times[training.rank];
+    const auto view = hccl::StepView::of(step.plan, step.trace, training.simulation.rank);
+    const Seconds step_time = step.step_times[training.simulation.rank];
     SimulatedStep simulated{view.gradient_ready, view.bp_end, {}, step_time, simulated_phases(view, step_time)};
     for (const hccl::SegmentFigures& segment : view.segments) {
       const bool waited = step.bottlenecks[segment.collective].kind == hccl::BottleneckKind::late_rank;

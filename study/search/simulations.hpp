@@ -32,7 +32,7 @@ struct SimulatedStep {
 };
 
 /// Starts the simulation.
-[[nodiscard]] ChildOf<SimulatedStep> start_step(Experiment& run, hccl::TrainingOptions training);
+[[nodiscard]] ChildOf<SimulatedStep> start_step(Experiment& run, hccl::TrainingStep training);
 
 /// Factor on the bandwidth of some links.
 struct BandwidthFactor {

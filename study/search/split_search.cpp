@@ -134,26 +134,28 @@ SegmentCost aoe_cost_of(const Experiment& run) {
 
 }  // namespace
 
-hccl::TrainingOptions base_of_search(const Experiment& run, hccl::TrainingOptions options) {
+hccl::TrainingStep base_of_search(const Experiment& run, hccl::TrainingStep training) {
+  hccl::SimulationOptions& options = training.simulation;
   for (Rank rank = 0; rank < run.npus; ++rank) {
     if (options.skew.speed(rank) < options.skew.speed(options.rank)) options.rank = rank;
   }
   options.skew.remove_jitter();
-  return options;
+  return training;
 }
 
-SplitProblem split_problem(const Experiment& run, const hccl::TrainingOptions& options, const SimulatedStep& step) {
+SplitProblem split_problem(const Experiment& run, const hccl::TrainingStep& training, const SimulatedStep& step) {
   std::vector<Seconds> ready = step.ready;
   Followers followers;
-  if (options.has_update_stream()) {
-    followers.of_gradients = times_after_reduction(*run.program, options.skew.speed(options.rank));
+  if (training.step.has_update_stream()) {
+    followers.of_gradients =
+        times_after_reduction(*run.program, training.simulation.skew.speed(training.simulation.rank));
   }
-  if (!options.hcom_parallel) std::fill(ready.begin(), ready.end(), step.backward_end);
+  if (!training.step.hcom_parallel) std::fill(ready.begin(), ready.end(), step.backward_end);
   const SplitProblem without_rest(ready, run.gradient_sizes, followers);
+  const std::vector<hccl::Segment> segments = training.segments();
   Seconds end = 0;
   for (std::size_t i = 0; i < step.segments.size(); ++i) {
-    const std::uint32_t first = options.segments[i].first;
-    end = std::max(end, step.segments[i].end + without_rest.followers_from(first));
+    end = std::max(end, step.segments[i].end + without_rest.followers_from(segments[i].first));
   }
   followers.rest = std::max(step.step - end, 0.0);
   return {ready, run.gradient_sizes, followers};
@@ -206,9 +208,9 @@ std::vector<Cuts> few_splits(std::uint32_t gradients, std::uint32_t most_segment
 
 void SplitTrials::start(const Cuts& cuts) {
   if (cuts.empty() || children_.contains(cuts)) return;
-  hccl::TrainingOptions options = options_;
-  options.segments = hccl::segments_from_last_indices(cuts);
-  children_.emplace(cuts, start_step(run_, std::move(options)));
+  hccl::TrainingStep training = training_;
+  training.stages.front().reductions = hccl::reductions_of(hccl::segments_from_last_indices(cuts));
+  children_.emplace(cuts, start_step(run_, std::move(training)));
 }
 
 std::map<Cuts, SimulatedStep> SplitTrials::results() {

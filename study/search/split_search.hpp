@@ -22,13 +22,13 @@ struct SearchSpec {
   bool exact = true;        ///< of many thousand gradients too; otherwise cuts lie between groups of them
 };
 
-/// The options under which splits are compared: without jitter, which would differ from split to split, and as the
+/// The step under which splits are compared: without jitter, which would differ from split to split, and as the
 /// rank sees it whose gradients are ready last.
-[[nodiscard]] hccl::TrainingOptions base_of_search(const Experiment& run, hccl::TrainingOptions options);
+[[nodiscard]] hccl::TrainingStep base_of_search(const Experiment& run, hccl::TrainingStep training);
 
 /// The step as a problem of scheduling. `step`: simulated under these options. With hcom_parallel off all gradients are
 /// ready at the end of the backward pass.
-[[nodiscard]] SplitProblem split_problem(const Experiment& run, const hccl::TrainingOptions& options,
+[[nodiscard]] SplitProblem split_problem(const Experiment& run, const hccl::TrainingStep& training,
                                          const SimulatedStep& step);
 
 /// What allreduces cost, by simulation.
@@ -70,7 +70,7 @@ struct ConfirmedSplit {
 /// Splits that are simulated beside each other, each once.
 class SplitTrials {
  public:
-  SplitTrials(Experiment& run, hccl::TrainingOptions options) : run_(run), options_(std::move(options)) {}
+  SplitTrials(Experiment& run, hccl::TrainingStep training) : run_(run), training_(std::move(training)) {}
 
   /// Starts a split unless it was.
   void start(const Cuts& cuts);
@@ -79,7 +79,7 @@ class SplitTrials {
 
  private:
   Experiment& run_;
-  hccl::TrainingOptions options_;
+  hccl::TrainingStep training_;
   std::map<Cuts, ChildOf<SimulatedStep>> children_;
 };
 

@@ -100,7 +100,7 @@ class StrategySearcher {
         stage_(stage),
         run_(plain_run(spec)),
         facts_(look_at(run_)),
-        devices_(run_.parallel.devices(facts_.npus)) {
+        devices_(run_.devices(facts_.npus)) {
     models::ModelOptions sizes = run_.model;
     sizes.batch = facts_.micro_batch * devices_;
     network_ = models::make_model(sizes);
@@ -127,7 +127,7 @@ class StrategySearcher {
             .platform = facts_.platform,
             .npu = facts_.npu,
             .npus = facts_.npus,
-            .stages = run_.parallel.shape.stages,
+            .stages = run_.step.shape.stages,
             .devices = devices_,
             .samples = network_.batch(),
             .found = std::move(found.found),
@@ -136,7 +136,7 @@ class StrategySearcher {
 
  private:
   [[nodiscard]] FoundMap by(const StrategySearch& search) const {
-    return find_strategies(network_, search, devices_, run_.parallel.shape.stages);
+    return find_strategies(network_, search, devices_, run_.step.shape.stages);
   }
 
   void compare(const std::vector<NamedStrategies>& trials) {
@@ -206,8 +206,7 @@ class StrategySearcher {
     return on_experiment(run_, [&](Experiment& experiment) {
       const auto given = [&](models::OperatorId id) { return fixed[id]; };
       Candidates found{costs_in_seconds(network_, options, given, run_, experiment), experiment.soc.hbm_bytes};
-      const double passes =
-          least_kernel_factor(experiment) * experiment.batch.micro_batches / run_.parallel.shape.stages;
+      const double passes = least_kernel_factor(experiment) * experiment.batch.micro_batches / run_.step.shape.stages;
       for (std::vector<Seconds>& of_operator : found.seconds.computed) {
         for (Seconds& computed : of_operator) computed *= passes;
       }

@@ -11,8 +11,8 @@
 #include "base/error.hpp"
 #include "device/program.hpp"
 #include "hccl/parallel/layout/redistribution.hpp"
-#include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/sharding/shard_graph.hpp"
+#include "hccl/parallel/step_plan.hpp"
 #include "hccl/runtime/simulate.hpp"
 #include "hccl/search/strategies.hpp"
 #include "hccl/training/training.hpp"
@@ -29,7 +29,7 @@ using Groups = std::vector<std::vector<Rank>>;
 class CollectiveSeconds {
  public:
   explicit CollectiveSeconds(Experiment& on)
-      : on_(on), make_schedule_(schedule_maker(on.cluster, on.soc, on.training)) {}
+      : on_(on), make_schedule_(schedule_maker(on.cluster, on.soc, on.training.step)) {}
 
   [[nodiscard]] const hccl::ScheduleMaker& schedules() const { return make_schedule_; }
 
@@ -43,7 +43,7 @@ class CollectiveSeconds {
                        .ranks = groups[group],
                        .stream = static_cast<std::uint32_t>(group)});
     }
-    const hccl::SimulateOptions options{.launch = on_.training.launch, .fold = true};
+    const hccl::SimulateOptions options{.launch = on_.training.step.launch, .fold = true};
     for (const hccl::CollectiveTime& call :
          simulate_collectives(on_.cluster, on_.soc, on_.costs, options, calls).calls) {
       known->second = std::max(known->second, call.per_iteration);
@@ -141,7 +141,9 @@ class OperatorSeconds {
         hccl::fuse_communication(make_program(sharded.graph, on_.soc, how_, ignored),
                                  {.allreduce = {.mode = hccl::FusionMode::none}}, false, sharded.mirrors);
     program.families = sharded.families;
-    const hccl::Plan plan = hccl::parallel_plan({program}, {.ranks = options_.devices}, collectives_.schedules());
+    program.cut = true;
+    const hccl::StepSpec step{.framework = hccl::Framework::mindspore, .npus = options_.devices, .hcom_parallel = true};
+    const hccl::Plan plan = hccl::make_plan({&program, 1}, step, collectives_.schedules());
     std::vector<CandidateSeconds> seconds(network_.operators.size());
     const auto add = [&](OperatorId op, Seconds time, bool computes) {
       if (op == models::no_original) return;

@@ -61,13 +61,14 @@ CompressionSearch search_compression(const RunSpec& spec, const Stage& stage) {
   if (run.npus == 1) {
     bad_input("option", "{} NPU has nothing to reduce, so compression never pays; tune needs two or more", run.npus);
   }
-  if (!run.training.skew.jitters()) run.training.iterations = std::min(run.training.iterations, 3U);
+  if (!run.training.simulation.skew.jitters())
+    run.training.simulation.iterations = std::min(run.training.simulation.iterations, 3U);
   CompressionSearch search{.model = run.model,
                            .platform = platform_name(run.cluster.path()),
                            .npu = run.soc.name,
                            .npus = run.npus,
-                           .hcom_parallel = run.training.hcom_parallel,
-                           .hbm_contention = run.training.hbm_contention,
+                           .hcom_parallel = run.training.step.hcom_parallel,
+                           .hbm_contention = run.training.simulation.hbm_contention,
                            .result = {},
                            .trials = {},
                            .break_even = {},

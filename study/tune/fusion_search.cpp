@@ -30,9 +30,9 @@ struct SimulatedRules {
 
 constexpr std::array kinds{&FusionRules::allreduce, &FusionRules::reduce_scatter, &FusionRules::allgather};
 
-std::uint32_t collectives_of(const Stages& stages) {
+std::uint32_t collectives_of(const std::vector<hccl::StageProgram>& stages) {
   std::size_t count = 0;
-  for (const hccl::StageProgram& stage : stages.programs) count += stage.reductions.size() + stage.gathers.size();
+  for (const hccl::StageProgram& stage : stages) count += stage.reductions.size() + stage.gathers.size();
   return static_cast<std::uint32_t>(count);
 }
 
@@ -44,11 +44,11 @@ class FusionTuner {
         cluster_(find_platform(run.platform.file), run.platform.edits, run.platform.routing),
         experiment_(run, cluster_),
         given_(asked_rules(run.parallel)) {
-    if (!experiment_.stages.has_value()) internal_error("fusion of a run without stages");
-    if (run.parallel.forward_only) {
+    if (experiment_.data_parallel) internal_error("fusion of a run of data parallelism");
+    if (run.step.shape.forward_only) {
       bad_input("option", "--forward-only: no gradients are reduced, and nothing is to be fused");
     }
-    if (collectives_of(*experiment_.stages) == 0 || experiment_.stages->devices == 1) {
+    if (collectives_of(experiment_.training.stages) == 0 || experiment_.training.step.stage_ranks() == 1) {
       bad_input("option", "a stage has one replica: there are no gradients to reduce, and nothing is to be fused");
     }
   }
@@ -71,10 +71,10 @@ class FusionTuner {
   /// Whether a rule of this kind decides about collectives.
   [[nodiscard]] bool uses(FusionRule FusionRules::*kind) const {
     // MindSpore's reduce-scatters follow the allgathers.
-    if (kind == &FusionRules::reduce_scatter && reduces_as_gathered(run_.parallel, experiment_.batch.micro_batches)) {
+    if (kind == &FusionRules::reduce_scatter && reduces_as_gathered(run_.parallel, experiment_.training.step.shape)) {
       return false;
     }
-    return std::ranges::any_of(experiment_.stages->programs, [&](const hccl::StageProgram& stage) {
+    return std::ranges::any_of(experiment_.training.stages, [&](const hccl::StageProgram& stage) {
       if (kind == &FusionRules::allgather) return !stage.gathers.empty();
       const bool scattered = kind == &FusionRules::reduce_scatter;
       return std::ranges::any_of(stage.reductions,
@@ -85,7 +85,7 @@ class FusionTuner {
   /// Sizes up to that of all parameters of a stage, in fp32.
   [[nodiscard]] std::vector<FusionRule> rules_of_kind() const {
     Bytes most = 0;
-    for (const hccl::StageProgram& stage : experiment_.stages->programs) {
+    for (const hccl::StageProgram& stage : experiment_.training.stages) {
       Bytes bytes = 0;
       for (const models::ParameterShare& share : stage.program->parameters) bytes += share.elements * sizeof(float);
       most = std::max(most, bytes);
@@ -141,7 +141,8 @@ class FusionTuner {
       spec.parallel.fusion = rules;
       Experiment experiment(spec, cluster_);
       const hccl::TimedStep step = experiment.simulate(experiment.training);
-      return SimulatedRules{step.step_times[experiment.training.rank], collectives_of(*experiment.stages)};
+      return SimulatedRules{step.step_times[experiment.training.simulation.rank],
+                            collectives_of(experiment.training.stages)};
     });
   }
 
@@ -155,7 +156,9 @@ class FusionTuner {
     const FusionRule alone{.mode = FusionMode::none};
     spec.parallel.fusion = FusionRules{alone, alone, alone};
     Experiment experiment(spec, cluster_);
-    const Seconds least = ideal_walk(experiment.plan(), experiment.costs, experiment.training).step;
+    const Seconds least = ideal_walk(experiment.plan(), experiment.costs, experiment.training.step,
+                                     experiment.training.simulation.iterations)
+                              .step;
     if (std::ranges::min(trials_, {}, &FusionTrial::step).step < least) return std::nullopt;
     return least;
   }
@@ -165,10 +168,10 @@ class FusionTuner {
                         .platform = platform_name(cluster_.path()),
                         .npu = experiment_.soc.name,
                         .npus = experiment_.npus,
-                        .shape = experiment_.training.shape,
+                        .shape = experiment_.training.step.shape,
                         .replicas = experiment_.replicas,
                         .sharing = experiment_.sharing,
-                        .hbm_contention = experiment_.training.hbm_contention,
+                        .hbm_contention = experiment_.training.simulation.hbm_contention,
                         .trials = trials_,
                         .given = *std::ranges::find(trials_, given_, &FusionTrial::rules),
                         .notes = experiment_.notes};

@@ -70,7 +70,7 @@ std::vector<double> simulated_factors(const BandwidthRange& range) {
 
 JitterResult under_jitter(const TuneSpec& spec, const Experiment& run, const Choice& choice) {
   const device::Skew skew(spec.run.skew, run.npus);
-  const bool overlapped = run.training.hcom_parallel;
+  const bool overlapped = run.training.step.hcom_parallel;
   const auto problem = [&](std::uint32_t draw) {
     std::vector<Seconds> dates = jittered_ready(*run.program, skew, run.npus, draw);
     if (!overlapped) std::fill(dates.begin(), dates.end(), dates.back());

@@ -25,7 +25,7 @@ struct BandwidthRange {
 [[nodiscard]] BandwidthRange parse_bandwidth_range(std::string_view text);
 
 struct TuneSpec {
-  RunSpec run{.hcom_parallel = true};
+  RunSpec run{.step = {.hcom_parallel = true}};
   SearchSpec search{};
   Streams streams = Streams::one;
   std::optional<std::vector<Strategy>> compare{};  ///< none: all that differ

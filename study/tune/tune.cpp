@@ -84,16 +84,16 @@ class Tuner {
     report.npu = run_.soc.name;
     report.npus = run_.npus;
     report.link_sources = link_sources(run_.cluster, hccl::world_communicator(run_.npus).ranks);
-    report.hcom_parallel = run_.training.hcom_parallel;
-    report.update_stream = run_.training.has_update_stream();
+    report.hcom_parallel = run_.training.step.hcom_parallel;
+    report.update_stream = run_.training.step.has_update_stream();
     report.by_parameter = run_.by_parameter;
     report.gradients = static_cast<std::uint32_t>(run_.gradient_sizes.size());
     report.bytes = std::accumulate(run_.gradient_sizes.begin(), run_.gradient_sizes.end(), Bytes{0});
     report.objective = spec_.search.aim.objective;
     report.cost_model = spec_.search.cost;
     report.start_skew = spec_.run.skew.start_skew;
-    report.op_mode = run_.training.launch == hccl::LaunchMode::op;
-    report.hbm_contention = run_.training.hbm_contention;
+    report.op_mode = run_.training.step.launch == hccl::LaunchMode::op;
+    report.hbm_contention = run_.training.simulation.hbm_contention;
     report.most_segments = spec_.search.aim.most_segments;
     report.compare = spec_.compare.value_or(all_strategies());
     return report;
@@ -101,11 +101,11 @@ class Tuner {
 
   /// Simulates the step as it is given and what allreduces cost.
   TuningInput input_for(TuneResult& report) {
-    if (base_.rank != run_.training.rank) {
+    if (base_.simulation.rank != run_.training.simulation.rank) {
       report.notes.push_back(fmt::format(
           "NPUs differ in speed: gradients are ready when those of rank {0}, the slowest, are, and simulated "
           "ends are its own; `hcclsim run --rank {0}` tells the same",
-          base_.rank));
+          base_.simulation.rank));
     }
     stage_("simulating the step");
     const SimulatedStep simulated = start_step(run_, base_).result();
@@ -124,21 +124,21 @@ class Tuner {
             .cost = std::move(searched.cost),
             .best = std::move(searched.best),
             .sampled = std::move(searched.points),
-            .given = cuts_of(run_.training.segments),
+            .given = cuts_of(run_.training.segments()),
             .vendor_default = vendor_default()};
   }
 
   /// Of the step as it was measured, which need not overlap as the one does that is tuned, of these phases.
-  ProfileResult back_test(hccl::TrainingOptions training, const Phases& tuned) {
+  ProfileResult back_test(hccl::TrainingStep training, const Phases& tuned) {
     const Phases& measured = run_.profile->measured;
     const auto name = [](bool hcom_parallel) { return hcom_parallel ? "on" : "off"; };
-    if (measured.overlapped.value_or(training.hcom_parallel) != training.hcom_parallel) {
-      training.hcom_parallel = *measured.overlapped;
+    if (measured.overlapped.value_or(training.step.hcom_parallel) != training.step.hcom_parallel) {
+      training.step.hcom_parallel = *measured.overlapped;
       auto step = start_step(run_, training);
       ProfileResult report(*run_.profile, step.result().phases);
       report.test.notes.push_back(
           fmt::format("simulated with hcom_parallel {}, as measured; what follows is for hcom_parallel {}",
-                      name(training.hcom_parallel), name(run_.training.hcom_parallel)));
+                      name(training.step.hcom_parallel), name(run_.training.step.hcom_parallel)));
       return report;
     }
     ProfileResult report(*run_.profile, tuned);
@@ -146,7 +146,7 @@ class Tuner {
       report.test.notes.push_back(
           fmt::format("no allreduce was measured, so that the profile does not tell whether they ran beside the "
                       "backward pass; simulated with hcom_parallel {}: --hcom-parallel {} otherwise",
-                      name(training.hcom_parallel), name(!training.hcom_parallel)));
+                      name(training.step.hcom_parallel), name(!training.step.hcom_parallel)));
     }
     return report;
   }
@@ -254,13 +254,13 @@ class Tuner {
   const Stage& stage_;
   sim::Cluster cluster_;
   Experiment run_;
-  hccl::TrainingOptions base_;
+  hccl::TrainingStep base_;
 };
 
 }  // namespace
 
 TuneResult tune(const TuneSpec& spec, const Stage& stage) {
-  if (!spec.run.groups.empty()) {
+  if (!spec.run.step.groups.empty()) {
     bad_input("option",
               "--group: a split is searched for ranks that all reduce together; give a platform or --npus of "
               "that many ranks");

@@ -22,9 +22,9 @@ auto on_tuning(const TuneSpec& spec, const Stage& stage, const Work& work) {
 }
 
 /// Whether not a split is looked for but the speed of links at which compression pays (compression_search.hpp).
-[[nodiscard]] inline bool tunes_compression(const TuneSpec& spec) { return spec.run.compression.has_value(); }
+[[nodiscard]] inline bool tunes_compression(const TuneSpec& spec) { return spec.run.step.compression.has_value(); }
 
 /// Whether not a split is looked for but the fusion of collectives (fusion_search.hpp).
-[[nodiscard]] inline bool tunes_fusion(const TuneSpec& spec) { return spec.run.parallel.has_stages(); }
+[[nodiscard]] inline bool tunes_fusion(const TuneSpec& spec) { return !spec.run.is_data_parallel(); }
 
 }  // namespace hcclsim::study

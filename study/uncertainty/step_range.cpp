@@ -12,12 +12,12 @@ ChildOf<Seconds> step_at(Experiment& experiment, std::vector<Assumption> assumpt
   return ChildOf<Seconds>([&experiment, assumptions = std::move(assumptions), end] {
     assume(experiment.cluster, assumptions, end);
     experiment.costs = assumed(experiment.costs, assumptions, end);
-    experiment.training.host_launch = assumed_launch(experiment.training.host_launch, assumptions, end);
-    experiment.program = std::make_shared<models::Program>(assumed(*experiment.program, assumptions, end));
-    for (hccl::StageProgram& stage : experiment.training.stages) {
+    hccl::TrainingStep& training = experiment.training;
+    training.step.host_launch = assumed_launch(training.step.host_launch, assumptions, end);
+    for (hccl::StageProgram& stage : training.stages) {
       stage.program = std::make_shared<models::Program>(assumed(*stage.program, assumptions, end));
     }
-    return experiment.simulate(experiment.training).step_times[experiment.training.rank];
+    return experiment.simulate(training).step_times[training.simulation.rank];
   });
 }
 
@@ -30,7 +30,7 @@ StepRange::Ends StepRange::ends_of(Experiment& experiment, std::string text,
 }
 
 StepRange::StepRange(Experiment& experiment, bool each) {
-  AssumedSubjects subjects{.host = experiment.training.launch == hccl::LaunchMode::op && experiment.npus > 1};
+  AssumedSubjects subjects{.host = experiment.training.step.launch == hccl::LaunchMode::op && experiment.npus > 1};
   subjects.launches = experiment.launch_is_assumed;
   if (!experiment.measured_kernels()) subjects.slower_kernels = experiment.soc.slower_kernels;
   const std::vector<Assumption> assumptions =

@@ -60,7 +60,7 @@ std::vector<Rank> traced_ranks(const RunOptions& options, Rank npus) {
   const TimelineOptions& timeline = options.timeline;
   const std::vector<Rank> ranks =
       ranks_of_option("--trace-ranks", timeline.trace_ranks, timeline.trace_all_ranks, npus);
-  return ranks.empty() ? std::vector<Rank>{options.spec.rank} : ranks;
+  return ranks.empty() ? std::vector<Rank>{options.spec.simulation.rank} : ranks;
 }
 
 std::string write_report(const RunReport& report, OutputFormat format) {
@@ -181,7 +181,7 @@ study::LinkWishes link_wishes(const RunOptions& options) {
 
 /// Returns the ranks of all stages that have the same place in their stage as these ranks: their partners in messages.
 std::vector<Rank> with_other_stages(const std::vector<Rank>& ranks, const study::Experiment& experiment) {
-  const Rank devices = experiment.stages.has_value() ? experiment.stages->devices : experiment.npus;
+  const Rank devices = experiment.training.step.stage_ranks();
   std::vector<Rank> all;
   for (const Rank rank : ranks) {
     for (Rank other = rank % devices; other < experiment.npus; other += devices) all.push_back(other);
@@ -203,10 +203,10 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   }
   std::vector<OutputFile> step_trace;
   if (!options.step_trace.empty()) step_trace.emplace_back(options.step_trace);
-  if (!options.gradients_out.empty() && experiment.stages.has_value() && experiment.stages->programs.size() > 1) {
+  if (!options.gradients_out.empty() && experiment.training.stages.size() > 1) {
     bad_input("option",
               "--gradients-out {}: each of the {} stages has gradients and dates of its own; it is for one stage",
-              options.gradients_out, experiment.stages->programs.size());
+              options.gradients_out, experiment.training.stages.size());
   }
   std::vector<OutputFile> gradients;
   if (!options.gradients_out.empty()) gradients.emplace_back(options.gradients_out);
@@ -238,7 +238,8 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   const std::vector<Rank> messaging = with_other_stages(profiled, experiment);
   wishes.traced.insert(wishes.traced.end(), messaging.begin(), messaging.end());
   std::optional<study::TrainingClock> clock;
-  if (session != nullptr) clock.emplace(experiment, options.spec.iterations, past_of(*options.spec.numerics));
+  if (session != nullptr)
+    clock.emplace(experiment, options.spec.simulation.iterations, past_of(*options.spec.numerics));
   study::exchange_strategies(options.spec, experiment);
   RunReport report(simulate_run(experiment, std::move(wishes)), options);
   report.timeline = options.timeline.trace;
@@ -249,8 +250,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   if (profile_folder.has_value()) {
     profile_folder->write(report.step, profiled, experiment.soc.generation,
                           [&](Rank rank) -> const device::HbmAccount& {
-                            const std::optional<study::Stages>& stages = experiment.stages;
-                            return stages.has_value() ? stages->hbm.at(rank / stages->devices) : experiment.hbm;
+                            return experiment.hbm_of_stages.at(rank / experiment.training.step.stage_ranks());
                           });
   }
   study::write_plan(traces, report.step.plan, experiment);

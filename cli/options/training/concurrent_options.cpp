@@ -119,7 +119,7 @@ std::vector<Rank> shown_ranks_of_job(const RunOptions& options, const std::strin
   if (options.timeline.trace_all_ranks) {
     for (Rank rank = 0; rank < npus; ++rank) ranks.push_back(rank);
   }
-  if (ranks.empty()) ranks.push_back(options.spec.rank);
+  if (ranks.empty()) ranks.push_back(options.spec.simulation.rank);
   for (const Rank rank : ranks) {
     if (rank < npus) continue;
     bad_input("option", "--trace-ranks {}: {} has {} NPUs; accepted: 0 to {}", rank, name, npus, npus - 1);

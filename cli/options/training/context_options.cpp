@@ -134,7 +134,7 @@ void add_context_options(Command& command, ContextOptions& options, bool all) {
 }
 
 study::AutoParallelContext merged_context(const OptionOrigins& origins, const ContextOptions& options,
-                                          const study::ParallelSpec& parallel) {
+                                          const study::RunSpec& spec) {
   study::AutoParallelContext context(!options.compat.empty());
   if (!options.file.empty()) context = study::read_context(options.file, !options.compat.empty());
   context.lift_device_limit();
@@ -146,7 +146,7 @@ study::AutoParallelContext merged_context(const OptionOrigins& origins, const Co
   for (const auto* const keys : {&of_file, &of_command_line}) {
     for (const std::string_view key : *keys) set_given(origins, key, context);
   }
-  if (options.file.empty()) set_implied_mode(context, parallel);
+  if (options.file.empty()) set_implied_mode(context, spec);
   return context;
 }
 
@@ -177,7 +177,7 @@ void finish_context_options(const OptionOrigins& origins, const ContextOptions& 
                                   .split_by_idx = origins.given("split-by-idx"),
                                   .split_by_size = origins.given("split-by-size"),
                                   .hcom_parallel = origins.given("hcom-parallel")};
-  const study::AutoParallelContext context = merged_context(origins, options, spec.parallel);
+  const study::AutoParallelContext context = merged_context(origins, options, spec);
   try {
     apply_context(context, given, spec);
   } catch (const Error& error) {

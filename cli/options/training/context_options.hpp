@@ -30,7 +30,7 @@ void add_context_options(Command& command, ContextOptions& options, bool all = f
 /// imply for a run that is spread like this. Throws Error(bad_input) for values that are not accepted, and for two
 /// options of one origin, or one and the context's file, that contradict each other.
 [[nodiscard]] study::AutoParallelContext merged_context(const OptionOrigins& origins, const ContextOptions& options,
-                                                        const study::ParallelSpec& parallel);
+                                                        const study::RunSpec& spec);
 /// Changes the run as the context says, if there is one. Throws Error(bad_input).
 void finish_context_options(const OptionOrigins& origins, const ContextOptions& options, study::RunSpec& spec);
 

@@ -27,8 +27,8 @@ void add_checkpoints(const OptionOrigins& origins, const FailureOptions& options
   if (!options.checkpoint_bandwidth.has_value()) {
     bad_input("option", "{} needs --checkpoint-bandwidth, too", origins.name("checkpoint-every"));
   }
-  if (fails && *options.checkpoint_every > spec.iterations) return;
-  spec.host.checkpoints = {.every = static_cast<std::uint32_t>(*options.checkpoint_every),
+  if (fails && *options.checkpoint_every > spec.simulation.iterations) return;
+  spec.step.checkpoints = {.every = static_cast<std::uint32_t>(*options.checkpoint_every),
                            .bandwidth = *options.checkpoint_bandwidth};
 }
 
@@ -69,7 +69,7 @@ void finish_failure_options(const OptionOrigins& origins, const FailureOptions& 
   const bool fails = options.npu_mtbf.has_value();
   for (const auto& [key, given] :
        {std::pair{"mtbf", fails}, std::pair{"checkpoint-every", options.checkpoint_every.has_value()}}) {
-    if (!spec.parallel.forward_only || !given) continue;
+    if (!spec.step.shape.forward_only || !given) continue;
     bad_input("option", "{} is of training: it does not go with --forward-only", origins.name(key));
   }
   add_checkpoints(origins, options, spec);

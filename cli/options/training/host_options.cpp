@@ -65,8 +65,8 @@ void finish_host_options(const OptionOrigins& origins, const HostOptions& option
   spec.host.prefetch = options.prefetch;
   if (!eager) return;
   spec.host.launch_is_assumed = !options.launch_us.has_value();
-  spec.host.launch = options.launch_us.has_value() ? *options.launch_us * microsecond : study::assumed_host_launch;
-  if (!origins.given("launch")) spec.launch = hccl::LaunchMode::op;
+  spec.step.host_launch = options.launch_us.has_value() ? *options.launch_us * microsecond : study::assumed_host_launch;
+  if (!origins.given("launch")) spec.step.launch = hccl::LaunchMode::op;
 }
 
 }  // namespace hcclsim::cli

@@ -117,8 +117,8 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
   const study::ParallelSpec& parallel = spec.parallel;
   constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "split-group",
                                            "group", "gradients",     "explain"};
-  const char* const spread = parallel.forward_only                   ? "--forward-only"
-                             : parallel.shape.stages > 1             ? "--stages"
+  const char* const spread = spec.step.shape.forward_only                   ? "--forward-only"
+                             : spec.step.shape.stages > 1             ? "--stages"
                              : parallel.operators.model > 1          ? "--model-parallel"
                              : parallel.operators.context > 1        ? "--context-parallel"
                              : parallel.operators.experts > 1        ? "--expert-parallel"
@@ -127,10 +127,10 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
                              : parallel.operators.search.has_value() ? "a search of strategies"
                                                                      : "--optimizer-parallel";
   for (const char* const option : of_data_parallelism) {
-    if (!parallel.has_stages() || !origins.asks(option)) continue;
+    if (spec.is_data_parallel() || !origins.asks(option)) continue;
     bad_input("option", "{} does not go with {}", origins.name(option), spread);
   }
-  if (parallel.has_stages() && spec.fusion_index.has_value()) {
+  if (!spec.is_data_parallel() && spec.fusion_index.has_value()) {
     bad_input("option", "{} does not go with {}", origins.name("fusion-index"), spread);
   }
 }
@@ -154,7 +154,7 @@ void take_comm_reuse(const OptionOrigins& origins, study::RunSpec& spec, const P
 void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options) {
   study::ParallelSpec& parallel = spec.parallel;
   command.begin_group("How the step is spread");
-  command.add("--stages,--pp", whole_number(parallel.shape.stages, 1, most_stages), "Stages of a pipeline")
+  command.add("--stages,--pp", whole_number(spec.step.shape.stages, 1, most_stages), "Stages of a pipeline")
       .with_default();
   add_operator_options(command, parallel.operators);
   command.add("--micro-batches", whole_number(parallel.micro_batches, 1, most_micro_batches),
@@ -172,12 +172,12 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
   command
       .add(
           "--schedule",
-          parsed(hccl::parse_pipeline_schedule, parallel.shape.schedule, "1f1b|gpipe|1f1b-interleave|gpipe-interleave"),
+          parsed(hccl::parse_pipeline_schedule, spec.step.shape.schedule, "1f1b|gpipe|1f1b-interleave|gpipe-interleave"),
           "Order in which a stage computes")
       .value_name("")
       .with_default("1f1b");
   command
-      .add("--chunks,--vpp", whole_number(parallel.shape.chunks, 1, 1024),
+      .add("--chunks,--vpp", whole_number(spec.step.shape.chunks, 1, 1024),
            "Parts of the network that each stage has, with an interleaving schedule")
       .with_default();
   command
@@ -223,7 +223,7 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
            "0 "
            "alone [1]")
       .value_name("PATTERN=ID;...");
-  command.add("--forward-only", flag(parallel.forward_only),
+  command.add("--forward-only", flag(spec.step.shape.forward_only),
               "The network is applied, not trained: no backward pass, no update; --pipeline-result-broadcast True "
               "gives its results to all stages");
   command.add("--causal-flops", flag(parallel.causal_flops), "Count half of the operations of causal attention in MFU");
@@ -239,7 +239,7 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
   take_comm_reuse(origins, spec, options);
   parallel.batch_given = origins.given("batch");
   if (!options.accumulate.empty()) {
-    if (parallel.shape.stages > 1) {
+    if (spec.step.shape.stages > 1) {
       bad_input("option", "{}: with stages, --micro-batches says how many micro-batches a step has",
                 origins.name("accumulate"));
     }
@@ -263,23 +263,23 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
   if (parallel.micro_batches.value_or(1) > 1 && origins.given("gradients")) {
     bad_input("option", "{} is of one micro-batch: it does not go with several", origins.name("gradients"));
   }
-  if (parallel.forward_only) finish_forward_only(origins, spec);
+  if (spec.step.shape.forward_only) finish_forward_only(origins, spec);
   // ZeRO keeps and sends gradients as the backward pass writes them.
   const bool zero = parallel.optimizer.kind > hccl::OptimizerParallelKind::on;
   const bool gradient_given = origins.given("grad-dtype") || origins.given("param-dtype");
   if (zero && !gradient_given) spec.precision.gradient = spec.precision.compute;
   if ((zero || gradient_given) && !origins.given("comm-dtype")) spec.communication_type = spec.precision.gradient;
   // MindSpore's graph, whose reductions run beside the backward pass.
-  if (parallel.has_stages()) {
-    if (!origins.given("framework")) spec.framework = study::Framework::mindspore;
-    if (!origins.given("hcom-parallel")) spec.hcom_parallel = true;
+  if (!spec.is_data_parallel()) {
+    if (!origins.given("framework")) spec.step.framework = study::Framework::mindspore;
+    if (!origins.given("hcom-parallel")) spec.step.hcom_parallel = true;
   }
 }
 
 void require_effect(const OptionOrigins& origins, const study::RunSpec& spec, const ParallelOptions& options) {
   const study::ParallelSpec& parallel = spec.parallel;
   for (const char* const option : {"schedule", "chunks", "stage-layers"}) {
-    if (parallel.shape.stages > 1 || options.searched || !origins.asks(option)) continue;
+    if (spec.step.shape.stages > 1 || options.searched || !origins.asks(option)) continue;
     bad_input("option", "{} is of a pipeline: it needs --stages of 2 or more", origins.name(option));
   }
   for (const char* const option : {"sequence-parallel", "vocabulary-parallel"}) {
@@ -318,7 +318,7 @@ void require_effect(const OptionOrigins& origins, const study::RunSpec& spec, co
 
 void finish_fusion(const OptionOrigins& origins, study::RunSpec& spec) {
   study::ParallelSpec& parallel = spec.parallel;
-  if (spec.fusion_index.has_value() && spec.framework != study::Framework::mindspore) {
+  if (spec.fusion_index.has_value() && spec.step.framework != study::Framework::mindspore) {
     bad_input("option", "{} is MindSpore's; give --framework mindspore, or --split-by-idx for HCCL's own numbering",
               origins.name("fusion-index"));
   }
@@ -328,11 +328,11 @@ void finish_fusion(const OptionOrigins& origins, study::RunSpec& spec) {
     spec.fusion_index.reset();
   }
   require_options_of_stages(origins, spec);
-  if (!parallel.fusion_ids.empty() && spec.framework != study::Framework::mindspore) {
+  if (!parallel.fusion_ids.empty() && spec.step.framework != study::Framework::mindspore) {
     bad_input("option", "{} is MindSpore's; give --framework mindspore", origins.name("set-comm-fusion"));
   }
-  if (!origins.given("fusion") || parallel.has_stages()) return;
-  if (spec.framework != study::Framework::mindspore) {
+  if (!origins.given("fusion") || !spec.is_data_parallel()) return;
+  if (spec.step.framework != study::Framework::mindspore) {
     bad_input("option", "{} is MindSpore's; give --framework mindspore, or --split for HCCL's own",
               origins.name("fusion"));
   }

@@ -31,6 +31,8 @@ std::string allreduce_names() {
   return names + "|mesh|hd";
 }
 
+hccl::CompressionPlan parse_hook(std::string_view text) { return {.settings = hccl::parse_compression(text)}; }
+
 OutputFormat parse_output_format(const std::string& word) {
   if (word == "json") return OutputFormat::json;
   return word == "csv" ? OutputFormat::csv : OutputFormat::text;
@@ -101,7 +103,7 @@ void add_cluster_options(Command& command, RunOptions& options) {
       .value_name("LIST");
   add_group_option(command,
                    "Ranks that reduce their gradients among themselves, such as dp0=0,4,8,12; all groups train at once",
-                   options.spec.groups);
+                   options.spec.step.groups);
   command
       .add("--hbm-check",
            one_of({"error", "warn"},
@@ -119,7 +121,7 @@ void add_communication_options(Command& command, RunOptions& options) {
            one_of({"tf", "mindspore"},
                   [&options](const std::string& word) {
                     using study::Framework;
-                    options.spec.framework = word == "mindspore" ? Framework::mindspore : Framework::tensorflow;
+                    options.spec.step.framework = word == "mindspore" ? Framework::mindspore : Framework::tensorflow;
                   }),
            "Graph and defaults of TensorFlow (serial, split) or MindSpore (overlapped, one allreduce, updates computed "
            "behind the backward pass)")
@@ -131,7 +133,7 @@ void add_communication_options(Command& command, RunOptions& options) {
            "Type in which gradients are communicated")
       .with_default("fp32");
   command
-      .add("--compress", parsed(hccl::parse_compression, options.spec.compression),
+      .add("--compress", parsed(parse_hook, options.spec.step.compression),
            "Hook in place of the allreduces: batched-powersgd, powersgd, fp16, bf16 or topk, with keys such as "
            "powersgd:rank=2,start=1000")
       .value_name("HOOK[:KEY=VALUE,...]")
@@ -159,14 +161,15 @@ void add_communication_options(Command& command, RunOptions& options) {
   command.add("--allow-many-segments", flag(options.spec.allow_many_segments),
               "More than the eight segments that are documented");
   command
-      .add("--pad-segments", on_off(options.spec.pad_segments),
+      .add("--pad-segments", on_off(options.spec.step.pad_segments),
            "Allreduces of gradients are filled up with zeros to a multiple of 128 elements per rank, as Megatron-LM "
            "does: "
            "all ranks have equal parts, so that more of them are alike (--fold)")
       .with_default("off");
-  command.add("--hcom-parallel", on_off(options.spec.hcom_parallel), "Allreduce beside forward and backward (tf: off)");
+  command.add("--hcom-parallel", on_off(options.spec.step.hcom_parallel),
+              "Allreduce beside forward and backward (tf: off)");
   command
-      .add("--allreduce", parsed(parse_allreduce, options.spec.allreduce, allreduce_names()),
+      .add("--allreduce", parsed(parse_allreduce, options.spec.step.allreduce, allreduce_names()),
            "Algorithm; auto chooses as HCCL does")
       .value_name("")
       .with_default("auto");
@@ -174,7 +177,7 @@ void add_communication_options(Command& command, RunOptions& options) {
   command
       .add("--launch",
            one_of({"graph", "op"},
-                  [&options](const std::string& word) { options.spec.launch = hccl::parse_launch_mode(word); }),
+                  [&options](const std::string& word) { options.spec.step.launch = hccl::parse_launch_mode(word); }),
            "graph: collectives are loaded in advance; op: each is issued by itself, through the communicator's buffer")
       .with_default("graph");
 }
@@ -187,22 +190,23 @@ Seconds parse_skew(const std::string& text) {
 
 void add_simulation_options(Command& command, RunOptions& options) {
   command.begin_group("How it is simulated");
-  command.add("--iterations", whole_number(options.spec.iterations, 1, 10000), "Training steps").with_default();
-  add_network_option(command, options.spec.network);
+  command.add("--iterations", whole_number(options.spec.simulation.iterations, 1, 10000), "Training steps")
+      .with_default();
+  add_network_option(command, options.spec.simulation.network);
   command
       .add(
           "--fold",
           one_of({"auto", "off", "require"},
                  [&options](const std::string& word) {
-                   options.spec.fold = word == "off"    ? hccl::Fold::off
-                                       : word == "auto" ? hccl::Fold::automatic
-                                                        : hccl::Fold::require;
+                   options.spec.simulation.fold = word == "off"    ? hccl::Fold::off
+                                                  : word == "auto" ? hccl::Fold::automatic
+                                                                   : hccl::Fold::require;
                  }),
           "Of ranks that provably do the same at the same dates, one is simulated: auto (where there are any, with the "
           "network fluid), off, require (an error if there are none)")
       .with_default("auto");
   command
-      .add("--hbm-contention", on_off(options.spec.hbm_contention),
+      .add("--hbm-contention", on_off(options.spec.simulation.hbm_contention),
            "Kernels, copies, SDMA and RDMA of an NPU share its HBM, and AI-core reductions queue with kernels; needs "
            "the "
            "network fluid")
@@ -236,7 +240,7 @@ void add_simulation_options(Command& command, RunOptions& options) {
 
 void add_output_options(Command& command, RunOptions& options) {
   command.begin_group("What is written");
-  command.add("--rank", whole_number(options.spec.rank, 0, max_npus - 1), "Rank whose times are printed")
+  command.add("--rank", whole_number(options.spec.simulation.rank, 0, max_npus - 1), "Rank whose times are printed")
       .with_default();
   add_timeline_options(command, options.timeline);
   command.add("--step-trace", written_file(options.step_trace), "Iteration trace as CSV, in the columns of msprof");
@@ -355,9 +359,9 @@ void check_against_each_other(const OptionOrigins& origins, const RunOptions& op
     if (*file != "-") continue;
     bad_input("option", "{} -: standard output is taken by the report; give a file", origins.name(option));
   }
-  if (options.spec.npus.has_value() && options.spec.rank >= *options.spec.npus) {
+  if (options.spec.npus.has_value() && options.spec.simulation.rank >= *options.spec.npus) {
     bad_input("option", "{} {} is not one of the {} NPUs of {}; accepted: 0 to {}", origins.name("rank"),
-              options.spec.rank, *options.spec.npus, origins.name("npus"), *options.spec.npus - 1);
+              options.spec.simulation.rank, *options.spec.npus, origins.name("npus"), *options.spec.npus - 1);
   }
 }
 
@@ -408,8 +412,8 @@ void finish_run_options(Command& command, RunOptions& options) {
   options.spec.precision = chosen_precision(options.precision);
   options.spec.notes.clear();
   finish_parallel_options(origins, options.spec, options.parallel);
-  if (options.spec.framework == study::Framework::mindspore) {
-    if (!origins.given("hcom-parallel")) options.spec.hcom_parallel = true;
+  if (options.spec.step.framework == study::Framework::mindspore) {
+    if (!origins.given("hcom-parallel")) options.spec.step.hcom_parallel = true;
     if (!origins.given("split")) options.split = "none";
   }
   using hccl::FallbackSplit;
@@ -418,20 +422,20 @@ void finish_run_options(Command& command, RunOptions& options) {
                                                           : FallbackSplit::vendor_default;
   finish_rank_table_option(origins, {"npus", "npus-list"}, options.spec.platform.rank_table);
   options.spec.platform.hccl_settings = hccl_settings(origins, options.hccl_options);
-  require_one_algorithm(origins, options.hccl_options, "allreduce", options.spec.allreduce);
+  require_one_algorithm(origins, options.hccl_options, "allreduce", options.spec.step.allreduce);
   check_against_each_other(origins, options);
   finish_numerics_options(origins, options.spec.optimizer, options.numerics, has_context(origins, options.context));
   check_split(origins, options);
   options.spec.loss_scale = device::LossScaler::parse(options.loss_scale);
-  options.spec.levels.clear();
-  if (!options.levels.empty()) options.spec.levels = hccl::parse_levels(options.levels);
+  options.spec.step.levels.clear();
+  if (!options.levels.empty()) options.spec.step.levels = hccl::parse_levels(options.levels);
   options.spec.numerics.reset();
   if (options.numerics.enabled) options.spec.numerics = options.numerics.spec;
   finish_host_options(origins, options.host, options.spec);
   finish_failure_options(origins, options.failures, options.spec);
   finish_context_options(origins, options.context, options.spec);
   // A context is MindSpore's.
-  if (options.spec.framework == study::Framework::mindspore && !origins.given("split")) options.split = "none";
+  if (options.spec.step.framework == study::Framework::mindspore && !origins.given("split")) options.split = "none";
   require_effect(origins, options.spec, options.parallel);
   finish_fusion(origins, options.spec);
 }

@@ -77,18 +77,19 @@ void add_host_json(Json& json, const RunReport& report) {
   }
 }
 
-void add_host_settings(const study::HostSpec& host, std::vector<std::pair<std::string, std::string>>& settings) {
-  if (host.launch.has_value()) {
+void add_host_settings(const study::RunSpec& spec, std::vector<std::pair<std::string, std::string>>& settings) {
+  const study::HostSpec& host = spec.host;
+  if (spec.step.host_launch.has_value()) {
     settings.emplace_back("exec", "eager");
-    settings.emplace_back("host-launch-us", fmt::format("{:.6g}", *host.launch / microsecond));
+    settings.emplace_back("host-launch-us", fmt::format("{:.6g}", *spec.step.host_launch / microsecond));
   }
   if (host.images_per_second.has_value()) {
     settings.emplace_back("data-images-per-s", fmt::format("{}", *host.images_per_second));
     settings.emplace_back("prefetch-depth", fmt::to_string(host.prefetch));
   }
-  if (host.checkpoints.has_value()) {
-    settings.emplace_back("checkpoint-every", fmt::to_string(host.checkpoints->every));
-    settings.emplace_back("checkpoint-bandwidth", fmt::format("{:g}GBps", host.checkpoints->bandwidth / giga));
+  if (const auto& checkpoints = spec.step.checkpoints; checkpoints.has_value()) {
+    settings.emplace_back("checkpoint-every", fmt::to_string(checkpoints->every));
+    settings.emplace_back("checkpoint-bandwidth", fmt::format("{:g}GBps", checkpoints->bandwidth / giga));
   }
 }
 

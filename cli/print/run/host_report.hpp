@@ -15,6 +15,6 @@ namespace hcclsim::cli {
 void add_host_json(Json& json, const RunReport& report);
 
 /// The options, where they were given.
-void add_host_settings(const study::HostSpec& host, std::vector<std::pair<std::string, std::string>>& settings);
+void add_host_settings(const study::RunSpec& spec, std::vector<std::pair<std::string, std::string>>& settings);
 
 }  // namespace hcclsim::cli

@@ -17,7 +17,7 @@ namespace {
 
 std::string split_name(const study::RunResult& result, const RunOptions& options) {
   if (!result.gradient_rule.empty()) return result.gradient_rule;
-  const bool is_set = options.spec.sets_split_of(options.spec.rank);
+  const bool is_set = options.spec.sets_split_of(options.spec.simulation.rank);
   if (is_set && options.spec.split_by_size.has_value())
     return fmt::format("by size {}", fmt::join(*options.spec.split_by_size, ","));
   if (is_set && options.spec.split_by_idx.has_value())
@@ -44,7 +44,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
   for (const std::string& file : options.spec.profiles)
     profiles.push_back(std::filesystem::path(file).filename().string());
   std::vector<std::string> groups;
-  for (const hccl::Communicator& group : options.spec.groups) {
+  for (const hccl::Communicator& group : options.spec.step.groups) {
     groups.push_back(fmt::format("{}={}", group.name, fmt::join(group.ranks, ",")));
   }
   const auto number = [](const auto& value) { return value.has_value() ? fmt::to_string(*value) : std::string(); };
@@ -55,7 +55,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
       {"profile", fmt::format("{}", fmt::join(profiles, ","))},
       {"optimizer", std::string(models::name_of(options.spec.optimizer))},
       {"comm-dtype", communication_types(options.spec)},
-      {"allreduce", std::string(hccl::name_of(options.spec.allreduce))},
+      {"allreduce", std::string(hccl::name_of(options.spec.step.allreduce))},
       {"levels", options.levels},
       {"set", fmt::format("{}", fmt::join(edits, " "))},
       {"start-skew", fmt::format("{}", skew.start_skew)},
@@ -90,19 +90,19 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"onnx-dim", fmt::format("{}", fmt::join(dims, ","))},
        {"unsupported", model.onnx.unsupported.has_value() ? fmt::format("time={:.6g}s", *model.onnx.unsupported) : ""},
        {"fused-attention", fused.has_value() ? (*fused ? "on" : "off") : ""},
-       {"compress", options.spec.compression.has_value() ? to_string(*options.spec.compression) : ""},
-       {"pad-segments", options.spec.pad_segments ? "on" : ""},
+       {"compress", options.spec.step.compression.has_value() ? to_string(options.spec.step.compression->settings) : ""},
+       {"pad-segments", options.spec.step.pad_segments ? "on" : ""},
        {"profile-model", options.spec.profile_model},
        {"group", fmt::format("{}", fmt::join(groups, " "))},
        {"split-group", options.spec.split_group},
        {"jitter-shape", skew.shape == device::JitterShape::normal ? "" : std::string(name_of(skew.shape))},
        {"fault", fmt::format("{}", fmt::join(faults, ", "))},
-       {"hbm-contention", options.spec.hbm_contention ? "on" : ""},
+       {"hbm-contention", options.spec.simulation.hbm_contention ? "on" : ""},
        {"routing", routing.has_value() ? text_of(*routing) : ""}}};
   for (const auto& [name, value] : where_given) {
     if (!value.empty()) settings.emplace_back(name, value);
   }
-  add_host_settings(options.spec.host, settings);
+  add_host_settings(options.spec, settings);
   for (const hccl::HcclSetting& setting : options.spec.platform.hccl_settings) {
     settings.emplace_back(setting.variable, setting.value);
   }
@@ -117,17 +117,18 @@ std::vector<std::pair<std::string, std::string>> changed_settings_of(const RunOp
     return setting.first == "comm-dtype" || setting.first == "profile" ||
            std::find(usual.begin(), usual.end(), setting) != usual.end();
   });
-  const study::RunSpec defaults;
-  if (options.spec.rank != defaults.rank) settings.emplace_back("rank", fmt::to_string(options.spec.rank));
-  if (options.spec.iterations != defaults.iterations) {
-    settings.emplace_back("iterations", fmt::to_string(options.spec.iterations));
+  const hccl::SimulationOptions defaults;
+  if (options.spec.simulation.rank != defaults.rank)
+    settings.emplace_back("rank", fmt::to_string(options.spec.simulation.rank));
+  if (options.spec.simulation.iterations != defaults.iterations) {
+    settings.emplace_back("iterations", fmt::to_string(options.spec.simulation.iterations));
   }
   return settings;
 }
 
 /// Gradients and the optimizer are of training.
 std::string precision_text(const study::RunSpec& spec) {
-  if (!spec.parallel.forward_only) return to_string(spec.precision);
+  if (!spec.step.shape.forward_only) return to_string(spec.precision);
   return fmt::format("parameters {}, compute {}", name_of(spec.precision.weight), name_of(spec.precision.compute));
 }
 
@@ -136,9 +137,9 @@ std::string precision_text(const study::RunSpec& spec) {
 RunReport::RunReport(study::RunResult result, const RunOptions& options)
     : study::RunResult(std::move(result)),
       amp(precision_text(options.spec)),
-      framework(options.spec.framework == study::Framework::mindspore ? "mindspore" : "tf"),
-      hcom_parallel(options.spec.hcom_parallel),
-      launch(name_of(options.spec.launch)),
+      framework(options.spec.step.framework == study::Framework::mindspore ? "mindspore" : "tf"),
+      hcom_parallel(options.spec.step.hcom_parallel),
+      launch(name_of(options.spec.step.launch)),
       split(split_name(*this, options)),
       explain_uncertainty(options.explain_uncertainty),
       explain_memory(options.explain_memory),

@@ -7,7 +7,7 @@
 
 #include "base/units.hpp"
 #include "hccl/parallel/pipeline/schedule.hpp"
-#include "hccl/parallel/role_builder.hpp"
+#include "hccl/parallel/stage_program.hpp"
 #include "models/program.hpp"
 
 /// Activations of all micro-batches that a rank has under way, and gradients that wait until they are reduced.

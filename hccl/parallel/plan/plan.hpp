@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -184,6 +185,9 @@ struct Plan {
   /// Name of a task in timelines; of a block that of a kernel in it.
   [[nodiscard]] const std::string& name(const Role& role, TaskPart at) const;
 };
+
+/// Chooses and builds the schedule of a collective of a group, or of a message between two ranks (send_recv).
+using ScheduleMaker = std::function<std::shared_ptr<const Schedule>(const Communicator&, const Operation&)>;
 
 /// The tasks that a step carries out: a Plan whose steps are all alike.
 [[nodiscard]] Plan plan_of_step(const Plan& plan, std::uint32_t step);

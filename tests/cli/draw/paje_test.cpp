@@ -75,10 +75,10 @@ std::string paje_of_pipeline() {
   spec.platform.file = "atlas800-9000";
   spec.model = {
       .name = "gpt2-small", .batch = 4, .sequence = 16, .layers = 4, .hidden = 128, .heads = 2, .vocabulary = 256};
-  spec.framework = study::Framework::mindspore;
+  spec.step.framework = study::Framework::mindspore;
   spec.npus = 4;
-  spec.iterations = 1;
-  spec.parallel.shape.stages = 2;
+  spec.simulation.iterations = 1;
+  spec.step.shape.stages = 2;
   spec.parallel.micro_batches = 2;
   return study::on_experiment(spec, [](study::Experiment& experiment) {
     std::vector<Rank> ranks(experiment.npus);

@@ -126,11 +126,11 @@ study::RunSpec small_pipeline() {
   spec.platform.file = "atlas800-9000";
   spec.model = {
       .name = "gpt2-small", .batch = 4, .sequence = 16, .layers = 4, .hidden = 128, .heads = 2, .vocabulary = 256};
-  spec.framework = study::Framework::mindspore;
-  spec.hcom_parallel = true;
+  spec.step.framework = study::Framework::mindspore;
+  spec.step.hcom_parallel = true;
   spec.npus = 4;
-  spec.iterations = 2;
-  spec.parallel.shape.stages = 2;
+  spec.simulation.iterations = 2;
+  spec.step.shape.stages = 2;
   spec.parallel.micro_batches = 2;
   return spec;
 }

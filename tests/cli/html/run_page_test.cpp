@@ -21,7 +21,7 @@ using testing::ElementsAre;
 
 RunOptions options_of_rank(Rank rank) {
   RunOptions options;
-  options.spec.rank = rank;
+  options.spec.simulation.rank = rank;
   return options;
 }
 

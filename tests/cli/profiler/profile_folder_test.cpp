@@ -37,7 +37,7 @@ const std::string& pipeline_profile() {
   static const std::string folder = [] {
     std::string path = fresh_folder("pipeline");
     study::RunSpec spec = profiled_gpt("atlas800-9000", 4);
-    spec.parallel.shape.stages = 2;
+    spec.step.shape.stages = 2;
     spec.parallel.micro_batches = 2;
     write_profile(spec, path, ProfileLevel::level1);
     return path;

@@ -24,8 +24,8 @@ inline study::RunSpec profiled_gpt(const std::string& platform, Rank npus) {
   spec.platform.file = platform;
   spec.model = {
       .name = "gpt2-small", .batch = 4, .sequence = 16, .layers = 4, .hidden = 128, .heads = 2, .vocabulary = 256};
-  spec.framework = study::Framework::mindspore;
-  spec.hcom_parallel = true;
+  spec.step.framework = study::Framework::mindspore;
+  spec.step.hcom_parallel = true;
   spec.npus = npus;
   return spec;
 }

@@ -41,28 +41,28 @@ INSTANTIATE_TEST_SUITE_P(
     Plans, ProfileRoundTrip,
     testing::Values(
         RoundTrip{"data_parallel", [](study::RunSpec& /*spec*/) {}},
-        RoundTrip{"serial", [](study::RunSpec& spec) { spec.hcom_parallel = false; }},
+        RoundTrip{"serial", [](study::RunSpec& spec) { spec.step.hcom_parallel = false; }},
         RoundTrip{"compressed",
                   [](study::RunSpec& spec) {
                     spec.compression = hccl::parse_compression("powersgd:start=2");
-                    spec.iterations = 4;
+                    spec.simulation.iterations = 4;
                   }},
         RoundTrip{"narrow",
                   [](study::RunSpec& spec) {
                     spec.compression = hccl::parse_compression("fp16");
-                    spec.hcom_parallel = false;
+                    spec.step.hcom_parallel = false;
                   }},
         RoundTrip{"accumulated", [](study::RunSpec& spec) { spec.parallel.micro_batches = 2; }},
         RoundTrip{"pipeline",
                   [](study::RunSpec& spec) {
-                    spec.parallel.shape.stages = 2;
+                    spec.step.shape.stages = 2;
                     spec.parallel.micro_batches = 4;
                   }},
         RoundTrip{"last_stage",
                   [](study::RunSpec& spec) {
-                    spec.parallel.shape.stages = 4;
+                    spec.step.shape.stages = 4;
                     spec.parallel.micro_batches = 4;
-                    spec.rank = 7;
+                    spec.simulation.rank = 7;
                   }},
         RoundTrip{"model_parallel", [](study::RunSpec& spec) { spec.parallel.operators.model = 2; }},
         RoundTrip{"zero3",
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
                   [](study::RunSpec& spec) { spec.parallel.optimizer.kind = hccl::OptimizerParallelKind::on; }},
         RoundTrip{"recomputed",
                   [](study::RunSpec& spec) {
-                    spec.parallel.shape.stages = 2;
+                    spec.step.shape.stages = 2;
                     spec.parallel.micro_batches = 2;
                     spec.parallel.recompute = hccl::parse_recompute("full");
                   }},
@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
 /// What is imported are the durations of the profile: a step of slower NPUs comes back on NPUs of the nominal speed.
 TEST(ProfileImport, HasTheDurationsOfTheProfile) {
   study::RunSpec spec = profiled_gpt("atlas800-9000", 4);
-  spec.parallel.shape.stages = 2;
+  spec.step.shape.stages = 2;
   spec.parallel.micro_batches = 2;
   const Seconds nominal = simulated_figures(spec).step;
   spec.skew.speeds = {0.5, 0.5, 0.5, 0.5};
@@ -98,7 +98,7 @@ TEST(ProfileImport, HasTheDurationsOfTheProfile) {
 TEST(ProfileImport, RefusesDurationsInAnotherUnit) {
   study::RunSpec spec = profiled_gpt("atlas800-9000", 4);
   for (const Rank stages : {1U, 2U}) {
-    spec.parallel.shape.stages = stages;
+    spec.step.shape.stages = stages;
     spec.parallel.micro_batches = 2;
     const std::string folder = fresh_folder("milliseconds");
     write_profile(spec, folder, ProfileLevel::level0);
@@ -126,7 +126,7 @@ TEST(ProfileImport, NeedsARankOfEveryStage) {
   const std::string folder = fresh_folder("two");
   write_profile(spec, folder, ProfileLevel::level0);
   spec.npus = 8;
-  spec.parallel.shape.stages = 4;
+  spec.step.shape.stages = 4;
   spec.parallel.micro_batches = 4;
   spec.profiles = {folder};
   EXPECT_EQ(test::refusal("profile", [&] { static_cast<void>(simulated_figures(spec)); }),

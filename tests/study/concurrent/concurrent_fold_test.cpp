@@ -37,7 +37,7 @@ struct JobsTogether {
 };
 
 JobsTogether simulate_jobs(std::vector<ConcurrentJob> jobs, hccl::Fold fold) {
-  for (ConcurrentJob& job : jobs) job.run.fold = fold;
+  for (ConcurrentJob& job : jobs) job.run.simulation.fold = fold;
   return on_concurrent_platform(jobs, [&](const sim::Cluster& cluster) {
     const ConcurrentResult result = simulate_concurrent(jobs, cluster);
     JobsTogether together{.notes = result.notes};
@@ -258,9 +258,9 @@ TEST(ConcurrentFold, ChangesNoFigure) {
       if (random() % 3 == 0) {
         job = job_on(fmt::format("two trainings ({})", jobs.size()), platforms[where], {first, first + 8},
                      step_of_eight());
-        job.run.groups = {{"x", {0, 1, 2, 3}}, {"y", {4, 5, 6, 7}}};
+        job.run.step.groups = {{"x", {0, 1, 2, 3}}, {"y", {4, 5, 6, 7}}};
       }
-      job.run.pad_segments = !job.run.compression.has_value() && random() % 2 == 0;
+      job.run.step.pad_segments = !job.run.compression.has_value() && random() % 2 == 0;
       job.run.skew.start = static_cast<double>(random() % 3) * 100 * microsecond;
       if (random() % 6 == 0) job.run.skew.jitter = 0.02;
       if (where < 3 && random() % 4 == 0) job.run.faults = {sim::parse_fault(faults[random() % faults.size()])};

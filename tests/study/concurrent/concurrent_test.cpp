@@ -140,7 +140,7 @@ TEST(Concurrent, LaterStartByHand) {
 TEST(Concurrent, DisjointLinksSlowNothingDown) {
   const std::string platform = test::write_platform({.servers = 4, .npus_per_server = 2});
   RunSpec pipeline = tiny_gpt(platform);
-  pipeline.parallel.shape.stages = 2;
+  pipeline.step.shape.stages = 2;
   pipeline.parallel.micro_batches = 4;
   pipeline.iterations = 4;
   RunSpec shards = tiny_gpt(platform);
@@ -211,7 +211,7 @@ TEST(Concurrent, IsAsGroupsOfOneRun) {
 TEST(Concurrent, AllKindsOfPlans) {
   const std::string platform = test::write_platform({.servers = 2, .npus_per_server = 4});
   RunSpec pipeline = tiny_gpt(platform);
-  pipeline.parallel.shape.stages = 2;
+  pipeline.step.shape.stages = 2;
   pipeline.parallel.micro_batches = 4;
   RunSpec shards = tiny_gpt(platform);
   shards.parallel.optimizer = hccl::parse_optimizer_parallel("zero3");
@@ -226,7 +226,7 @@ TEST(Concurrent, AllKindsOfPlans) {
   std::vector<Outcome> outcomes;
   for (const sim::NetworkKind network : networks) {
     std::vector<ConcurrentJob> on = jobs;
-    for (ConcurrentJob& job : on) job.run.network = network;
+    for (ConcurrentJob& job : on) job.run.simulation.network = network;
     outcomes.push_back(simulate_jobs(on));
     for (std::size_t i = 0; i < on.size(); ++i) {
       const Figures& job = outcomes.back().jobs[i];

@@ -40,10 +40,10 @@ TEST(ApplyContext, Pipelines) {
   const RunSpec spec = applied({{"parallel_mode", "semi_auto_parallel"},
                                 {"pipeline_stages", "4"},
                                 {"pipeline_config", "{'pipeline_interleave': True, 'pipeline_scheduler': 'gpipe'}"}});
-  EXPECT_EQ(spec.parallel.shape.stages, 4U);
-  EXPECT_EQ(spec.parallel.shape.schedule, hccl::PipelineSchedule::gpipe_interleave);
-  EXPECT_EQ(spec.framework, Framework::mindspore);
-  EXPECT_TRUE(spec.hcom_parallel);
+  EXPECT_EQ(spec.step.shape.stages, 4U);
+  EXPECT_EQ(spec.step.shape.schedule, hccl::PipelineSchedule::gpipe_interleave);
+  EXPECT_EQ(spec.step.framework, Framework::mindspore);
+  EXPECT_TRUE(spec.step.hcom_parallel);
   EXPECT_THAT(refused("runtime-error", {{"pipeline_stages", "4"}}), HasSubstr("not stand_alone"));
   EXPECT_THAT(refused("runtime-error", {{"parallel_mode", "data_parallel"}, {"pipeline_stages", "4"}}),
               HasSubstr("not data_parallel"));
@@ -52,7 +52,7 @@ TEST(ApplyContext, Pipelines) {
               {{"parallel_mode", "auto_parallel"}, {"pipeline_stages", "4"}, {"search_mode", "dynamic_programming"}}),
       HasSubstr("recursive_programming"));
   RunSpec two;
-  two.parallel.shape.stages = 2;
+  two.step.shape.stages = 2;
   EXPECT_THAT(
       test::refusal("option",
                     [&] {
@@ -169,8 +169,8 @@ TEST(ApplyContext, InterleaveAndAccumulationShard) {
 TEST(ApplyContext, Segments) {
   const RunSpec spec =
       applied({{"parallel_mode", "semi_auto_parallel"}, {"pipeline_stages", "2"}, {"pipeline_segments", "3"}});
-  EXPECT_EQ(spec.parallel.shape.chunks, 3U);
-  EXPECT_EQ(spec.parallel.shape.schedule, hccl::PipelineSchedule::one_f_one_b_interleave);
+  EXPECT_EQ(spec.step.shape.chunks, 3U);
+  EXPECT_EQ(spec.step.shape.schedule, hccl::PipelineSchedule::one_f_one_b_interleave);
   EXPECT_THAT(applied({{"parallel_mode", "semi_auto_parallel"}, {"pipeline_segments", "3"}}).notes,
               Contains(HasSubstr("pipeline_segments has no effect without pipeline_stages")));
 }

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 RunSpec semi_auto(std::uint32_t stages = 1) {
   RunSpec spec;
   spec.parallel_mode = "semi_auto_parallel";
-  spec.parallel.shape.stages = stages;
+  spec.step.shape.stages = stages;
   return spec;
 }
 
@@ -32,7 +32,7 @@ TEST(CompileChecks, DevicesAndMicroBatches) {
   EXPECT_THAT(refused(semi_auto(3), 8, 3), HasSubstr("pipeline_stages 3 does not divide device_num 8"));
   EXPECT_THAT(refused(semi_auto(4), 8, 3), HasSubstr("pipeline_stages 4: a training step needs as many micro-batches"));
   RunSpec inference = semi_auto(4);
-  inference.parallel.forward_only = true;
+  inference.step.shape.forward_only = true;
   check_compilation(inference, 8, 1);
   // Of other modes, and without a context, nothing is checked.
   RunSpec data = semi_auto();
@@ -106,7 +106,7 @@ TEST(CompileChecks, DatasetStrategies) {
                             }),
               HasSubstr("input 0 has most dimensions"));
   RunSpec inference = semi_auto();
-  inference.parallel.forward_only = true;
+  inference.step.shape.forward_only = true;
   inference.dataset_cuts = {{4, 1, 1, 1}};
   check_dataset_cuts(inference, images, 4);
 }

@@ -33,7 +33,7 @@ TEST(InputReading, FullBatchReadsThoseOfAll) {
   EXPECT_TRUE(read(spec, 4).whole);
   EXPECT_EQ(read(spec, 4).samples, 4 * 6U);
   // Replicas are those of a stage; the stages read the same.
-  spec.parallel.shape.stages = 2;
+  spec.step.shape.stages = 2;
   EXPECT_EQ(read(spec, 4).bytes, 2 * 6 * (of_sample + of_label));
 }
 
@@ -54,7 +54,7 @@ TEST(InputReading, TuplesCutEachInput) {
 
 TEST(InputReading, InferenceReadsNoLabels) {
   RunSpec spec;
-  spec.parallel.forward_only = true;
+  spec.step.shape.forward_only = true;
   EXPECT_EQ(read(spec, 1).bytes, 6 * of_sample);
 }
 

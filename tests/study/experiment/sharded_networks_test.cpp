@@ -48,15 +48,15 @@ TEST(ShardedNetworks, ChangeNothing) {
   RunSpec spec;
   spec.platform.file = HCCLSIM_PLATFORM_DIR "/atlas800t-a2.xml";
   spec.model = gpt_of(4);
-  spec.network = sim::NetworkKind::fluid;
-  spec.fold = hccl::Fold::automatic;
+  spec.simulation.network = sim::NetworkKind::fluid;
+  spec.simulation.fold = hccl::Fold::automatic;
   spec.parallel.batch_given = true;
   spec.optimizer = models::Optimizer::adam;
   for (const std::uint32_t stages : {1U, 2U}) {
-    spec.parallel.shape.stages = stages;
+    spec.step.shape.stages = stages;
     spec.parallel.micro_batches = 2;
     for (const std::uint32_t iterations : {1U, 3U}) {
-      spec.iterations = iterations;
+      spec.simulation.iterations = iterations;
       const std::vector<double> same = on_cluster(spec.platform, [&](sim::Cluster& cluster) {
         ShardedNetworks known;
         std::vector<double> equal;

@@ -27,14 +27,14 @@ TEST(StepBound, IsBelowTheSimulatedStepOfEveryKindOfPlan) {
     for (const std::string& platform : platforms) {
       RunSpec spec = kind.spec;
       spec.platform.file = platform;
-      spec.network = sim::NetworkKind::fluid;
-      spec.iterations = 1;
+      spec.simulation.network = sim::NetworkKind::fluid;
+      spec.simulation.iterations = 1;
       const auto [bound, step] = on_experiment(
           spec, [](Experiment& experiment) { return std::pair(step_bound(experiment), simulated_step(experiment)); });
       EXPECT_GT(bound, 0) << kind.name << " on " << platform;
       EXPECT_LE(bound, step * (1 + 1e-12)) << kind.name << " on " << platform;
       shares.push_back(bound / step);
-      spec.iterations = 3;
+      spec.simulation.iterations = 3;
       const auto [mean_bound, mean] = on_experiment(
           spec, [](Experiment& experiment) { return std::pair(step_bound(experiment), simulated_step(experiment)); });
       EXPECT_LE(mean_bound, mean * (1 + 1e-12)) << kind.name << " on " << platform;
@@ -59,10 +59,10 @@ TEST(StepBound, IsBelowTheStepOfNpusAndLinksThatAreFaster) {
       SCOPED_TRACE(kind.name + ", " + name);
       RunSpec spec = kind.spec;
       spec.platform.file = platform;
-      spec.network = sim::NetworkKind::fluid;
+      spec.simulation.network = sim::NetworkKind::fluid;
       change(spec);
       for (const std::uint32_t iterations : {1U, 3U}) {
-        spec.iterations = iterations;
+        spec.simulation.iterations = iterations;
         const auto [bound, step] = on_experiment(
             spec, [](Experiment& experiment) { return std::pair(step_bound(experiment), simulated_step(experiment)); });
         EXPECT_GE(bound, 0);

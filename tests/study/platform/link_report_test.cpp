@@ -30,13 +30,13 @@ constexpr std::size_t all_links = 1'000'000;
 RunSpec two_iterations(const std::string& platform, Rank npus) {
   RunSpec spec = small_gpt(platform, twelve_layers);
   spec.npus = npus;
-  spec.iterations = 2;
+  spec.simulation.iterations = 2;
   return spec;
 }
 
 RunSpec two_stages(const std::string& platform, Rank npus) {
   RunSpec spec = two_iterations(platform, npus);
-  spec.parallel.shape.stages = 2;
+  spec.step.shape.stages = 2;
   spec.parallel.micro_batches = 4;
   return spec;
 }
@@ -136,7 +136,7 @@ TEST(LinkReport, AddsUpWhereHbmsLimitTransfers) {
   for (const char* const hbm : {"1TBps", "8GBps"}) {
     SCOPED_TRACE(hbm);
     RunSpec spec = two_iterations(servers(1, 4), 4);
-    spec.hbm_contention = true;
+    spec.simulation.hbm_contention = true;
     spec.platform.edits.push_back(sim::parse_platform_edit(std::string("npu[*].hbm_bandwidth=") + hbm));
     const LinkReport report = links_of_run(spec);
     expect_consistent(report);
@@ -176,10 +176,10 @@ TEST(LinkReport, APortCarriesTheTrafficOfThePlan) {
   for (const char* const optimizer : {"off", "zero1", "zero2", "zero3"}) {
     for (const std::uint32_t stages : {1U, 2U, 3U}) {
       RunSpec spec = two_stages(servers(6, 1), 6);
-      spec.parallel.shape.stages = stages;
+      spec.step.shape.stages = stages;
       spec.parallel.optimizer = hccl::parse_optimizer_parallel(optimizer);
       spec.optimizer = models::Optimizer::adam;
-      spec.allreduce = hccl::Algorithm::ring;
+      spec.step.allreduce = hccl::Algorithm::ring;
       const std::map<std::uint32_t, double> traffic = traffic_by_stage(spec);
       const LinkReport report = links_of_run(spec);
       expect_consistent(report);
@@ -229,9 +229,9 @@ void expect_same(const LinkReport& found, const LinkReport& expected, const std:
 }
 
 void expect_same_folded(RunSpec spec, const std::string& what) {
-  spec.fold = hccl::Fold::require;
+  spec.simulation.fold = hccl::Fold::require;
   const LinkReport folded = links_of_run(spec);
-  spec.fold = hccl::Fold::off;
+  spec.simulation.fold = hccl::Fold::off;
   const LinkReport all = links_of_run(spec);
   expect_consistent(folded);
   expect_same(folded, all, what);
@@ -269,13 +269,13 @@ TEST(LinkReport, OfFoldedRanksIsThatOfAllForRandomPlans) {
     const std::string optimizer = any(optimizers);
     spec.parallel.optimizer = hccl::parse_optimizer_parallel(optimizer);
     spec.optimizer = models::Optimizer::adam;
-    spec.parallel.shape.stages = std::array{1U, 2U, 3U}[random() % 3];
+    spec.step.shape.stages = std::array{1U, 2U, 3U}[random() % 3];
     if (random() % 3 == 0) spec.clip_norm = 1;
-    spec.rank = random() % 6;
+    spec.simulation.rank = random() % 6;
     const LinkReport automatic = links_of_run(spec);
-    spec.fold = hccl::Fold::off;
-    expect_same(automatic, links_of_run(spec), fmt::format("{}: {}, rank {}", i, optimizer, spec.rank));
-    spec.fold = hccl::Fold::automatic;
+    spec.simulation.fold = hccl::Fold::off;
+    expect_same(automatic, links_of_run(spec), fmt::format("{}: {}, rank {}", i, optimizer, spec.simulation.rank));
+    spec.simulation.fold = hccl::Fold::automatic;
     folded += on_experiment(spec, [](Experiment& experiment) -> std::uint32_t {
       return experiment.simulate(experiment.training).folded.empty() ? 0 : 1;
     });
@@ -286,9 +286,9 @@ TEST(LinkReport, OfFoldedRanksIsThatOfAllForRandomPlans) {
 TEST(LinkReport, IsTheSameOfBothNetworks) {
   for (RunSpec spec :
        {two_iterations("atlas800-9000", 8), two_iterations(servers(2, 2), 4), two_stages(servers(2, 2), 4)}) {
-    spec.fold = hccl::Fold::off;
+    spec.simulation.fold = hccl::Fold::off;
     const LinkReport fluid = links_of_run(spec);
-    spec.network = sim::NetworkKind::simgrid;
+    spec.simulation.network = sim::NetworkKind::simgrid;
     expect_same(fluid, links_of_run(spec), spec.platform.file);
   }
 }
@@ -297,7 +297,7 @@ TEST(LinkReport, JitterAndLateRanksKeepTheSums) {
   RunSpec spec = two_stages(servers(3, 2), 6);
   spec.skew.jitter = 0.1;
   spec.skew.start_skew = 1e-4;
-  spec.iterations = 3;
+  spec.simulation.iterations = 3;
   const std::map<std::string, Bytes> jittered = bytes_by_name(links_of_run(spec));
   spec.skew = {};
   EXPECT_EQ(jittered, bytes_by_name(links_of_run(spec)));

@@ -316,13 +316,13 @@ TEST(PlanTrace, AReplayHasTheDatesOfTheStep) {
                                                             std::string("atlas800t-a2")}),
                              twelve_layers);
     spec.npus = 6;
-    spec.iterations = 3;
+    spec.simulation.iterations = 3;
     spec.parallel.optimizer = hccl::parse_optimizer_parallel(any(std::array{"off", "zero1", "zero3"}));
     spec.optimizer = models::Optimizer::adam;
-    spec.parallel.shape.stages = any(std::array{1U, 2U, 3U});
-    spec.parallel.micro_batches = spec.parallel.shape.stages > 1 ? 4 : any(std::array{1U, 4U});
-    spec.hcom_parallel = random() % 2 == 0;
-    if (random() % 2 == 0) spec.framework = Framework::tensorflow;
+    spec.step.shape.stages = any(std::array{1U, 2U, 3U});
+    spec.parallel.micro_batches = spec.step.shape.stages > 1 ? 4 : any(std::array{1U, 4U});
+    spec.step.hcom_parallel = random() % 2 == 0;
+    if (random() % 2 == 0) spec.step.framework = Framework::tensorflow;
     const Ends ends = ends_of(spec);
     ASSERT_EQ(ends.size(), 3) << i;
     for (const auto& [simulated, of_replay] : ends) EXPECT_NEAR(of_replay, simulated, 1e-10 * simulated) << i;
@@ -333,9 +333,9 @@ TEST(PlanTrace, CollectivesOfOneRankTakeNoTime) {
   for (const Rank stages : {1U, 4U}) {  // of one replica
     RunSpec spec = small_gpt(test::write_platform({.npus_per_server = 4}), twelve_layers);
     spec.npus = stages;
-    spec.parallel.shape.stages = stages;
+    spec.step.shape.stages = stages;
     spec.parallel.micro_batches = stages;
-    spec.iterations = 2;
+    spec.simulation.iterations = 2;
     const Ends ends = ends_of(spec);
     ASSERT_EQ(ends.size(), 2);
     for (const auto& [simulated, of_replay] : ends) EXPECT_NEAR(of_replay, simulated, 1e-10 * simulated) << stages;

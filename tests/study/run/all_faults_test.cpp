@@ -42,7 +42,7 @@ std::vector<sim::Fault> parsed(const std::vector<std::string>& texts) {
 
 std::vector<Seconds> ends_of_run(RunSpec spec, const std::vector<std::string>& faults, hccl::Fold fold) {
   spec.faults = parsed(faults);
-  spec.fold = fold;
+  spec.simulation.fold = fold;
   return on_experiment(spec, [](Experiment& experiment) {
     std::vector<Seconds> ends;
     for (const auto& of_ranks : experiment.simulate(experiment.training).iteration_ends) {
@@ -95,7 +95,7 @@ std::vector<StruckPlan> struck_plans() {
   add("hierarchical", step_of_eight(), 4);
   add("data parallel, unfolded", step_of_eight(), 8, hccl::Fold::off);
   RunSpec pipeline = step_of_eight();
-  pipeline.parallel.shape.stages = 2;
+  pipeline.step.shape.stages = 2;
   pipeline.parallel.micro_batches = 4;
   add("pipeline, unfolded", pipeline, 8, hccl::Fold::off);
   plans.push_back({.name = "beside another job", .simulate = [](const auto& faults) {

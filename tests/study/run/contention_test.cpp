@@ -34,7 +34,7 @@ RunSpec spec_on(const Place& place, Rank npus) {
                     : place.platform,
                 twelve_layers);
   spec.npus = npus;
-  spec.iterations = 2;
+  spec.simulation.iterations = 2;
   return spec;
 }
 
@@ -45,7 +45,7 @@ struct Ends {
 };
 
 Ends ends_at(RunSpec spec, bool contention) {
-  spec.hbm_contention = contention;
+  spec.simulation.hbm_contention = contention;
   return on_experiment(spec, [](Experiment& experiment) {
     const hccl::TimedStep step = experiment.simulate(experiment.training);
     Ends ends{.simulated = static_cast<Rank>(step.folded.size()), .dates = {}};
@@ -71,15 +71,15 @@ RunSpec random_spec(std::mt19937& random) {
   RunSpec spec = spec_on(any(places), 6);
   spec.parallel.optimizer = hccl::parse_optimizer_parallel(any(std::array{"off", "zero1", "zero3"}));
   spec.optimizer = models::Optimizer::adam;
-  spec.parallel.shape.stages = any(std::array{1U, 2U, 3U});
+  spec.step.shape.stages = any(std::array{1U, 2U, 3U});
   spec.parallel.micro_batches = 4;
   if (random() % 2 == 0) spec.communication_type = DataType::fp16;  // which A1 reduces on its AI cores
-  if (random() % 2 == 0) spec.framework = Framework::tensorflow;
-  if (random() % 3 == 0) spec.launch = hccl::LaunchMode::op;
+  if (random() % 2 == 0) spec.step.framework = Framework::tensorflow;
+  if (random() % 3 == 0) spec.step.launch = hccl::LaunchMode::op;
   // From an HBM that any transfer fills to one that none does.
   spec.platform.edits.push_back(
       sim::parse_platform_edit(fmt::format("npu[*].hbm_bandwidth={}GBps", any(std::array{20, 60, 200, 1024}))));
-  spec.rank = random() % 6;
+  spec.simulation.rank = random() % 6;
   return spec;
 }
 
@@ -113,7 +113,7 @@ TEST(Contention, FoldsWithoutChangingAFigure) {
   for (int i = 0; i < 24; ++i) {
     RunSpec spec = random_spec(random);
     const Ends some = ends_at(spec, true);
-    spec.fold = hccl::Fold::off;
+    spec.simulation.fold = hccl::Fold::off;
     const Ends all = ends_at(spec, true);
     EXPECT_EQ(all.simulated, 0U);
     expect_equal(some, all, fmt::format("{}", i), 1e-9);
@@ -124,7 +124,7 @@ TEST(Contention, FoldsWithoutChangingAFigure) {
 
 /// What a rank's AI cores do: begin and end of kernels and reductions, ascending.
 std::vector<std::pair<Seconds, Seconds>> work_of_cores(RunSpec spec) {
-  spec.hbm_contention = true;
+  spec.simulation.hbm_contention = true;
   return on_experiment(spec, [](Experiment& experiment) {
     hccl::TrainingOptions training = experiment.training;
     training.trace_tasks = true;
@@ -157,11 +157,11 @@ TEST(Contention, WithoutAFullHbmNothingChanges) {
   RunSpec spec = spec_on({.npus_per_server = 8}, 8);
   spec.platform.edits.push_back(sim::parse_platform_edit("npu[*].hbm_bandwidth=1000TBps"));
   expect_equal(ends_at(spec, true), ends_at(spec, false), "graph mode");
-  spec.launch = hccl::LaunchMode::op;
+  spec.step.launch = hccl::LaunchMode::op;
   spec.skew.jitter = 0.1;
   spec.skew.speed_spread = 0.2;
   expect_equal(ends_at(spec, true), ends_at(spec, false), "op mode, with jitter");
-  spec.parallel.shape.stages = 2;
+  spec.step.shape.stages = 2;
   spec.parallel.micro_batches = 4;
   expect_equal(ends_at(spec, true), ends_at(spec, false), "a pipeline");
 }
@@ -174,8 +174,8 @@ TEST(Contention, OneNpuTakesAsLong) {
 
 TEST(Contention, IsNotForSimGrid) {
   RunSpec spec = spec_on({.npus_per_server = 2}, 2);
-  spec.hbm_contention = true;
-  spec.network = sim::NetworkKind::simgrid;
+  spec.simulation.hbm_contention = true;
+  spec.simulation.network = sim::NetworkKind::simgrid;
   EXPECT_THAT(test::refusal("option", [&] { static_cast<void>(simulate(spec)); }),
               testing::HasSubstr("--hbm-contention on does not go with --network simgrid"));
 }

@@ -28,7 +28,7 @@ using testing::HasSubstr;
 RunSpec gpt_of_faults(const std::string& platform) {
   RunSpec spec = small_gpt(platform, twelve_layers);
   spec.npus = 6;
-  spec.iterations = 2;
+  spec.simulation.iterations = 2;
   return spec;
 }
 
@@ -58,11 +58,11 @@ std::vector<KindOfPlan> kinds_of_plans() {
                                 {.name = "pipeline"},
                                 {.name = "optimizer shards", .servers = 3},
                                 {.name = "two trainings"}};
-  plans[3].spec.parallel.shape.stages = 3;
+  plans[3].spec.step.shape.stages = 3;
   plans[3].spec.parallel.micro_batches = 4;
   plans[4].spec.parallel.optimizer = hccl::parse_optimizer_parallel("zero3");
   plans[4].spec.optimizer = models::Optimizer::adam;
-  plans[5].spec.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
+  plans[5].spec.step.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
   return plans;
 }
 
@@ -73,7 +73,7 @@ struct FaultFigures {
 
 FaultFigures ends_of(RunSpec spec, const std::vector<std::string>& faults, hccl::Fold fold = hccl::Fold::automatic) {
   for (const std::string& fault : faults) spec.faults.push_back(sim::parse_fault(fault));
-  spec.fold = fold;
+  spec.simulation.fold = fold;
   return on_experiment(spec, [](Experiment& experiment) {
     const hccl::TimedStep step = experiment.simulate(experiment.training);
     FaultFigures result{.simulated = static_cast<Rank>(step.folded.size()), .ends = {}};
@@ -99,7 +99,7 @@ TEST(Faults, EndEveryKindOfPlanWithTheRightDiagnosis) {
     const std::string lost = fmt::format("npu[1].lost at {}s", date);
     for (const sim::NetworkKind network : {sim::NetworkKind::fluid, sim::NetworkKind::simgrid}) {
       RunSpec spec = plan;
-      spec.network = network;
+      spec.simulation.network = network;
       EXPECT_THAT(failure_of(spec, {cut}, "timeout"), HasSubstr(fmt::format("is cut ({})", cut)));
       EXPECT_THAT(failure_of(spec, {lost}, "timeout"), HasSubstr(fmt::format("cause: NPU 1 is lost ({})", lost)));
       EXPECT_THAT(failure_of(spec, {"npu[1].late=1900s"}, "timeout"), HasSubstr("is late"));
@@ -123,7 +123,7 @@ TEST(Faults, ThatEndLeaveTheStepsBehindThemAsTheyWere) {
   for (const KindOfPlan& kind : kinds_of_plans()) {
     SCOPED_TRACE(kind.name);
     RunSpec spec = kind.on_platform();
-    spec.iterations = 3;
+    spec.simulation.iterations = 3;
     const FaultFigures healthy = ends_of(spec, {}, hccl::Fold::off);
     const Seconds first = healthy.ends[0];
     const std::vector<std::string> faults{
@@ -139,7 +139,7 @@ TEST(Faults, ThatEndLeaveTheStepsBehindThemAsTheyWere) {
 TEST(Faults, OfAComputingNpuByHand) {
   RunSpec spec = gpt_of_faults(servers_of(1, 6));
   spec.npus = 1;
-  spec.iterations = 1;
+  spec.simulation.iterations = 1;
   const Seconds step = ends_of(spec, {}).ends[0];
   const auto with = [&](const std::string& fault) { return ends_of(spec, {fault}).ends[0]; };
   EXPECT_NEAR(with("npu[0].speed=0.5"), 2 * step, 1e-12);
@@ -157,12 +157,12 @@ TEST(Faults, DissolveTheFoldsOfWhatTheyTouch) {
   EXPECT_EQ(ends_of(spec, {}).simulated, 1U);
   EXPECT_EQ(ends_of(spec, {slow}).simulated, 0U);
   EXPECT_EQ(ends_of(spec, {"npu[2].speed=0.9 at 1ms"}).simulated, 0U);
-  spec.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
+  spec.step.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
   EXPECT_EQ(ends_of(spec, {}).simulated, 1U);
   EXPECT_EQ(ends_of(spec, {slow}).simulated, 3U + 1U);
   EXPECT_EQ(ends_of(spec, {"npu[2].late=1ms"}).simulated, 3U + 1U);
   EXPECT_EQ(ends_of(spec, {slow, "npu[5].paused from 1ms to 2ms"}).simulated, 0U);
-  spec.fold = hccl::Fold::require;
+  spec.simulation.fold = hccl::Fold::require;
   spec.faults = {sim::parse_fault(slow), sim::parse_fault("npu[5].late=2ms")};
   const auto run = [&spec] {
     static_cast<void>(on_experiment(spec, [](Experiment& one) { return one.simulate(one.training).transfers; }));
@@ -194,7 +194,7 @@ TEST(Faults, FoldsAndNetworksAgreeOnRandomPlans) {
     SCOPED_TRACE(fmt::format("{}: {}, {}", i, kind.name, fmt::join(faults, "; ")));
     const FaultFigures folded = ends_of(spec, faults);
     const FaultFigures all = ends_of(spec, faults, hccl::Fold::off);
-    spec.network = sim::NetworkKind::simgrid;
+    spec.simulation.network = sim::NetworkKind::simgrid;
     const FaultFigures reference = ends_of(spec, faults, hccl::Fold::off);
     ASSERT_EQ(folded.ends.size(), all.ends.size());
     for (std::size_t end = 0; end < all.ends.size(); ++end) {

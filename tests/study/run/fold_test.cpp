@@ -28,8 +28,8 @@ RunSpec tiny_gpt(const std::string& platform, Rank npus) {
   RunSpec spec =
       small_gpt(platform, {.batch = 4, .sequence = 16, .layers = 12, .hidden = 768, .heads = 2, .vocabulary = 256});
   spec.npus = npus;
-  spec.network = sim::NetworkKind::fluid;
-  spec.iterations = 2;
+  spec.simulation.network = sim::NetworkKind::fluid;
+  spec.simulation.iterations = 2;
   return spec;
 }
 
@@ -41,7 +41,7 @@ struct Figures {
 };
 
 Figures figures(RunSpec spec, hccl::Fold fold) {
-  spec.fold = fold;
+  spec.simulation.fold = fold;
   return on_experiment(spec, [](Experiment& experiment) {
     const hccl::TimedStep step = experiment.simulate(experiment.training);
     Figures result{.classes = step.folded, .transfers = step.transfers, .ends = {}, .limits = {}};
@@ -76,7 +76,7 @@ Rank compare(const RunSpec& spec, const std::string& what) {
   if (!folded.classes.empty()) expect_classes(folded, *spec.npus, what);
   EXPECT_EQ(folded.transfers, all.transfers) << what;
   // Links are those of the rank that is simulated for others.
-  if (spec.rank == 0) {
+  if (spec.simulation.rank == 0) {
     EXPECT_EQ(folded.limits, all.limits) << what;
   }
   EXPECT_EQ(folded.ends.size(), all.ends.size()) << what;
@@ -103,7 +103,7 @@ TEST(Fold, RanksByHand) {
   EXPECT_EQ(compare(tiny_gpt(servers(6, 1), 6), "data parallel, six servers of one"), 1U);
 
   RunSpec stages = tiny_gpt(servers(6, 1), 6);
-  stages.parallel.shape.stages = 2;
+  stages.step.shape.stages = 2;
   stages.parallel.micro_batches = 4;
   EXPECT_EQ(compare(stages, "two stages of three servers"), 2U);
   stages.rank = 5;
@@ -123,9 +123,9 @@ TEST(Fold, RanksByHand) {
 TEST(Fold, PaddedSegments) {
   RunSpec spec = tiny_gpt(servers(7, 1), 7);
   spec.model.vocabulary = 258;
-  spec.allreduce = hccl::Algorithm::ring;
+  spec.step.allreduce = hccl::Algorithm::ring;
   EXPECT_EQ(compare(spec, "unequal slices"), 0U);
-  spec.pad_segments = true;
+  spec.step.pad_segments = true;
   EXPECT_EQ(compare(spec, "equal ones"), 1U);
 
   RunSpec shared = tiny_gpt(servers(3, 2), 6);
@@ -141,13 +141,13 @@ TEST(Fold, RanksThatShareOperators) {
   RunSpec spec = tiny_gpt(servers(3, 2), 6);
   spec.parallel.operators.model = 2;
   EXPECT_EQ(compare(spec, "three replicas"), 1U);
-  spec.rank = 5;
+  spec.simulation.rank = 5;
   EXPECT_EQ(compare(spec, "the same, of another rank"), 1U);
   spec.parallel.operators.sequence = true;
   EXPECT_EQ(compare(spec, "sequence parallelism"), 1U);
   RunSpec stages = tiny_gpt(servers(6, 2), 12);
   stages.parallel.operators.model = 2;
-  stages.parallel.shape.stages = 2;
+  stages.step.shape.stages = 2;
   stages.parallel.micro_batches = 4;
   EXPECT_EQ(compare(stages, "two stages of three replicas"), 2U);
   stages.skew.speeds = {1, 1, 1, 1, 1, 1, 1, 0.9, 1, 1, 1, 1};
@@ -161,13 +161,13 @@ TEST(Fold, HostsThatDoTheSame) {
         tiny_gpt(test::write_platform(
                      {.servers = 3, .npus_per_server = 2, .host_bandwidth = "1MBps", .one_host_link = one_host_link}),
                  6);
-    spec.allreduce = hccl::Algorithm::ring;
-    spec.iterations = 5;
+    spec.step.allreduce = hccl::Algorithm::ring;
+    spec.simulation.iterations = 5;
     spec.host.images_per_second = 2000;
     spec.host.prefetch = 2;
     EXPECT_EQ(compare(spec, "input"), 2U);
-    spec.host.launch = 20 * microsecond;
-    spec.host.checkpoints = {.every = 2, .bandwidth = 1e9};
+    spec.step.host_launch = 20 * microsecond;
+    spec.step.checkpoints = {.every = 2, .bandwidth = 1e9};
     EXPECT_EQ(compare(spec, "all that hosts do"), 2U);
     // In the last server, one NPU has the workers for itself, so that it is fed as none of the others.
     spec.npus = 5;
@@ -197,13 +197,13 @@ TEST(Fold, OneLinkForBothWays) {
   for (const char* const way : {R"(<link_ctn id="a"/><link_ctn id="b"/>)", R"(<link_ctn id="a"/><link_ctn id="a"/>)",
                                 R"(<link_ctn id="b"/>)"}) {
     RunSpec spec = tiny_gpt(platform(way), 2);
-    spec.allreduce = hccl::Algorithm::ring;
+    spec.step.allreduce = hccl::Algorithm::ring;
     compare(spec, way);
     for (const hccl::Fold fold : {hccl::Fold::automatic, hccl::Fold::off}) {
       const Figures fluid = figures(spec, fold);
-      spec.network = sim::NetworkKind::simgrid;
+      spec.simulation.network = sim::NetworkKind::simgrid;
       const Figures simgrid = figures(spec, hccl::Fold::off);
-      spec.network = sim::NetworkKind::fluid;
+      spec.simulation.network = sim::NetworkKind::fluid;
       ASSERT_EQ(fluid.ends.size(), simgrid.ends.size());
       for (std::size_t i = 0; i < fluid.ends.size(); ++i) EXPECT_NEAR(fluid.ends[i], simgrid.ends[i], 1e-9) << way;
     }
@@ -225,7 +225,7 @@ TEST(Fold, OneSlowNpu) {
   RunSpec spec = tiny_gpt(servers(6, 1), 6);
   spec.skew.speeds = {1, 1, 0.9, 1, 1, 1};
   EXPECT_EQ(compare(spec, "one training"), 0U);
-  spec.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
+  spec.step.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
   EXPECT_EQ(compare(spec, "two trainings"), 3U + 1U);
   spec.skew.speeds.clear();
   EXPECT_EQ(compare(spec, "two trainings that are alike"), 1U);
@@ -235,9 +235,9 @@ TEST(Fold, OneSlowNpu) {
 // A fault that touches nobody dissolves nothing; links of the second generation are as fast either way.
 TEST(Fold, OneFaultAmongManyTrainings) {
   RunSpec spec = tiny_gpt(servers(5, 3), 15);
-  spec.pad_segments = true;
+  spec.step.pad_segments = true;
   for (Rank server = 0; server < 5; ++server) {
-    spec.groups.push_back({fmt::format("g{}", server), {3 * server, 3 * server + 1, 3 * server + 2}});
+    spec.step.groups.push_back({fmt::format("g{}", server), {3 * server, 3 * server + 1, 3 * server + 2}});
   }
   EXPECT_EQ(compare(spec, "five trainings"), 1U);
   for (const char* fault :
@@ -261,7 +261,7 @@ TEST(Fold, OneFaultAmongManyTrainings) {
 // The ring goes up links 0-1 to 2-3; down one of them go notifies alone, which wait while it is cut.
 TEST(Fold, NotifiesOverACutLink) {
   RunSpec spec = tiny_gpt(servers(1, 4), 4);
-  spec.allreduce = hccl::Algorithm::ring;
+  spec.step.allreduce = hccl::Algorithm::ring;
   EXPECT_EQ(compare(spec, "without faults"), 1U);
   const Seconds end = figures(spec, hccl::Fold::off).ends.front();
   spec.faults = {sim::parse_fault("link[inner-1-2_DOWN].bandwidth=0 from 1us to 100ms")};
@@ -275,8 +275,8 @@ TEST(Fold, TrainingsThatShareAPort) {
   const std::string platform = test::write_platform({.servers = 5, .npus_per_server = 2, .one_port = true});
   RunSpec spec = tiny_gpt(platform, 6);
   spec.platform.rank_table.npus_list = {0, 2, 1, 4, 6, 8};
-  spec.groups = {{"x", {0, 1}}, {"y", {2, 3}}, {"z", {4, 5}}};
-  spec.pad_segments = true;
+  spec.step.groups = {{"x", {0, 1}}, {"y", {2, 3}}, {"z", {4, 5}}};
+  spec.step.pad_segments = true;
   spec.faults = {sim::parse_fault("link[nic-2*].bandwidth=50%")};
   EXPECT_EQ(compare(spec, "y has a slow port"), 2U + 2U + 1U);
   spec.faults = {sim::parse_fault("link[nic-3*].bandwidth=50%")};
@@ -285,8 +285,8 @@ TEST(Fold, TrainingsThatShareAPort) {
 
 TEST(Fold, IsRefusedWhereItIsNotExact) {
   RunSpec spec = tiny_gpt(servers(6, 1), 6);
-  spec.fold = hccl::Fold::require;
-  const auto run = [&spec] { static_cast<void>(figures(spec, spec.fold)); };
+  spec.simulation.fold = hccl::Fold::require;
+  const auto run = [&spec] { static_cast<void>(figures(spec, spec.simulation.fold)); };
   run();
   spec.skew.jitter = 0.05;
   EXPECT_THAT(test::refusal("fold", run), testing::HasSubstr("jitter"));
@@ -294,7 +294,7 @@ TEST(Fold, IsRefusedWhereItIsNotExact) {
   spec.skew.speeds = {1, 1, 0.9, 1, 1, 1};
   EXPECT_THAT(test::refusal("fold", run), testing::HasSubstr("no ranks do the same"));
   spec.skew.speeds.clear();
-  spec.network = sim::NetworkKind::simgrid;
+  spec.simulation.network = sim::NetworkKind::simgrid;
   EXPECT_THAT(test::refusal("fold", run), testing::HasSubstr("--network fluid"));
 }
 
@@ -308,7 +308,7 @@ TEST(Fold, ChangesNoFigureOfAnyKindOfPlan) {
   for (const PlanOfAKind& kind : plans_of_all_kinds()) {
     for (const Rank npus_per_server : {1U, 2U, 8U}) {
       RunSpec spec = kind.spec;
-      spec.network = sim::NetworkKind::fluid;
+      spec.simulation.network = sim::NetworkKind::fluid;
       spec.platform.file = npus_per_server == 8 ? "atlas800t-a2" : servers(8 / npus_per_server, npus_per_server);
       const std::string what = fmt::format("{}, {} NPUs per server", kind.name, npus_per_server);
       const Rank simulated = compare(spec, what);
@@ -353,8 +353,8 @@ TEST(Fold, PipelinesOnAFatTree) {
     for (const Rank stages : {1U, 2U, 4U}) {
       for (const Rank model : {1U, 2U}) {
         RunSpec spec = tiny_gpt(tree(4, 4, fabric), 16);
-        spec.pad_segments = true;
-        spec.parallel.shape.stages = stages;
+        spec.step.pad_segments = true;
+        spec.step.shape.stages = stages;
         spec.parallel.micro_batches = 4;
         spec.parallel.operators.model = model;
         const Rank of_a_stage = stages == 1 ? different : 1;
@@ -369,10 +369,10 @@ TEST(Fold, PipelinesOnAFatTree) {
 TEST(Fold, HalfTurnsOfHalvingDoubling) {
   for (const Rank ranks : {4U, 8U, 16U}) {
     RunSpec spec = tiny_gpt(servers(ranks, 1), ranks);
-    spec.allreduce = hccl::Algorithm::halving_doubling;
-    spec.pad_segments = true;
+    spec.step.allreduce = hccl::Algorithm::halving_doubling;
+    spec.step.pad_segments = true;
     EXPECT_EQ(compare(spec, fmt::format("{} servers of one", ranks)), ranks / 2);
-    spec.rank = ranks - 1;
+    spec.simulation.rank = ranks - 1;
     EXPECT_EQ(compare(spec, fmt::format("{} servers of one, of the last rank", ranks)), ranks / 2);
   }
 }
@@ -391,19 +391,19 @@ TEST(Fold, ChangesNoFigureOfRandomPlans) {
     spec.parallel.optimizer = hccl::parse_optimizer_parallel(optimizer);
     spec.optimizer = models::Optimizer::adam;
     const std::uint32_t stages = std::array{1U, 2U, 3U}[random() % 3];
-    spec.parallel.shape.stages = stages;
+    spec.step.shape.stages = stages;
     spec.parallel.micro_batches = 4;
     if (stages == 2 && random() % 2 == 0) {
-      spec.parallel.shape.schedule = hccl::PipelineSchedule::one_f_one_b_interleave;
-      spec.parallel.shape.chunks = 2;
+      spec.step.shape.schedule = hccl::PipelineSchedule::one_f_one_b_interleave;
+      spec.step.shape.chunks = 2;
     }
     if (random() % 3 == 0) spec.clip_norm = 1;
-    if (random() % 2 == 0) spec.pad_segments = true;
+    if (random() % 2 == 0) spec.step.pad_segments = true;
     if (random() % 2 == 0) spec.model.vocabulary = 258;
     if (stages == 1 && random() % 2 == 0) spec.parallel.operators.model = 2;
-    spec.rank = random() % 6;
-    spec.launch = random() % 4 == 0 ? hccl::LaunchMode::op : hccl::LaunchMode::graph;
-    const std::string what = fmt::format("{}: {} stages, {}, rank {}", i, stages, optimizer, spec.rank);
+    spec.simulation.rank = random() % 6;
+    spec.step.launch = random() % 4 == 0 ? hccl::LaunchMode::op : hccl::LaunchMode::graph;
+    const std::string what = fmt::format("{}: {} stages, {}, rank {}", i, stages, optimizer, spec.simulation.rank);
     if (compare(spec, what) > 0) ++folded;
   }
   EXPECT_GT(folded, 30U);

@@ -22,7 +22,7 @@ struct PlanOfAKind {
 inline RunSpec step_of_eight(std::uint32_t iterations = 2) {
   RunSpec spec = small_gpt("", {.batch = 4, .sequence = 16, .layers = 4, .hidden = 128, .heads = 2, .vocabulary = 256});
   spec.npus = 8;
-  spec.iterations = iterations;
+  spec.simulation.iterations = iterations;
   return spec;
 }
 
@@ -33,12 +33,12 @@ inline std::vector<PlanOfAKind> plans_of_all_kinds() {
     change(spec);
   };
   add("data parallel", [](RunSpec&) {});
-  add("ring", [](RunSpec& spec) { spec.allreduce = hccl::Algorithm::ring; });
-  add("one stream", [](RunSpec& spec) { spec.hcom_parallel = false; });
-  add("op mode", [](RunSpec& spec) { spec.launch = hccl::LaunchMode::op; });
-  add("eager", [](RunSpec& spec) { spec.host.launch = 20 * microsecond; });
+  add("ring", [](RunSpec& spec) { spec.step.allreduce = hccl::Algorithm::ring; });
+  add("one stream", [](RunSpec& spec) { spec.step.hcom_parallel = false; });
+  add("op mode", [](RunSpec& spec) { spec.step.launch = hccl::LaunchMode::op; });
+  add("eager", [](RunSpec& spec) { spec.step.host_launch = 20 * microsecond; });
   add("accumulation", [](RunSpec& spec) { spec.parallel.micro_batches = 4; });
-  add("two trainings", [](RunSpec& spec) { spec.groups = {{"a", {0, 1, 2, 3}}, {"b", {4, 5, 6, 7}}}; });
+  add("two trainings", [](RunSpec& spec) { spec.step.groups = {{"a", {0, 1, 2, 3}}, {"b", {4, 5, 6, 7}}}; });
   add("compressed", [](RunSpec& spec) { spec.compression = hccl::parse_compression("powersgd:rank=2,start=2"); });
   add("compressed from the first step on", [](RunSpec& spec) { spec.compression = hccl::parse_compression("bf16"); });
   add("shared operators of collectives", [](RunSpec& spec) { spec.comm_reuse = 50; });
@@ -47,14 +47,14 @@ inline std::vector<PlanOfAKind> plans_of_all_kinds() {
                                          {hccl::PipelineSchedule::one_f_one_b_interleave, 2U},
                                          {hccl::PipelineSchedule::gpipe_interleave, 2U}}) {
     add("pipeline " + std::string(name_of(schedule)), [schedule = schedule, chunks = chunks](RunSpec& spec) {
-      spec.parallel.shape.stages = 2;
-      spec.parallel.shape.schedule = schedule;
-      spec.parallel.shape.chunks = chunks;
+      spec.step.shape.stages = 2;
+      spec.step.shape.schedule = schedule;
+      spec.step.shape.chunks = chunks;
       spec.parallel.micro_batches = 4;
     });
   }
   add("recomputed pipeline", [](RunSpec& spec) {
-    spec.parallel.shape.stages = 2;
+    spec.step.shape.stages = 2;
     spec.parallel.micro_batches = 4;
     spec.parallel.recompute = hccl::parse_recompute("full");
   });
@@ -65,7 +65,7 @@ inline std::vector<PlanOfAKind> plans_of_all_kinds() {
     });
   }
   add("shared pipeline", [](RunSpec& spec) {
-    spec.parallel.shape.stages = 2;
+    spec.step.shape.stages = 2;
     spec.parallel.micro_batches = 4;
     spec.parallel.optimizer = hccl::parse_optimizer_parallel("zero3");
     spec.optimizer = models::Optimizer::adam;
@@ -78,7 +78,7 @@ inline std::vector<PlanOfAKind> plans_of_all_kinds() {
   add("model parallel pipeline", [](RunSpec& spec) {
     spec.parallel.operators.model = 2;
     spec.parallel.operators.vocabulary = true;
-    spec.parallel.shape.stages = 2;
+    spec.step.shape.stages = 2;
     spec.parallel.micro_batches = 4;
   });
   for (const hccl::ContextKind kind : {hccl::ContextKind::ulysses, hccl::ContextKind::ring}) {

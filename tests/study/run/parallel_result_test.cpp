@@ -25,7 +25,7 @@ using hccl::PipelineSchedule;
 RunSpec gpt(std::uint32_t stages, std::uint32_t micro_batches) {
   RunSpec spec = small_gpt("atlas800t-a2",
                            {.batch = 8, .sequence = 128, .layers = 4, .hidden = 128, .heads = 4, .vocabulary = 1024});
-  spec.parallel.shape.stages = stages;
+  spec.step.shape.stages = stages;
   spec.parallel.micro_batches = micro_batches;
   return spec;
 }
@@ -84,16 +84,16 @@ TEST(ParallelResult, PartsOfAStepSumToIt) {
     for (const char* const sharing : {"off", "on:threshold=0", "zero1", "zero2", "zero3"}) {
       for (const bool checked : {false, true}) {
         RunSpec spec = gpt(shape.stages, shape.micro_batches);
-        spec.parallel.shape.schedule = shape.schedule;
-        spec.parallel.shape.chunks = shape.chunks;
+        spec.step.shape.schedule = shape.schedule;
+        spec.step.shape.chunks = shape.chunks;
         spec.parallel.optimizer = hccl::parse_optimizer_parallel(sharing);
         if (checked) {
           spec.clip_norm = 1;
           spec.skew.jitter = 0.02;
         }
-        spec.rank = place++ % 8;
+        spec.simulation.rank = place++ % 8;
         const std::string what = fmt::format("{} stages, {}, {}, {} chunks, rank {}", shape.stages, sharing,
-                                             name_of(shape.schedule), shape.chunks, spec.rank);
+                                             name_of(shape.schedule), shape.chunks, spec.simulation.rank);
         const std::vector<Parts> stages = parts_of_stages(spec);
         ASSERT_EQ(stages.size(), shape.stages);
         for (const Parts& stage : stages) {
@@ -140,7 +140,7 @@ TEST(ParallelResult, TheFullestNpuIsToldOfAll) {
     for (const Rank rank : {0U, 3U, 7U}) {
       RunSpec spec = gpt(stages, stages);
       spec.model.vocabulary = 16384;  // the last stage needs most
-      spec.rank = rank;
+      spec.simulation.rank = rank;
       const auto [most, needed, own] = on_experiment(spec, [](Experiment& experiment) {
         const RunResult result = simulate_run(experiment);
         std::vector<Bytes> peaks;
@@ -160,8 +160,8 @@ TEST(ParallelResult, TheFullestNpuIsToldOfAll) {
 TEST(ParallelResult, PassesOfAllMicroBatchesFitIntoTheStep) {
   for (const Shape& shape : {Shape{1, 4}, Shape{4, 8}, Shape{2, 4, PipelineSchedule::one_f_one_b_interleave, 2}}) {
     RunSpec spec = gpt(shape.stages, shape.micro_batches);
-    spec.parallel.shape.schedule = shape.schedule;
-    spec.parallel.shape.chunks = shape.chunks;
+    spec.step.shape.schedule = shape.schedule;
+    spec.step.shape.chunks = shape.chunks;
     const auto [forward, backward, computing, end] = on_experiment(spec, [](Experiment& experiment) {
       const RunResult result = simulate_run(experiment);
       const hccl::StepView& view = result.view;
@@ -181,10 +181,10 @@ TEST(ParallelResult, AllStagesHaveOneStep) {
       std::vector<Seconds> printed;
       for (const Rank rank : {0U, 6U}) {  // of the first and of the last stage
         RunSpec spec = gpt(4, 4);
-        spec.parallel.shape.schedule = schedule;
-        spec.parallel.forward_only = forward_only;
+        spec.step.shape.schedule = schedule;
+        spec.step.shape.forward_only = forward_only;
         spec.model.vocabulary = 16384;  // the last stage has most to do
-        spec.rank = rank;
+        spec.simulation.rank = rank;
         const auto steps = on_experiment(spec, [](Experiment& experiment) {
           const RunResult result = simulate_run(experiment);
           std::vector<Seconds> all{result.step_time(), result.parallel->ideal};
@@ -260,7 +260,7 @@ TEST(ParallelResult, MfuAndHfuCountAttentionAlike) {
       const Work attended = work_of(spec);
       EXPECT_NEAR(attended.hfu / attended.mfu - 1, products / (3 * (products + linear + head)), 1e-9)
           << fused << causal;
-      spec.parallel.shape.stages = 2;
+      spec.step.shape.stages = 2;
       spec.parallel.micro_batches = 4;
       const Work staged = work_of(spec);
       EXPECT_NEAR(staged.hfu / staged.mfu - 1, products / (3 * (products + linear + head)), 1e-9) << fused << causal;
@@ -298,12 +298,12 @@ void apply(RunSpec& spec, const std::string& option) {
   } else if (option.starts_with("--recompute")) {
     spec.parallel.recompute = hccl::parse_recompute(value);
   } else if (option.starts_with("--stages")) {
-    spec.parallel.shape.stages = 2;
+    spec.step.shape.stages = 2;
     spec.parallel.micro_batches = 2;
   } else if (option.starts_with("--accumulate") || option.starts_with("--micro-batches")) {
     spec.parallel.micro_batches = static_cast<std::uint32_t>(std::stoul(value));
   } else if (option == "--hcom-parallel on") {
-    spec.hcom_parallel = true;
+    spec.step.hcom_parallel = true;
   } else if (option.starts_with("--param-dtype")) {
     spec.precision.weight = parse_data_type(value);
   } else {
@@ -317,7 +317,7 @@ TEST(ParallelResult, AdviceOnMemoryIsTrue) {
   for (const auto& [stages, overlap] : {std::pair{1U, false}, {1U, true}, {2U, false}, {2U, true}}) {
     for (const char* const sharing : {"off", "on:threshold=0", "zero1", "zero2", "zero3"}) {
       RunSpec spec = gpt(stages, stages == 1 ? 1 : 2);
-      spec.hcom_parallel = overlap;
+      spec.step.hcom_parallel = overlap;
       spec.optimizer = models::Optimizer::adamw;
       spec.parallel.optimizer = hccl::parse_optimizer_parallel(sharing);
       spec.parallel.fusion = hccl::parse_fusion_rules("none");
@@ -373,7 +373,7 @@ TEST(ParallelResult, StatesThatDoNotFitMustBeShared) {
   EXPECT_EQ(hbm_advice(account, spec, setting), shared + " or --optimizer-parallel zero3; `hcclsim search` finds how");
   spec.optimizer = models::Optimizer::lamb;
   EXPECT_EQ(hbm_advice(account, spec, setting), shared + "; `hcclsim search` finds how");
-  spec.parallel.forward_only = true;
+  spec.step.shape.forward_only = true;
   EXPECT_EQ(hbm_advice(account, spec, setting), shared);
   setting.capacity = 13 * gib;
   EXPECT_THAT(hbm_advice(account, spec, setting), testing::HasSubstr("the largest part is activations"));

@@ -18,8 +18,8 @@ inline RunSpec small_gpt(const std::string& platform, models::ModelOptions size)
   spec.platform.file = platform;
   spec.model = std::move(size);
   spec.model.name = "gpt2-small";
-  spec.framework = Framework::mindspore;
-  spec.hcom_parallel = true;
+  spec.step.framework = Framework::mindspore;
+  spec.step.hcom_parallel = true;
   return spec;
 }
 

@@ -17,7 +17,7 @@ RunSpec lenet(double jitter) {
   spec.platform.file = "atlas800-9000";
   spec.model = {.name = "lenet", .batch = 8};
   spec.npus = 2;
-  spec.rank = 1;
+  spec.simulation.rank = 1;
   spec.skew = {.start_skew = 1e-4, .speed_spread = 0.1, .jitter = jitter};
   return spec;
 }

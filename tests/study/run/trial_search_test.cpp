@@ -50,7 +50,7 @@ RunSpec spec_of(const Case& tested) {
   RunSpec spec;
   spec.platform.file = tested.platform;
   spec.model.name = tested.model;
-  spec.hcom_parallel = true;
+  spec.step.hcom_parallel = true;
   spec.split_by_size = tested.by_size;
   return spec;
 }
@@ -97,7 +97,7 @@ TEST(TrialSearch, SlowRanksAreJudgedByTheSlowest) {
   spec.skew.speeds = {1, 1, 1, 0.9, 1, 1, 1, 1};
   const Advised run = advice_of(spec);
   EXPECT_FALSE(run.try_best);  // rank 0 waits for rank 3
-  spec.rank = 3;
+  spec.simulation.rank = 3;
   const Advised slowest = advice_of(spec);
   EXPECT_TRUE(slowest.try_best);
   ASSERT_EQ(slowest.trials.size(), run.trials.size());

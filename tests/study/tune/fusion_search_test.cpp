@@ -19,7 +19,7 @@ RunSpec pipeline() {
   run.platform.file = find_platform("atlas800t-a2");
   run.model = {.name = "gpt2-small", .batch = 4, .sequence = 128, .layers = 4, .hidden = 256, .heads = 4};
   run.hcom_parallel = true;
-  run.parallel.shape.stages = 2;
+  run.step.shape.stages = 2;
   run.parallel.micro_batches = 2;
   run.parallel.batch_given = true;
   run.parallel.optimizer.kind = hccl::OptimizerParallelKind::zero1;

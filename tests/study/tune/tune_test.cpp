@@ -355,7 +355,7 @@ TEST(Tuner, ReadyTimesUnderJitterAreThoseOfTheRun) {
   spec.platform.file = "atlas800-9000";
   spec.model.name = "lenet";
   spec.npus = 1;
-  spec.iterations = 1;
+  spec.simulation.iterations = 1;
   spec.skew.jitter = 0.1;
   const auto [drawn, ready] = on_experiment(spec, [](Experiment& run) {
     std::vector<Seconds> drawn = jittered_ready(*run.program, run.training.skew, 1, 0);

@@ -15,7 +15,6 @@
 #include "device/numerics/worker_pool.hpp"
 #include "hccl/execute/data_flow.hpp"
 #include "hccl/parallel/plan/plan.hpp"
-#include "hccl/parallel/role_builder.hpp"
 #include "hccl/training/numerics/replicas/replica_communication.hpp"
 
 /// The collectives inside the program of a role: what its ranks' passes stop for. The numbers that the ranks of a group

@@ -50,10 +50,10 @@ TEST(RunOptions, Defaults) {
   EXPECT_EQ(options.spec.optimizer, models::Optimizer::momentum);
   EXPECT_EQ(options.spec.communication_type, DataType::fp32);
   EXPECT_EQ(options.spec.fallback_split, hccl::FallbackSplit::vendor_default);
-  EXPECT_FALSE(options.spec.hcom_parallel);
-  EXPECT_EQ(options.spec.iterations, 3U);
+  EXPECT_FALSE(options.spec.step.hcom_parallel);
+  EXPECT_EQ(options.spec.simulation.iterations, 3U);
   EXPECT_EQ(options.spec.hbm_check, device::HbmCheck::error);
-  EXPECT_EQ(options.spec.network, sim::NetworkKind::fluid);
+  EXPECT_EQ(options.spec.simulation.network, sim::NetworkKind::fluid);
   EXPECT_FALSE(options.spec.numerics.has_value());
   EXPECT_EQ(options.format, OutputFormat::text);
 }
@@ -76,12 +76,12 @@ TEST(RunOptions, AllGiven) {
   EXPECT_EQ(options.spec.precision, models::precision_of(models::Amp::o3));
   EXPECT_EQ(options.spec.communication_type, DataType::fp16);
   EXPECT_EQ(options.spec.fallback_split, hccl::FallbackSplit::each);
-  EXPECT_TRUE(options.spec.hcom_parallel);
-  EXPECT_EQ(options.spec.allreduce, hccl::Algorithm::halving_doubling);
+  EXPECT_TRUE(options.spec.step.hcom_parallel);
+  EXPECT_EQ(options.spec.step.allreduce, hccl::Algorithm::halving_doubling);
   EXPECT_EQ(options.spec.optimizer, models::Optimizer::adam);
-  EXPECT_EQ(options.spec.iterations, 5U);
-  EXPECT_EQ(options.spec.network, sim::NetworkKind::simgrid);
-  EXPECT_EQ(options.spec.rank, 3U);
+  EXPECT_EQ(options.spec.simulation.iterations, 5U);
+  EXPECT_EQ(options.spec.simulation.network, sim::NetworkKind::simgrid);
+  EXPECT_EQ(options.spec.simulation.rank, 3U);
   EXPECT_EQ(options.timeline.trace, "t.json");
   EXPECT_THAT(options.timeline.trace_ranks, ElementsAre(0, 4, 5, 6));
   EXPECT_EQ(options.step_trace, "s.csv");
@@ -126,11 +126,11 @@ TEST(RunOptions, SizeCountsBeforeIndex) {
 
 TEST(RunOptions, FrameworkSetsDefaults) {
   const RunOptions mindspore = parse({"--framework", "mindspore"});
-  EXPECT_TRUE(mindspore.spec.hcom_parallel);
+  EXPECT_TRUE(mindspore.spec.step.hcom_parallel);
   EXPECT_EQ(mindspore.spec.fallback_split, hccl::FallbackSplit::none);
   EXPECT_EQ(mindspore.spec.communication_type, DataType::fp32);
   const RunOptions changed = parse({"--framework", "mindspore", "--hcom-parallel", "off", "--split", "default"});
-  EXPECT_FALSE(changed.spec.hcom_parallel);
+  EXPECT_FALSE(changed.spec.step.hcom_parallel);
   EXPECT_EQ(changed.spec.fallback_split, hccl::FallbackSplit::vendor_default);
 }
 
@@ -251,7 +251,7 @@ TEST(RunConfig, GivesWhatTheCommandLineLeavesOpen) {
   EXPECT_EQ(options.spec.precision, models::precision_of(models::Amp::o0));
   EXPECT_THAT(*options.spec.split_by_idx, ElementsAre(2, 9));
   EXPECT_TRUE(options.spec.allow_many_segments);
-  EXPECT_TRUE(options.spec.hcom_parallel);
+  EXPECT_TRUE(options.spec.step.hcom_parallel);
 }
 
 TEST(RunConfig, SectionOfTheCommand) {
@@ -285,7 +285,7 @@ TEST(RunConfig, FormsOfValues) {
 
 TEST(RunConfig, FrameworkInTheFile) {
   const ConfigFile file("framework = \"mindspore\"\n");
-  EXPECT_TRUE(parse({"--config", file.path()}).spec.hcom_parallel);
+  EXPECT_TRUE(parse({"--config", file.path()}).spec.step.hcom_parallel);
 }
 
 TEST(RunConfig, Errors) {
