@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hccl/collective/algorithm/ring.hpp"
-#include "hccl/parallel/data_parallel.hpp"
+#include "hccl/parallel/step_plan.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
@@ -30,11 +30,11 @@ hccl::Plan plan_of(const models::Graph& graph) {
   auto program = std::make_shared<models::Program>(lower(graph, {.precision = models::precision_of(models::Amp::o0)}));
   models::add_updates(*program, {.precision = models::precision_of(models::Amp::o0)});
   const std::vector<std::uint32_t> last_indices{107, static_cast<std::uint32_t>(program->gradients.size() - 1)};
-  return hccl::data_parallel_plan(
-      program, {.ranks = npus, .replicas = hccl::all_replicas(npus, hccl::segments_from_last_indices(last_indices))},
-      [](const hccl::Communicator&, const hccl::Operation& operation) {
-        return std::make_shared<hccl::Schedule>(hccl::ring_allreduce(operation, true));
-      });
+  const hccl::StageProgram stage{.program = program,
+                                 .reductions = hccl::reductions_of(hccl::segments_from_last_indices(last_indices))};
+  return hccl::make_plan({&stage, 1}, {.npus = npus}, [](const hccl::Communicator&, const hccl::Operation& operation) {
+    return std::make_shared<hccl::Schedule>(hccl::ring_allreduce(operation, true));
+  });
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ double last_loss(const std::string& hook) {
   spec.simulation.iterations = 150;
   spec.numerics.emplace();
   spec.numerics->learning_rate = device::LearningRate(0.02);
-  if (!hook.empty()) spec.compression = hccl::parse_compression(hook);
+  if (!hook.empty()) spec.step.compression = hccl::CompressionPlan{hccl::parse_compression(hook)};
   return study::on_experiment(spec, [&spec](study::Experiment& experiment) {
     study::TrainingClock clock(experiment, spec.simulation.iterations, {});
     study::RunResult result = study::simulate_run(experiment);

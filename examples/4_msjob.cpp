@@ -46,8 +46,8 @@ int main() {
   const hcclsim::study::MsJob job = hcclsim::study::parse_msjob(yaml, "resnet.yaml");
   hcclsim::study::RunSpec step;
   step.platform.file = "atlas800-9000";
-  step.framework = hcclsim::study::Framework::mindspore;
-  step.hcom_parallel = true;
+  step.step.framework = hcclsim::study::Framework::mindspore;
+  step.step.hcom_parallel = true;
   hcclsim::study::JobScenario scenario;
   scenario.plan = {.steps = 1000, .checkpoint_every = 100};
   scenario.failures = {hcclsim::study::parse_job_failure("worker-1 exit 137 at 50s")};

@@ -160,7 +160,9 @@ std::vector<Membership> memberships_of(const StageProgram& stage, Rank devices) 
   std::vector<Membership> memberships(devices, Membership(stage.families.size(), false));
   for (std::size_t family = 0; family < stage.families.size(); ++family) {
     for (const std::vector<Rank>& group : stage.families[family]) {
-      for (const Rank device : group) memberships[device][family] = true;
+      for (const Rank device : group) {
+        if (device < devices) memberships[device][family] = true;  // who carries the Plan out refuses the others
+      }
     }
   }
   return memberships;

@@ -96,11 +96,7 @@ Seconds step_of(const StrategyTrial& trial) {
 class StrategySearcher {
  public:
   StrategySearcher(const StrategySearchSpec& spec, const Stage& stage)
-      : spec_(spec),
-        stage_(stage),
-        run_(plain_run(spec)),
-        facts_(look_at(run_)),
-        devices_(run_.devices(facts_.npus)) {
+      : spec_(spec), stage_(stage), run_(plain_run(spec)), facts_(look_at(run_)), devices_(run_.devices(facts_.npus)) {
     models::ModelOptions sizes = run_.model;
     sizes.batch = facts_.micro_batch * devices_;
     network_ = models::make_model(sizes);

@@ -10,9 +10,9 @@
 
 #include "cli/print/run/run_report.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
-#include "hccl/parallel/data_parallel.hpp"
 #include "hccl/training/step_view.hpp"
 #include "tests/support/training/programs.hpp"
+#include "tests/support/training/steps.hpp"
 
 namespace hcclsim::cli {
 
@@ -104,14 +104,13 @@ class SampleSpans {
 /// in two kernels, AR1 6–8 ms, AR2 8–9 ms, update 9–10 ms.
 inline hccl::TimedStep sample_step(models::Program program) {
   hccl::TimedStep step;
-  step.plan = hccl::data_parallel_plan(std::make_shared<models::Program>(std::move(program)),
-                                       {.ranks = 8, .replicas = hccl::all_replicas(8, {{0, 1}, {2, 2}})},
-                                       [](const hccl::Communicator& /*group*/, const hccl::Operation& operation) {
-                                         auto schedule =
-                                             std::make_shared<hccl::Schedule>(hccl::ring_allreduce(operation, true));
-                                         schedule->algorithm = "multi-ring";
-                                         return schedule;
-                                       });
+  step.plan = test::data_parallel_plan(
+      std::make_shared<models::Program>(std::move(program)), {.npus = 8}, {{0, 1}, {2, 2}},
+      [](const hccl::Communicator& /*group*/, const hccl::Operation& operation) {
+        auto schedule = std::make_shared<hccl::Schedule>(hccl::ring_allreduce(operation, true));
+        schedule->algorithm = "multi-ring";
+        return schedule;
+      });
   step.trace.select({0}, 8, true);
   for (std::int32_t iteration = 0; iteration < 2; ++iteration) {
     SampleSpans spans(step, iteration);

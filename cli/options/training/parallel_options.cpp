@@ -117,8 +117,8 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
   const study::ParallelSpec& parallel = spec.parallel;
   constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "split-group",
                                            "group", "gradients",     "explain"};
-  const char* const spread = spec.step.shape.forward_only                   ? "--forward-only"
-                             : spec.step.shape.stages > 1             ? "--stages"
+  const char* const spread = spec.step.shape.forward_only            ? "--forward-only"
+                             : spec.step.shape.stages > 1            ? "--stages"
                              : parallel.operators.model > 1          ? "--model-parallel"
                              : parallel.operators.context > 1        ? "--context-parallel"
                              : parallel.operators.experts > 1        ? "--expert-parallel"
@@ -170,10 +170,10 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
            "Micro-batches whose gradients are added up, without a pipeline")
       .value_name("N");
   command
-      .add(
-          "--schedule",
-          parsed(hccl::parse_pipeline_schedule, spec.step.shape.schedule, "1f1b|gpipe|1f1b-interleave|gpipe-interleave"),
-          "Order in which a stage computes")
+      .add("--schedule",
+           parsed(hccl::parse_pipeline_schedule, spec.step.shape.schedule,
+                  "1f1b|gpipe|1f1b-interleave|gpipe-interleave"),
+           "Order in which a stage computes")
       .value_name("")
       .with_default("1f1b");
   command

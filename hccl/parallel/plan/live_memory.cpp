@@ -77,6 +77,7 @@ LivePeak live_peak(const models::Program& program, const std::vector<Cell>& cell
 }
 
 Bytes most_waiting_gradients(const models::Program& program, std::span<const Reduction> reductions, bool overlap) {
+  if (program.parameters.empty()) return 0;  // measured gradients
   std::vector<std::uint32_t> pass_end(program.micro_batch_kernels, 0);
   for (const models::Pass& pass : models::passes(program)) {
     const std::uint32_t end = pass.first + pass.count;

@@ -58,11 +58,10 @@ inline ProfiledFigures write_profile(const study::RunSpec& spec, const std::stri
     options.level = level;
     ProfileFolder files(options);
     files.write(result.step, ranks, experiment.soc.generation, [&](Rank rank) -> const device::HbmAccount& {
-      return experiment.stages.has_value() ? experiment.stages->hbm.at(rank / experiment.stages->devices)
-                                           : experiment.hbm;
+      return experiment.hbm_of_stages.at(rank / experiment.training.step.stage_ranks());
     });
     files.commit();
-    return {result.step_time(), result.view.computing, result.view.gradient_ready, experiment.hbm.peak()};
+    return {result.step_time(), result.view.computing, result.view.gradient_ready, experiment.hbm().peak()};
   });
 }
 
@@ -70,7 +69,7 @@ inline ProfiledFigures write_profile(const study::RunSpec& spec, const std::stri
 inline ProfiledFigures simulated_figures(const study::RunSpec& spec) {
   return study::on_experiment(spec, [](study::Experiment& experiment) -> ProfiledFigures {
     study::RunResult result = simulate_run(experiment);
-    return {result.step_time(), result.view.computing, result.view.gradient_ready, experiment.hbm.peak()};
+    return {result.step_time(), result.view.computing, result.view.gradient_ready, experiment.hbm().peak()};
   });
 }
 

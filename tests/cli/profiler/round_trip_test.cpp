@@ -44,12 +44,12 @@ INSTANTIATE_TEST_SUITE_P(
         RoundTrip{"serial", [](study::RunSpec& spec) { spec.step.hcom_parallel = false; }},
         RoundTrip{"compressed",
                   [](study::RunSpec& spec) {
-                    spec.compression = hccl::parse_compression("powersgd:start=2");
+                    spec.step.compression = hccl::CompressionPlan{hccl::parse_compression("powersgd:start=2")};
                     spec.simulation.iterations = 4;
                   }},
         RoundTrip{"narrow",
                   [](study::RunSpec& spec) {
-                    spec.compression = hccl::parse_compression("fp16");
+                    spec.step.compression = hccl::CompressionPlan{hccl::parse_compression("fp16")};
                     spec.step.hcom_parallel = false;
                   }},
         RoundTrip{"accumulated", [](study::RunSpec& spec) { spec.parallel.micro_batches = 2; }},

@@ -21,6 +21,7 @@
 #include "hccl/training/training.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/training/programs.hpp"
+#include "tests/support/training/steps.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -243,9 +244,10 @@ Ends ends(const test::TestPlatform& platform, const RankTable* table, Algorithm 
     }
     std::vector<std::string> notes;
     const device::Soc soc = device::find_soc(platform.soc, notes);
-    const TrainingOptions options{.npus = npus, .segments = {{0, 0}, {1, 1}}, .allreduce = algorithm, .rank = rank};
-    const TimedStep step = simulate_training(cluster, std::make_shared<models::Program>(program), soc,
-                                             device::read_task_costs(cluster, notes), options);
+    TrainingStep training = test::data_parallel({.npus = npus, .allreduce = algorithm}, {{0, 0}, {1, 1}},
+                                                {.rank = rank, .fold = Fold::off});
+    training.stages.front().program = std::make_shared<models::Program>(program);
+    const TimedStep step = simulate_training(cluster, soc, device::read_task_costs(cluster, notes), training);
     const auto view = StepView::of(step.plan, step.trace, rank);
     return {.iteration = view.iteration_end,
             .first_allreduce = view.segments.at(0).end,

@@ -1,4 +1,4 @@
-#include "hccl/parallel/data_parallel.hpp"
+#include "hccl/parallel/step_plan.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,6 +14,7 @@
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
 #include "tests/support/training/programs.hpp"
+#include "tests/support/training/steps.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -67,8 +68,7 @@ std::shared_ptr<models::Program> program() {
 }
 
 TEST(DataParallelPlan, InSeries) {
-  const Plan plan =
-      data_parallel_plan(program(), {.ranks = 4, .replicas = all_replicas(4, {{0, 0}, {1, 2}})}, no_schedule);
+  const Plan plan = test::data_parallel_plan(program(), {.npus = 4}, {{0, 0}, {1, 2}}, no_schedule);
   EXPECT_THAT(
       written(plan),
       ElementsAre("compute 0: forward f0 .. f1", "compute 2: backward b0 .. b2",
@@ -82,10 +82,8 @@ TEST(DataParallelPlan, InSeries) {
 }
 
 TEST(DataParallelPlan, BesideTheBackwardPass) {
-  const Plan plan = data_parallel_plan(
-      program(),
-      {.ranks = 4, .replicas = all_replicas(4, {{0, 0}, {1, 2}}), .hcom_parallel = true, .update_stream = true},
-      no_schedule);
+  const Plan plan =
+      test::data_parallel_plan(program(), {.npus = 4, .hcom_parallel = true}, {{0, 0}, {1, 2}}, no_schedule);
   EXPECT_THAT(written(plan),
               ElementsAre("compute 0: forward f0 .. f1", "compute 2: backward b0",
                           "communication 3: reduction allreduce1 after 1", "compute 4: backward b1 .. b2",
@@ -97,8 +95,7 @@ TEST(DataParallelPlan, BesideTheBackwardPass) {
 
 // MindSpore's graph: allreduces beside the backward pass, checks and updates behind it in the compute stream.
 TEST(DataParallelPlan, UpdatesInTheComputeStream) {
-  const Plan plan = data_parallel_plan(
-      program(), {.ranks = 4, .replicas = all_replicas(4, {{0, 0}, {1, 2}}), .hcom_parallel = true}, no_schedule);
+  const Plan plan = test::data_parallel_plan(program(), test::overlapped({}, 4), {{0, 0}, {1, 2}}, no_schedule);
   EXPECT_THAT(written(plan),
               ElementsAre("compute 0: forward f0 .. f1", "compute 2: backward b0",
                           "communication 3: reduction allreduce1 after 1", "compute 4: backward b1 .. b2",
@@ -110,12 +107,18 @@ TEST(DataParallelPlan, UpdatesInTheComputeStream) {
 
 // Ranks 0 and 2 reduce in one segment, 1 and 3 in two: a role each, with a family of its own.
 TEST(DataParallelPlan, GroupsThatSplitOtherwiseAreRolesOfTheirOwn) {
-  const std::vector<ReplicaGroups> replicas{{{{0, 2}}, {{{"even", {0, 2}}}}}, {{{0, 0}, {1, 2}}, {{{"odd", {1, 3}}}}}};
-  const Plan plan = data_parallel_plan(program(), {.ranks = 4, .replicas = replicas}, no_schedule);
+  const StageProgram stage{
+      .program = program(),
+      .reductions = {{.segment = {0, 2}}, {.segment = {0, 0}, .copies = 1}, {.segment = {1, 2}, .copies = 1}},
+      .families = {{{0, 2}}, {{1, 3}}}};
+  const StepSpec step{.npus = 4, .groups = {{"even", {0, 2}}, {"odd", {1, 3}}}};
+  const Plan plan = make_plan({&stage, 1}, step, no_schedule);
   EXPECT_THAT(plan.role_of, ElementsAre(0, 1, 0, 1));
   ASSERT_EQ(plan.roles.size(), 2U);
-  EXPECT_EQ(plan.roles[0].segments, replicas[0].segments);
-  EXPECT_EQ(plan.roles[1].segments, replicas[1].segments);
+  EXPECT_EQ(plan.roles[0].segments, (std::vector<Segment>{{0, 2}}));
+  EXPECT_EQ(plan.roles[1].segments, (std::vector<Segment>{{0, 0}, {1, 2}}));
+  EXPECT_EQ(plan.families[0].groups.front().name, "even");
+  EXPECT_EQ(plan.families[1].groups.front().name, "odd");
   // Each has its own reduction of the overflow flag.
   std::vector<std::pair<std::uint32_t, Rank>> families;
   for (const PlannedCollective& collective : plan.collectives) {
@@ -123,6 +126,13 @@ TEST(DataParallelPlan, GroupsThatSplitOtherwiseAreRolesOfTheirOwn) {
   }
   EXPECT_THAT(families, ElementsAre(std::pair(0U, 2U), std::pair(0U, 2U), std::pair(1U, 2U), std::pair(1U, 2U),
                                     std::pair(1U, 2U)));
+}
+
+/// Of a program that communicates in families of groups; its gradients are reduced over those of the last one.
+Plan communicating_plan(const std::shared_ptr<const models::Program>& shared, const std::vector<Segment>& segments,
+                        std::vector<DeviceGroups> families, Rank npus) {
+  const StageProgram stage = test::replicas(shared, segments, std::move(families));
+  return make_plan({&stage, 1}, {.npus = npus}, no_schedule);
 }
 
 /// A layer whose rows are shared by two ranks: its output is a sum over them.
@@ -138,10 +148,8 @@ models::Program row_parallel() {
 }
 
 TEST(DataParallelPlan, CommunicationOfTheProgramWaitsForItsInputAndIsWaitedFor) {
-  const GroupFamily pairs{{{"pair 0", {0, 1}}, {"pair 1", {2, 3}}}};
   const auto shared = std::make_shared<const models::Program>(row_parallel());
-  const Plan plan =
-      data_parallel_plan(shared, {.ranks = 4, .replicas = all_replicas(4, {{0, 1}}), .families = {pairs}}, no_schedule);
+  const Plan plan = communicating_plan(shared, {{0, 1}}, {{{0, 1}, {2, 3}}, {{0, 1, 2, 3}}}, 4);
   EXPECT_THAT(
       written(plan),
       ElementsAre("compute 0: forward rows:forward", "communication 1: forward sum:forward after 0",
@@ -168,9 +176,7 @@ TEST(DataParallelPlan, CommunicationWaitsForTheLastPartOfItsInput) {
   models::add_updates(program, {});
   const auto shared = std::make_shared<const models::Program>(std::move(program));
   const auto last = static_cast<std::uint32_t>(shared->gradients.size() - 1);
-  const Plan plan = data_parallel_plan(
-      shared, {.ranks = 2, .replicas = all_replicas(2, {{0, last}}), .families = {{{world_communicator(2)}}}},
-      no_schedule);
+  const Plan plan = communicating_plan(shared, {{0, last}}, {{{0, 1}}}, 2);
   const Role& role = plan.roles.front();
   for (std::uint32_t t = 0; t < role.tasks.size(); ++t) {
     if (plan.name(role, {t, 0}) != "sum:gradient") continue;
@@ -191,9 +197,7 @@ TEST(DataParallelPlan, WhatIsThereBeforeWaitsForNobody) {
       models::lower(std::move(builder).finish(sum), {.precision = models::precision_of(models::Amp::o0)});
   models::add_updates(program, {.precision = models::precision_of(models::Amp::o0)});
   const auto shared = std::make_shared<const models::Program>(std::move(program));
-  const Plan plan = data_parallel_plan(
-      shared, {.ranks = 2, .replicas = all_replicas(2, {{0, 1}}), .families = {{{world_communicator(2)}}}},
-      no_schedule);
+  const Plan plan = communicating_plan(shared, {{0, 1}}, {{{0, 1}}}, 2);
   const std::vector<std::string> lines = written(plan);
   EXPECT_EQ(lines[0], "communication 0: forward gather:forward");
   EXPECT_EQ(lines[1], "compute 1: forward own:forward");
@@ -203,16 +207,12 @@ TEST(DataParallelPlan, WhatIsThereBeforeWaitsForNobody) {
 
 TEST(DataParallelPlan, RefusesAFamilyThatIsNone) {
   const auto shared = std::make_shared<const models::Program>(row_parallel());
-  EXPECT_THROW(
-      static_cast<void>(data_parallel_plan(shared, {.ranks = 2, .replicas = all_replicas(2, {{0, 1}})}, no_schedule)),
-      Error);
+  EXPECT_THROW(static_cast<void>(communicating_plan(shared, {{0, 1}}, {}, 2)), Error);
 }
 
 TEST(DataParallelPlan, CommunicationOfTheProgramNamesItsKernel) {
   const auto shared = std::make_shared<const models::Program>(row_parallel());
-  const Plan plan = data_parallel_plan(
-      shared, {.ranks = 2, .replicas = all_replicas(2, {{0, 1}}), .families = {{{world_communicator(2)}}}},
-      no_schedule);
+  const Plan plan = communicating_plan(shared, {{0, 1}}, {{{0, 1}}}, 2);
   const Role& role = plan.roles.front();
   std::uint32_t found = 0;
   for (std::uint32_t t = 0; t < role.tasks.size(); ++t) {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "hccl/parallel/parallel_plan.hpp"
+#include "hccl/parallel/step_plan.hpp"
 #include "models/lowering/lower.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/training/parallel_training.hpp"

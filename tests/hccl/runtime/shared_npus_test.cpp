@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "hccl/collective/algorithm/ring.hpp"
-#include "hccl/parallel/data_parallel.hpp"
 #include "hccl/training/executor.hpp"
 #include "hccl/training/step_view.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/training/programs.hpp"
+#include "tests/support/training/steps.hpp"
 #include "tests/support/units.hpp"
 
 /// NPUs that are shared, by hand: work on the AI cores, and steps whose kernels meet an allreduce.
@@ -141,8 +141,7 @@ StepView step(const std::shared_ptr<models::Program>& made, const device::Soc& s
     const auto ring = [&](const Communicator&, const Operation& operation) {
       return std::make_shared<const Schedule>(ring_allreduce(operation, inline_reduce));
     };
-    const Plan plan = data_parallel_plan(
-        made, {.ranks = 2, .replicas = all_replicas(2, {{0, 0}, {1, 1}}), .hcom_parallel = true}, ring);
+    const Plan plan = test::data_parallel_plan(made, test::overlapped({}, 2), {{0, 0}, {1, 1}}, ring);
     PlanExecutor executor(plan, runtime, trace, {}, 2);
     executor.start();
     runtime.run();

@@ -15,6 +15,7 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/training/programs.hpp"
+#include "tests/support/training/steps.hpp"
 #include "tests/support/units.hpp"
 
 /// Timelines of compressed steps by hand: batched PowerSGD of rank 1 on buckets of 4090 elements of fp32 (64×64, 6 of
@@ -63,17 +64,18 @@ struct Found {
   Seconds end = 0;
 };
 
-Found simulate(const models::Program& made, TrainingOptions options) {
+Found simulate(const models::Program& made, TrainingStep training) {
   return test::in_child([&] {
     sim::Cluster cluster(test::write_platform({}));
     std::vector<std::string> notes;
     const device::Soc soc = device::find_soc("Ascend910A", notes);
     const device::TaskCosts costs = device::read_task_costs(cluster, notes);
-    const auto program = std::make_shared<models::Program>(made);
-    options.npus = 2;
-    options.allreduce = Algorithm::ring;
-    for (std::uint32_t g = 0; g < program->gradients.size(); ++g) options.segments.push_back({g, g});
-    const TimedStep step = simulate_training(cluster, program, soc, costs, options);
+    std::vector<Segment> each;
+    for (std::uint32_t g = 0; g < made.gradients.size(); ++g) each.push_back({g, g});
+    training.stages = {test::replicas(std::make_shared<models::Program>(made), each)};
+    training.step.npus = 2;
+    training.step.allreduce = Algorithm::ring;
+    const TimedStep step = simulate_training(cluster, soc, costs, training);
     const StepView view = StepView::of(step.plan, step.trace, 0);
     Found found{.end = view.iteration_end};
     Seconds before = 0;
@@ -88,8 +90,10 @@ Found simulate(const models::Program& made, TrainingOptions options) {
   });
 }
 
-TrainingOptions options_of(const std::string& settings, std::uint32_t iterations = 3) {
-  return {.compression = CompressionPlan{parse_compression(settings)}, .hcom_parallel = true, .iterations = iterations};
+TrainingStep options_of(const std::string& settings, std::uint32_t iterations = 3) {
+  return {.stages = {},
+          .step = {.hcom_parallel = true, .compression = CompressionPlan{parse_compression(settings)}},
+          .simulation = {.iterations = iterations}};
 }
 
 TEST(CompressedTraining, ABucketByHand) {
@@ -116,7 +120,7 @@ TEST(CompressedTraining, TwoBucketsOverlap) {
 /// Steps before `start` are those of a run without compression, to the last bit; the others those of a run that
 /// compresses from the first step on.
 TEST(CompressedTraining, PlainStepsComeFirst) {
-  TrainingOptions plain{.hcom_parallel = true, .iterations = 5};
+  const TrainingStep plain{.stages = {}, .step = {.hcom_parallel = true}, .simulation = {.iterations = 5}};
   const Found without = simulate(program_of({20, 5}), plain);
   const Found found =
       simulate(program_of({20, 5}), options_of("batched-powersgd:start=2,error-feedback=off,warm-start=off", 5));
@@ -129,15 +133,15 @@ TEST(CompressedTraining, PlainStepsComeFirst) {
 
 /// A run that goes on has the plain steps behind it.
 TEST(CompressedTraining, StepsOfATrainingThatGoesOn) {
-  TrainingOptions options = options_of("batched-powersgd:start=2,error-feedback=off,warm-start=off");
-  options.compression->steps_done = 7;
+  TrainingStep options = options_of("batched-powersgd:start=2,error-feedback=off,warm-start=off");
+  options.step.compression->steps_done = 7;
   EXPECT_NEAR(simulate(program_of({20}), options).steps[0], (30 + hook + 5) * us, 1e-12);
 }
 
 /// Without overlap the hooks follow the backward pass, side by side but for their collectives; updates wait for all.
 TEST(CompressedTraining, WithoutOverlap) {
-  TrainingOptions options = options_of(at_once);
-  options.hcom_parallel = false;
+  TrainingStep options = options_of(at_once);
+  options.step.hcom_parallel = false;
   const Found found = simulate(program_of({20, 5}), options);
   EXPECT_NEAR(found.hooks[0].start, 35 * us, 1e-12);
   EXPECT_NEAR(found.hooks[1].start, 35 * us, 1e-12);
@@ -160,13 +164,14 @@ TEST_P(CompressedPlans, ComeToTheirEnd) {
         const device::Soc soc = device::find_soc("Ascend910A", notes);
         models::Program program = program_of({20, 5, 7}, 600);
         for (models::Gradient& gradient : program.gradients) gradient.rows = 20;
-        const Plan plan = plan_training(cluster, std::make_shared<models::Program>(program), soc,
-                                        {.npus = 4,
-                                         .segments = {{0, 0}, {1, 2}},
-                                         .micro_batches = micro,
-                                         .compression = CompressionPlan{parse_compression(settings)},
-                                         .hcom_parallel = overlap,
-                                         .update_stream = update_stream});
+        const Plan plan =
+            plan_training(cluster, soc,
+                          {.stages = {test::replicas(std::make_shared<models::Program>(program), {{0, 0}, {1, 2}})},
+                           .step = {.framework = update_stream ? Framework::tensorflow : Framework::mindspore,
+                                    .npus = 4,
+                                    .shape = {.micro_batches = micro},
+                                    .hcom_parallel = overlap,
+                                    .compression = CompressionPlan{parse_compression(settings)}}});
         const PlanWalk end = walk(plan);
         const Plan again = plan_of_json("a file", plan_json(plan));
         return end.end > 0 && std::abs(walk(again).end - end.end) <= 1e-12 * end.end &&
@@ -187,8 +192,9 @@ TEST(CompressedTraining, RefusesWhatItCannotDo) {
   const device::Soc soc = device::find_soc("Ascend910A", notes);
   const auto plan = [&](models::Program program, const std::string& settings) {
     std::ignore =
-        plan_training(cluster, std::make_shared<models::Program>(std::move(program)), soc,
-                      {.npus = 2, .segments = {{0, 0}}, .compression = CompressionPlan{parse_compression(settings)}});
+        plan_training(cluster, soc,
+                      {.stages = {test::replicas(std::make_shared<models::Program>(std::move(program)), {{0, 0}})},
+                       .step = {.npus = 2, .compression = CompressionPlan{parse_compression(settings)}}});
   };
   EXPECT_NE(test::refusal("unsupported", [&] { plan(program_of({20}), "powersgd"); }).find("shape"), std::string::npos);
   models::Program checked = program_of({20});

@@ -4,16 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "base/error.hpp"
 #include "hccl/collective/algorithm/direct.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
-#include "hccl/parallel/data_parallel.hpp"
 #include "hccl/training/step_view.hpp"
 #include "tests/support/rig.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/training/programs.hpp"
+#include "tests/support/training/steps.hpp"
 #include "tests/support/units.hpp"
 
 /// Plans that are more than data parallelism, carried out: programs that communicate, roles that send and receive.
@@ -66,17 +67,22 @@ std::shared_ptr<models::Program> communicating() {
   return program;
 }
 
+/// It sums over these groups, and reduces its gradient over all ranks.
+Plan plan_of(Rank npus, const DeviceGroups& groups) {
+  DeviceGroups all(1, std::vector<Rank>(npus));
+  std::iota(all.front().begin(), all.front().end(), Rank{0});
+  const StageProgram stage = test::replicas(communicating(), {{0, 0}}, {groups, all});
+  return make_plan({&stage, 1}, {.npus = npus}, [](const Communicator&, const Operation& operation) {
+    return std::make_shared<const Schedule>(ring_allreduce(operation, true));
+  });
+}
+
 // An allreduce of 20,480 bytes by a ring of two: two rounds of 1 us + 1.024 us.
 constexpr double sum_us = 4.048;
 
 TEST(PlanExecutor, AProgramThatCommunicatesWaitsForItsSumOnly) {
-  const auto ring = [](const Communicator&, const Operation& operation) {
-    return std::make_shared<const Schedule>(ring_allreduce(operation, true));
-  };
   // Two groups of the family, in which ranks 0 and 2, 1 and 3 meet.
-  const GroupFamily pairs{{{"even", {0, 2}}, {"odd", {1, 3}}}};
-  const Plan plan = data_parallel_plan(communicating(),
-                                       {.ranks = 4, .replicas = all_replicas(4, {{0, 0}}), .families = {pairs}}, ring);
+  const Plan plan = plan_of(4, {{0, 2}, {1, 3}});
   for (const StepView& view : views_of(plan, 4)) {
     // f0 until 3, the sum until 7.048; f1 from 3 to 5 beside it; f2 from 7.048, b0 from 11.048 to 16.048.
     EXPECT_NEAR(view.fp_end / us, 3 + sum_us + 4, 1e-9);
@@ -89,12 +95,7 @@ TEST(PlanExecutor, AProgramThatCommunicatesWaitsForItsSumOnly) {
 }
 
 TEST(PlanExecutor, MemoryFollowsTheTensors) {
-  const auto ring = [](const Communicator&, const Operation& operation) {
-    return std::make_shared<const Schedule>(ring_allreduce(operation, true));
-  };
-  const GroupFamily pair{{world_communicator(2)}};
-  const Plan plan = data_parallel_plan(communicating(),
-                                       {.ranks = 2, .replicas = all_replicas(2, {{0, 0}}), .families = {pair}}, ring);
+  const Plan plan = plan_of(2, {{0, 1}});
   const StepView view = views_of(plan, 2).front();
   // 100 bytes from f0 on, 200 while the sum is made beside f1, 100 until f2 has read it, none in b0.
   std::vector<Bytes> bytes;
@@ -144,17 +145,10 @@ TEST(PlanExecutor, RolesSendAndReceive) {
 }
 
 TEST(PlanExecutor, RefusesARankWithoutAGroup) {
-  const auto ring = [](const Communicator&, const Operation& operation) {
-    return std::make_shared<const Schedule>(ring_allreduce(operation, true));
-  };
-  const auto run = [&](const GroupFamily& family) {
-    return views_of(data_parallel_plan(communicating(),
-                                       {.ranks = 4, .replicas = all_replicas(4, {{0, 0}}), .families = {family}}, ring),
-                    4);
-  };
-  EXPECT_THROW(run({{{"one pair", {0, 1}}}}), Error);
-  EXPECT_THROW(run({{{"pair", {0, 1}}, {"another", {1, 2}}}}), Error);
-  EXPECT_THROW(run({{{"pair", {0, 1}}, {"beyond", {2, 4}}}}), Error);
+  const auto run = [](const DeviceGroups& groups) { return views_of(plan_of(4, groups), 4); };
+  EXPECT_THROW(run({{0, 1}}), Error);
+  EXPECT_THROW(run({{0, 1}, {1, 2}}), Error);
+  EXPECT_THROW(run({{0, 1}, {2, 4}}), Error);
 }
 
 }  // namespace

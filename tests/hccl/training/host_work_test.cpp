@@ -13,6 +13,7 @@
 #include "hccl/training/training.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/training/programs.hpp"
+#include "tests/support/training/steps.hpp"
 #include "tests/support/units.hpp"
 
 /// What hosts do for a step, by hand: a step of one NPU whose kernels take 10 us forward, 20 us backward and 5 us to
@@ -44,12 +45,12 @@ constexpr double allreduce_us = 4.048;
 
 struct Setting {
   test::TestPlatform platform{.npus_per_server = 1, .properties = test::no_task_costs()};
-  TrainingOptions options{.npus = 1, .segments = {{0, 0}}, .iterations = 4, .network = sim::NetworkKind::fluid};
+  TrainingStep training = test::data_parallel({}, {{0, 0}}, {.iterations = 4, .fold = Fold::off});
   models::Program program = one_gradient();
 
   /// A batch takes so long to prepare on every rank, and has so many bytes.
   void read(Seconds batch, Bytes bytes, std::uint32_t prefetch = default_prefetch) {
-    options.input = {{prefetch, {{samples, bytes}}}, std::vector<double>(options.npus, samples / batch)};
+    training.step.input = {{prefetch, {{samples, bytes}}}, std::vector<double>(training.step.npus, samples / batch)};
   }
 };
 
@@ -68,15 +69,16 @@ Figures simulate(const Setting& setting) {
     std::vector<std::string> notes;
     const device::Soc soc = device::find_soc(setting.platform.soc, notes);
     const device::TaskCosts costs = device::read_task_costs(cluster, notes);
-    const auto program = std::make_shared<models::Program>(setting.program);
-    const TimedStep step = simulate_training(cluster, program, soc, costs, setting.options);
+    TrainingStep training = setting.training;
+    training.stages.front().program = std::make_shared<models::Program>(setting.program);
+    const TimedStep step = simulate_training(cluster, soc, costs, training);
     const StepView view = StepView::of(step.plan, step.trace, 0);
     return Figures{step.iteration_ends,
                    view.iterations,
                    step.step_times[0],
                    view.free(),
                    static_cast<Rank>(step.folded.size()),
-                   ideal_walk(step.plan, costs, setting.options).step};
+                   ideal_walk(step.plan, costs, training.step, training.simulation.iterations).step};
   });
 }
 
@@ -86,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Training, HostWorkOn, testing::Values(sim::NetworkKind:
 
 TEST_P(HostWorkOn, AStepWithoutInputIsThatOfItsKernels) {
   Setting setting;
-  setting.options.network = GetParam();
+  setting.training.simulation.network = GetParam();
   const Figures figures = simulate(setting);
   EXPECT_NEAR(figures.step / us, step_us, 1e-9);
   EXPECT_NEAR(figures.points.back().data_aug_bound.value() / us, 0, 1e-9);
@@ -95,7 +97,7 @@ TEST_P(HostWorkOn, AStepWithoutInputIsThatOfItsKernels) {
 
 TEST_P(HostWorkOn, ASlowPipelineBoundsTheStep) {
   Setting setting;
-  setting.options.network = GetParam();
+  setting.training.simulation.network = GetParam();
   setting.read(100 * us, 0);
   const Figures figures = simulate(setting);
   EXPECT_NEAR(figures.step / us, 100, 1e-9);
@@ -107,7 +109,7 @@ TEST_P(HostWorkOn, ASlowPipelineBoundsTheStep) {
 
 TEST_P(HostWorkOn, AFastOneIsHidden) {
   Setting setting;
-  setting.options.network = GetParam();
+  setting.training.simulation.network = GetParam();
   setting.read(20 * us, 0);
   const Figures figures = simulate(setting);
   EXPECT_NEAR(figures.points.front().data_wait / us, 20, 1e-9);  // from rest
@@ -117,7 +119,7 @@ TEST_P(HostWorkOn, AFastOneIsHidden) {
 
 TEST_P(HostWorkOn, WithoutAQueueBatchesArePreparedInTheStep) {
   Setting setting;
-  setting.options.network = GetParam();
+  setting.training.simulation.network = GetParam();
   setting.read(20 * us, 0, 0);
   EXPECT_NEAR(simulate(setting).step / us, 20 + step_us, 1e-9);
 }
@@ -127,7 +129,7 @@ TEST_P(HostWorkOn, BatchesAreCopied) {
   for (const char* const bandwidth : {"27.2GBps", ""}) {
     Setting setting;
     setting.platform.host_bandwidth = bandwidth;
-    setting.options.network = GetParam();
+    setting.training.simulation.network = GetParam();
     setting.read(100 * us, 272'000);
     const Figures figures = simulate(setting);
     EXPECT_NEAR(figures.points.front().fp_start / us, 110, 1e-9) << bandwidth;
@@ -143,8 +145,8 @@ TEST_P(HostWorkOn, CopiesShareTheLinkOfAServer) {
   Setting setting;
   setting.platform.npus_per_server = 2;
   setting.platform.host_bandwidth = "27.2GBps";
-  setting.options.npus = 2;
-  setting.options.network = GetParam();
+  setting.training.step.npus = 2;
+  setting.training.simulation.network = GetParam();
   setting.read(100 * us, 272'000, 0);
   EXPECT_NEAR(simulate(setting).step / us, 110 + step_us + allreduce_us, 1e-9);
   setting.platform.one_host_link = true;
@@ -158,8 +160,8 @@ TEST_P(HostWorkOn, CopiesAndCollectivesShareLinks) {
   setting.platform.npus_per_server = 2;
   setting.platform.host_bandwidth = "10GBps";
   setting.platform.over_host_links = true;
-  setting.options.npus = 2;
-  setting.options.network = GetParam();
+  setting.training.step.npus = 2;
+  setting.training.simulation.network = GetParam();
   setting.read(1 * us, 1'000'000);
   const Figures figures = simulate(setting);
   EXPECT_NEAR(figures.points.front().fp_start / us, 101, 1e-6);
@@ -169,8 +171,8 @@ TEST_P(HostWorkOn, CopiesAndCollectivesShareLinks) {
 
 TEST_P(HostWorkOn, ACheckpointIsWrittenBehindItsStep) {
   Setting setting;
-  setting.options.network = GetParam();
-  setting.options.checkpoints = {.every = 2, .bandwidth = 40960 / (50 * us)};
+  setting.training.simulation.network = GetParam();
+  setting.training.step.checkpoints = {.every = 2, .bandwidth = 40960 / (50 * us)};
   const Figures figures = simulate(setting);
   const std::vector<double> expected{35, 35 + 35 + 50, 155, 155 + 35 + 50};
   ASSERT_EQ(figures.ends.size(), expected.size());
@@ -198,7 +200,7 @@ TEST(HostWork, IdealStepsHaveHostsToo) {
     for (const std::uint32_t prefetch : {0U, 1U, 2U, default_prefetch}) {
       for (const std::uint32_t iterations : {1U, 2U, 3U, 7U, 40U}) {
         Setting setting;
-        setting.options.iterations = iterations;
+        setting.training.simulation.iterations = iterations;
         setting.read(batch * us, 0, prefetch);
         expect_ideal(setting, fmt::format("{} us, {} ahead, {} iterations", batch, prefetch, iterations));
       }
@@ -206,9 +208,9 @@ TEST(HostWork, IdealStepsHaveHostsToo) {
   }
   for (const double launch : {1.0, 12.0, 100.0}) {
     Setting setting;
-    setting.options.host_launch = launch * us;
+    setting.training.step.host_launch = launch * us;
     expect_ideal(setting, fmt::format("launches of {} us", launch));
-    setting.options.checkpoints = {.every = 2, .bandwidth = 40960 / (50 * us)};
+    setting.training.step.checkpoints = {.every = 2, .bandwidth = 40960 / (50 * us)};
     expect_ideal(setting, "and checkpoints");
     setting.read(60 * us, 0, 2);
     expect_ideal(setting, "and batches");
@@ -216,8 +218,8 @@ TEST(HostWork, IdealStepsHaveHostsToo) {
   for (std::uint32_t done = 0; done < 3; ++done) {
     for (const std::uint32_t iterations : {1U, 4U, 11U}) {
       Setting setting;
-      setting.options.iterations = iterations;
-      setting.options.checkpoints = {.every = 3, .bandwidth = 40960 / (50 * us), .steps_done = done};
+      setting.training.simulation.iterations = iterations;
+      setting.training.step.checkpoints = {.every = 3, .bandwidth = 40960 / (50 * us), .steps_done = done};
       expect_ideal(setting, fmt::format("{} steps done, {} iterations", done, iterations));
     }
   }
@@ -230,12 +232,12 @@ TEST(HostWork, NoStepIsShorterThanItsIdeal) {
     Setting setting;
     setting.platform.npus_per_server = 2;
     setting.platform.host_bandwidth = "10GBps";
-    setting.options.npus = 2;
-    setting.options.iterations = 1 + random() % 6;
-    if (random() % 2 == 0) setting.options.host_launch = (1 + random() % 30) * us;
-    if (random() % 2 == 0) setting.options.launch = LaunchMode::op;
+    setting.training.step.npus = 2;
+    setting.training.simulation.iterations = 1 + random() % 6;
+    if (random() % 2 == 0) setting.training.step.host_launch = (1 + random() % 30) * us;
+    if (random() % 2 == 0) setting.training.step.launch = LaunchMode::op;
     if (random() % 2 == 0) {
-      setting.options.checkpoints = {.every = static_cast<std::uint32_t>(1 + random() % 3), .bandwidth = 1e9};
+      setting.training.step.checkpoints = {.every = static_cast<std::uint32_t>(1 + random() % 3), .bandwidth = 1e9};
     }
     if (random() % 3 > 0) setting.read((1 + random() % 80) * us, (random() % 60) * 1000, random() % 4);
     const Figures figures = simulate(setting);
@@ -247,8 +249,8 @@ TEST(HostWork, NoStepIsShorterThanItsIdeal) {
 // The host issues forward, backward, the allreduce of one rank and the update.
 TEST_P(HostWorkOn, SlowLaunchesBoundAnEagerStep) {
   Setting setting;
-  setting.options.network = GetParam();
-  setting.options.host_launch = 100 * us;
+  setting.training.simulation.network = GetParam();
+  setting.training.step.host_launch = 100 * us;
   const Figures figures = simulate(setting);
   EXPECT_NEAR(figures.step / us, 4 * 100 + 5, 1e-9);
   EXPECT_NEAR(figures.points.back().data_aug_bound.value() / us, 100, 1e-9);
@@ -257,8 +259,8 @@ TEST_P(HostWorkOn, SlowLaunchesBoundAnEagerStep) {
 
 TEST_P(HostWorkOn, LongKernelsHideLaunches) {
   Setting setting;
-  setting.options.network = GetParam();
-  setting.options.host_launch = 1 * us;
+  setting.training.simulation.network = GetParam();
+  setting.training.step.host_launch = 1 * us;
   const Figures figures = simulate(setting);
   EXPECT_NEAR(figures.step / us, 1 + step_us, 1e-9);
   EXPECT_NEAR(figures.free / us, 0, 1e-9);
@@ -268,9 +270,9 @@ TEST_P(HostWorkOn, LongKernelsHideLaunches) {
 TEST_P(HostWorkOn, EagerCollectivesCostWhatOpModeSays) {
   Setting setting;
   setting.platform.properties.emplace_back("op.base_us", "30");
-  setting.options.network = GetParam();
-  setting.options.host_launch = 10 * us;
-  setting.options.launch = LaunchMode::op;
+  setting.training.simulation.network = GetParam();
+  setting.training.step.host_launch = 10 * us;
+  setting.training.step.launch = LaunchMode::op;
   // Issued: forward at 10, backward at 20, the allreduce at 50, the update at 60.
   EXPECT_NEAR(simulate(setting).step / us, 65, 1e-9);
 }
@@ -290,8 +292,9 @@ TEST(HostWork, EagerStepsFollowTheirRecurrence) {
     setting.program.micro_batch_kernels = count;
     setting.program.gradients.front().kernel = count - 1;
     const Seconds launch = (1 + random() % 20) * us;
-    setting.options.host_launch = launch;
-    if (round % 2 == 1) setting.options.skew = device::Skew({.jitter = 1e-12}, 1);  // kernels are enqueued one by one
+    setting.training.step.host_launch = launch;
+    if (round % 2 == 1)
+      setting.training.simulation.skew = device::Skew({.jitter = 1e-12}, 1);  // kernels are enqueued one by one
     Seconds end = 0;
     for (std::uint32_t k = 0; k < count; ++k) end = std::max(end, (k + 1) * launch) + durations[k];
     end = std::max(end, (count + 1) * launch);  // the allreduce of one rank
@@ -309,12 +312,12 @@ TEST(HostWork, QueuesFollowTheirRecurrence) {
     const Bytes bytes = (1 + random() % 60) * 1000;
     const Seconds copy = static_cast<double>(bytes) / 1e9;
     const std::uint32_t depth = 1 + random() % 4;
-    setting.options.iterations = iterations;
-    setting.options.network = round % 2 == 0 ? sim::NetworkKind::fluid : sim::NetworkKind::simgrid;
+    setting.training.simulation.iterations = iterations;
+    setting.training.simulation.network = round % 2 == 0 ? sim::NetworkKind::fluid : sim::NetworkKind::simgrid;
     setting.read(batch, bytes, depth);
     const std::uint32_t every = 1 + random() % iterations;
     const Seconds write = (random() % 50) * us;
-    if (write > 0) setting.options.checkpoints = {.every = every, .bandwidth = 40960 / write};
+    if (write > 0) setting.training.step.checkpoints = {.every = every, .bandwidth = 40960 / write};
     std::vector<Seconds> taken;
     Seconds prepared = 0;
     Seconds copied = 0;
@@ -348,27 +351,27 @@ TEST(HostWork, FoldedStepsAreThoseOfAllRanks) {
     Rank npus = servers * of_server;
     const bool uneven = npus > 2 && random() % 3 == 0;
     if (uneven) --npus;
-    setting.options.npus = npus;
-    setting.options.hcom_parallel = random() % 2 == 0;
-    setting.options.allreduce = Algorithm::ring;
+    setting.training.step.npus = npus;
+    setting.training.step.hcom_parallel = random() % 2 == 0;
+    setting.training.step.allreduce = Algorithm::ring;
     // A multiple of 128 bytes for every rank: equal slices.
     setting.program.gradients.front().elements = 32ULL * npus * (1 + random() % 50);
     setting.read((1 + random() % 60) * us, (random() % 3) * 20'000, random() % 4);
     for (Rank rank = 0; uneven && rank < npus; ++rank) {
-      if (rank / of_server + 1 == servers) setting.options.input->samples_per_second[rank] *= 1.5;
+      if (rank / of_server + 1 == servers) setting.training.step.input->samples_per_second[rank] *= 1.5;
     }
-    if (random() % 2 == 0) setting.options.host_launch = (1 + random() % 20) * us;
+    if (random() % 2 == 0) setting.training.step.host_launch = (1 + random() % 20) * us;
     if (random() % 4 == 0) {
       std::vector<double> speeds(npus, 1);
       speeds[random() % npus] = 0.8;
-      setting.options.skew = device::Skew({.start_skew = random() % 2 * 1e-4, .speeds = speeds}, npus);
+      setting.training.simulation.skew = device::Skew({.start_skew = random() % 2 * 1e-4, .speeds = speeds}, npus);
     }
-    if (random() % 3 == 0) setting.options.checkpoints = {.every = 2, .bandwidth = 1e9};
+    if (random() % 3 == 0) setting.training.step.checkpoints = {.every = 2, .bandwidth = 1e9};
     const Figures all = simulate(setting);
-    setting.options.fold = Fold::automatic;
+    setting.training.simulation.fold = Fold::automatic;
     const Figures few = simulate(setting);
-    setting.options.fold = Fold::off;
-    setting.options.network = sim::NetworkKind::simgrid;
+    setting.training.simulation.fold = Fold::off;
+    setting.training.simulation.network = sim::NetworkKind::simgrid;
     const Figures reference = simulate(setting);
     EXPECT_EQ(all.simulated, 0U);
     if (few.simulated > 0) ++folded;

@@ -12,6 +12,7 @@
 #include "hccl/training/step_view.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/training/programs.hpp"
+#include "tests/support/training/steps.hpp"
 #include "tests/support/units.hpp"
 
 /// Timelines computed by hand for a network of three gradients.
@@ -59,7 +60,7 @@ const std::vector<Segment> each{{0, 0}, {1, 1}, {2, 2}};
 
 struct Case {
   test::TestPlatform platform;
-  TrainingOptions options;
+  TrainingStep training;
   models::Program program = three_gradients();
 };
 
@@ -83,12 +84,13 @@ Times simulate(const Case& setting) {
     std::vector<std::string> notes;
     const device::Soc soc = device::find_soc(setting.platform.soc, notes);
     const device::TaskCosts costs = device::read_task_costs(cluster, notes);
-    const auto program = std::make_shared<models::Program>(setting.program);
-    const TimedStep step = simulate_training(cluster, program, soc, costs, setting.options);
-    const auto view = StepView::of(step.plan, step.trace, setting.options.rank);
+    TrainingStep training = setting.training;
+    training.stages.front().program = std::make_shared<models::Program>(setting.program);
+    const TimedStep step = simulate_training(cluster, soc, costs, training);
+    const auto view = StepView::of(step.plan, step.trace, training.simulation.rank);
     Times times{.iteration_end = view.iteration_end,
                 .bp_end = view.bp_end,
-                .step_time = step.step_times[setting.options.rank],
+                .step_time = step.step_times[training.simulation.rank],
                 .exposed = view.exposed,
                 .compute = view.computing};
     for (std::size_t i = 0; i < view.segments.size(); ++i) {
@@ -131,21 +133,19 @@ INSTANTIATE_TEST_SUITE_P(Training, BothNetworks, testing::Values(sim::NetworkKin
                          [](const auto& info) { return std::string(sim::name_of(info.param)); });
 
 TEST_P(BothNetworks, IterationsOneByOneEndAsTogether) {
-  const TrainingOptions options{.npus = 2,
-                                .segments = each,
-                                .iterations = 7,
-                                .network = GetParam(),
-                                .skew = device::Skew({.start_skew = 1e-5, .jitter = 0.1}, 2)};
+  TrainingStep training = test::data_parallel(
+      {.npus = 2}, each,
+      {.iterations = 7, .network = GetParam(), .skew = device::Skew({.start_skew = 1e-5, .jitter = 0.1}, 2)});
   const auto ends_of = [&](bool together, std::size_t wanted) {
     return test::in_child([&] {
       sim::Cluster cluster(test::write_platform({}));
       std::vector<std::string> notes;
       const device::Soc soc = device::find_soc(test::TestPlatform().soc, notes);
       const device::TaskCosts costs = device::read_task_costs(cluster, notes);
-      const auto program = std::make_shared<models::Program>(three_gradients());
-      if (together) return simulate_training(cluster, program, soc, costs, options).iteration_ends;
+      training.stages.front().program = std::make_shared<models::Program>(three_gradients());
+      if (together) return simulate_training(cluster, soc, costs, training).iteration_ends;
       std::vector<std::vector<Seconds>> ends;
-      simulate_iterations(cluster, program, soc, costs, options, [&](std::span<const Seconds> of_ranks) {
+      simulate_iterations(cluster, soc, costs, training, [&](std::span<const Seconds> of_ranks) {
         ends.emplace_back(of_ranks.begin(), of_ranks.end());
         return ends.size() < wanted;
       });
@@ -160,7 +160,7 @@ TEST_P(BothNetworks, IterationsOneByOneEndAsTogether) {
 }
 
 TEST_P(BothNetworks, SerialAllreducesFollowTheBackwardPass) {
-  const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}};
+  const Case setting{{}, test::data_parallel({.npus = 2}, each, {.network = GetParam()})};
   // bp_end 100; three allreduces in series; three updates of 5.
   expect_times(simulate(setting), {.iteration_end = 142.984,
                                    .bp_end = 100,
@@ -171,7 +171,7 @@ TEST_P(BothNetworks, SerialAllreducesFollowTheBackwardPass) {
 }
 
 TEST_P(BothNetworks, ParallelAllreducesHideInTheBackwardPass) {
-  const Case setting{{}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}};
+  const Case setting{{}, test::data_parallel({.npus = 2, .hcom_parallel = true}, each, {.network = GetParam()})};
   // Ready at 30, 60, 100; the updates run beside the backward pass but the last, which ends the iteration.
   expect_times(simulate(setting), {.iteration_end = 114.328,
                                    .bp_end = 100,
@@ -184,8 +184,8 @@ TEST_P(BothNetworks, ParallelAllreducesHideInTheBackwardPass) {
 TEST_P(BothNetworks, InOpModeACollectiveBeginsWhenItsHostHasIssuedIt) {
   test::TestPlatform platform;
   platform.properties = {{"op.base_us", "50"}};
-  const Case late{
-      platform, {.npus = 2, .segments = each, .hcom_parallel = true, .launch = LaunchMode::op, .network = GetParam()}};
+  const Case late{platform, test::data_parallel({.npus = 2, .hcom_parallel = true, .launch = LaunchMode::op}, each,
+                                                {.network = GetParam()})};
   // Issued at 50, 100 and 150, ready at 30, 60 and 100.
   const auto [first, second, third] = simulate(late).allreduces;
   EXPECT_NEAR(first.start, 50 * us, 1e-15);
@@ -197,7 +197,8 @@ TEST_P(BothNetworks, InOpModeACollectiveBeginsWhenItsHostHasIssuedIt) {
   EXPECT_NEAR(first.end - first.start, 9.328 * us + 2 * copy, 1e-15);
   // Launches of 10 us run ahead of the device.
   const Case hidden{
-      {}, {.npus = 2, .segments = each, .hcom_parallel = true, .launch = LaunchMode::op, .network = GetParam()}};
+      {},
+      test::data_parallel({.npus = 2, .hcom_parallel = true, .launch = LaunchMode::op}, each, {.network = GetParam()})};
   const Times ahead = simulate(hidden);
   EXPECT_NEAR(ahead.allreduces.front().start, 30 * us, 1e-15);
   EXPECT_NEAR(ahead.allreduces.back().start, 100 * us, 1e-15);
@@ -207,7 +208,7 @@ TEST_P(BothNetworks, ASegmentWaitsForTheOneBefore) {
   // Slow links: 1024 us of transfer per round at 10 MB/s, 1027.64 per round, 2055.28 per allreduce.
   test::TestPlatform slow;
   slow.inner_bandwidth = "10MBps";
-  const Case setting{slow, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}};
+  const Case setting{slow, test::data_parallel({.npus = 2, .hcom_parallel = true}, each, {.network = GetParam()})};
   expect_times(
       simulate(setting),
       {.iteration_end = 30 + 3 * 2055.28 + 5,
@@ -221,7 +222,7 @@ TEST_P(BothNetworks, ASegmentWaitsForTheOneBefore) {
 TEST_P(BothNetworks, TwoServersReduceInThreeSteps) {
   test::TestPlatform platform;
   platform.servers = 2;
-  const Case setting{platform, {.npus = 4, .segments = {{0, 2}}, .network = GetParam()}};
+  const Case setting{platform, test::data_parallel({.npus = 4}, {{0, 2}}, {.network = GetParam()})};
   // 61440 bytes. Reduce-scatter in the server, one round of 30720: 3.64 + 3.072 = 6.712.
   // Between servers halving-doubling of 30720, slices of 15360; RDMA reduces by the core:
   //   halving: 1.02 + 7 + 2 + 3.072 + 1.02 + (0.6 + 1.536) = 16.248, doubling without the reduction: 14.112.
@@ -237,7 +238,7 @@ TEST_P(BothNetworks, TwoServersReduceInThreeSteps) {
 TEST_P(BothNetworks, TwoServersInParallelWithTheBackwardPass) {
   test::TestPlatform platform;
   platform.servers = 2;
-  const Case setting{platform, {.npus = 4, .segments = each, .hcom_parallel = true, .network = GetParam()}};
+  const Case setting{platform, test::data_parallel({.npus = 4, .hcom_parallel = true}, each, {.network = GetParam()})};
   // An allreduce of 20480 bytes: 4.664 in the server; between servers slices of 5120, halving 1.02 + 7 + 2 + 1.024 +
   // 1.02 + (0.6 + 0.512) = 13.176 and doubling 12.064; 4.664 in the server. Sum 34.568.
   // The second waits for the first (64.568), the third for its gradient (100). The update of the second lasts from
@@ -256,7 +257,8 @@ TEST_P(BothNetworks, AFasterLinkExposesNoMoreCommunication) {
        {"100MBps", "200MBps", "300MBps", "500MBps", "800MBps", "1.2GBps", "2GBps", "8GBps"}) {
     test::TestPlatform platform;
     platform.inner_bandwidth = bandwidth;
-    const Case setting{platform, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}};
+    const Case setting{platform,
+                       test::data_parallel({.npus = 2, .hcom_parallel = true}, each, {.network = GetParam()})};
     const Seconds exposed = simulate(setting).exposed;
     EXPECT_LE(exposed, before * (1 + 1e-12)) << bandwidth;
     before = exposed;
@@ -264,7 +266,7 @@ TEST_P(BothNetworks, AFasterLinkExposesNoMoreCommunication) {
 }
 
 TEST_P(BothNetworks, OneNpuDoesNotCommunicate) {
-  const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}};
+  const Case setting{{}, test::data_parallel({.npus = 1}, {{0, 2}}, {.network = GetParam()})};
   expect_times(simulate(setting), {.iteration_end = 115,
                                    .bp_end = 100,
                                    .step_time = 115,
@@ -276,7 +278,8 @@ TEST_P(BothNetworks, OneNpuDoesNotCommunicate) {
 // The flag's allreduce: one of two ranks has the element. A round in which it moves takes 3.6404 us (post, wait,
 // set-up, latency, 4 bytes at 10 GB/s, post, wait), two rounds 7.2808 us.
 TEST_P(BothNetworks, AnOverflowCheckHoldsBackAllUpdates) {
-  const Case setting{{}, {.npus = 2, .segments = each, .network = GetParam()}, three_gradients({.overflow = true})};
+  const Case setting{
+      {}, test::data_parallel({.npus = 2}, each, {.network = GetParam()}), three_gradients({.overflow = true})};
   // Allreduces as without the check, until 127.984; checks until 133.984; the flag until 141.2648; updates of 15.
   expect_times(simulate(setting), {.iteration_end = 156.2648,
                                    .bp_end = 100,
@@ -291,7 +294,7 @@ TEST_P(BothNetworks, AnOverflowCheckHoldsBackAllUpdates) {
 
 TEST_P(BothNetworks, InParallelOnlyChecksRunBesideTheBackwardPass) {
   const Case setting{{},
-                     {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()},
+                     test::data_parallel({.npus = 2, .hcom_parallel = true}, each, {.network = GetParam()}),
                      three_gradients({.overflow = true})};
   // Checks from 39.328, 69.328 and 109.328 on; the flag from 111.328 to 118.6088; then all three updates.
   expect_times(simulate(setting), {.iteration_end = 133.6088,
@@ -306,8 +309,9 @@ TEST_P(BothNetworks, InParallelOnlyChecksRunBesideTheBackwardPass) {
 }
 
 TEST_P(BothNetworks, ClippingNeedsNoCommunication) {
-  const Case setting{
-      {}, {.npus = 2, .segments = each, .hcom_parallel = true, .network = GetParam()}, three_gradients({.norm = true})};
+  const Case setting{{},
+                     test::data_parallel({.npus = 2, .hcom_parallel = true}, each, {.network = GetParam()}),
+                     three_gradients({.norm = true})};
   // The last norm from 109.328 to 112.328, the factor until 116.328, then all three updates.
   expect_times(simulate(setting), {.iteration_end = 131.328,
                                    .bp_end = 100,
@@ -321,8 +325,9 @@ TEST_P(BothNetworks, ClippingNeedsNoCommunication) {
 }
 
 TEST_P(BothNetworks, TheFlagIsReducedBesideTheClipFactor) {
-  const Case setting{
-      {}, {.npus = 2, .segments = {{0, 2}}, .network = GetParam()}, three_gradients({.overflow = true, .norm = true})};
+  const Case setting{{},
+                     test::data_parallel({.npus = 2}, {{0, 2}}, {.network = GetParam()}),
+                     three_gradients({.overflow = true, .norm = true})};
   // 61440 bytes take 2 · (3.64 + 3.072) = 13.424. Checks and norms of 15 end at 128.424, the factor at 132.424, the
   // flag at 135.7048; updates of 15.
   expect_times(simulate(setting), {.iteration_end = 150.7048,
@@ -337,7 +342,8 @@ TEST_P(BothNetworks, TheFlagIsReducedBesideTheClipFactor) {
 }
 
 TEST_P(BothNetworks, OneNpuChecksWithoutCommunication) {
-  const Case setting{{}, {.npus = 1, .segments = {{0, 2}}, .network = GetParam()}, three_gradients({.overflow = true})};
+  const Case setting{
+      {}, test::data_parallel({.npus = 1}, {{0, 2}}, {.network = GetParam()}), three_gradients({.overflow = true})};
   expect_times(simulate(setting), {.iteration_end = 121,
                                    .bp_end = 100,
                                    .step_time = 121,
@@ -350,8 +356,8 @@ TEST_P(BothNetworks, OneNpuChecksWithoutCommunication) {
 }
 
 TEST(Training, ASlowRankDelaysTheOthers) {
-  Case setting{{}, {.npus = 2, .segments = {{0, 2}}, .iterations = 2}};
-  setting.options.skew = device::Skew({.speeds = {1.0, 0.5}}, 2);
+  Case setting{{}, test::data_parallel({.npus = 2}, {{0, 2}}, {.iterations = 2})};
+  setting.training.simulation.skew = device::Skew({.speeds = {1.0, 0.5}}, 2);
   // Rank 1 needs 200 for its kernels; rank 0 waits for it from 100 on. 61440 bytes: 2 · (3.64 + 3.072) = 13.424 after
   // the slow rank's first post. Updates take 15 on rank 0 and 30 on rank 1, so in the second iteration rank 0 starts
   // 15 before rank 1.
@@ -373,9 +379,9 @@ TEST(Training, RecordsTheTransfersOfTheLastIterationOnDemand) {
       std::vector<std::string> notes;
       const device::Soc soc = device::find_soc(test::TestPlatform{}.soc, notes);
       const device::TaskCosts costs = device::read_task_costs(cluster, notes);
-      const auto program = std::make_shared<models::Program>(three_gradients());
-      const TimedStep step =
-          simulate_training(cluster, program, soc, costs, {.npus = 2, .segments = each, .record_flows = record});
+      TrainingStep training = test::data_parallel({.npus = 2}, each, {.record_flows = record, .fold = Fold::off});
+      training.stages.front().program = std::make_shared<models::Program>(three_gradients());
+      const TimedStep step = simulate_training(cluster, soc, costs, training);
       const auto view = StepView::of(step.plan, step.trace, 0);
       std::vector<Flow> found;
       for (const sim::Flow& flow : step.flows) {
@@ -396,17 +402,17 @@ TEST(Training, RecordsTheTransfersOfTheLastIterationOnDemand) {
 }
 
 TEST(Training, RejectsRanksThatDoNotTakePart) {
-  const auto run = [](TrainingOptions options) { (void)simulate(Case{{}, std::move(options)}); };
-  EXPECT_THROW(run({.npus = 3, .segments = each}), Error);
-  EXPECT_THROW(run({.npus = 2, .segments = each, .rank = 2}), Error);
-  EXPECT_THROW(run({.npus = 2, .segments = each, .traced = {5}}), Error);
-  EXPECT_THROW(run({.npus = 2, .segments = each, .iterations = 0}), Error);
+  const auto run = [](TrainingStep training) { (void)simulate(Case{{}, std::move(training)}); };
+  EXPECT_THROW(run(test::data_parallel({.npus = 3}, each)), Error);
+  EXPECT_THROW(run(test::data_parallel({.npus = 2}, each, {.rank = 2})), Error);
+  EXPECT_THROW(run(test::data_parallel({.npus = 2}, each, {.traced = {5}})), Error);
+  EXPECT_THROW(run(test::data_parallel({.npus = 2}, each, {.iterations = 0})), Error);
 }
 
 // Of the backward kernel of 30 us an NPU waits for its host for 12: the step takes as long, and 12 us less are
 // computed.
 TEST(Training, IdleTimeOfKernelsIsNotComputed) {
-  Case plain{.platform = {.npus_per_server = 2}, .options = {.npus = 2, .segments = each}};
+  Case plain{.platform = {.npus_per_server = 2}, .training = test::data_parallel({.npus = 2}, each)};
   Case idle = plain;
   idle.program.kernels[2].idle = 12 * us;
   const Times computed = simulate(plain);
@@ -416,17 +422,17 @@ TEST(Training, IdleTimeOfKernelsIsNotComputed) {
   EXPECT_NEAR(waited.bp_end, 100 * us, 1e-15);
 
   // An NPU at half speed computes twice as long; its host is as fast as it was.
-  idle.options.skew = device::Skew({.speeds = {0.5, 0.5}}, 2);
+  idle.training.simulation.skew = device::Skew({.speeds = {0.5, 0.5}}, 2);
   EXPECT_NEAR(simulate(idle).bp_end, (2 * 88 + 12) * us, 1e-15);
   // Kernels that vary are launched one by one.
-  idle.options.skew = device::Skew({.jitter = 1e-9}, 2);
+  idle.training.simulation.skew = device::Skew({.jitter = 1e-9}, 2);
   waited = simulate(idle);
   EXPECT_NEAR(waited.bp_end, 100 * us, 1e-11);
   EXPECT_NEAR(waited.compute, computed.compute - 12 * us, 1e-11);
   // Nothing else uses the HBM.
-  idle.options.skew = {};
-  idle.options.network = sim::NetworkKind::fluid;
-  idle.options.hbm_contention = true;
+  idle.training.simulation.skew = {};
+  idle.training.simulation.network = sim::NetworkKind::fluid;
+  idle.training.simulation.hbm_contention = true;
   waited = simulate(idle);
   EXPECT_NEAR(waited.bp_end, 100 * us, 1e-12);
   EXPECT_NEAR(waited.compute, computed.compute - 12 * us, 1e-12);
@@ -439,10 +445,11 @@ TEST(Training, MergedKernelsGiveTheFiguresOfThoseApart) {
       const test::TestPlatform platform{.npus_per_server = 2};
       sim::Cluster cluster(test::write_platform(platform));
       std::vector<std::string> notes;
-      const TrainingOptions options{.npus = 2, .segments = {{0, 2}}, .hcom_parallel = true, .merges_kernels = merged};
-      const TimedStep step =
-          simulate_training(cluster, std::make_shared<models::Program>(three_gradients()),
-                            device::find_soc(platform.soc, notes), device::read_task_costs(cluster, notes), options);
+      TrainingStep training =
+          test::data_parallel({.npus = 2, .hcom_parallel = true}, {{0, 2}}, {.merges_kernels = merged});
+      training.stages.front().program = std::make_shared<models::Program>(three_gradients());
+      const TimedStep step = simulate_training(cluster, device::find_soc(platform.soc, notes),
+                                               device::read_task_costs(cluster, notes), training);
       const auto view = StepView::of(step.plan, step.trace, 0);
       std::vector<Seconds> figures{static_cast<Seconds>(step.trace.spans().size()), view.computing, view.exposed};
       for (const IterationPoints& points : view.iterations) {

@@ -40,11 +40,11 @@ RunSpec ring_job(std::vector<Rank> npus, sim::NetworkKind network, std::uint32_t
   RunSpec run;
   run.platform.file = HCCLSIM_TEST_DATA "/platforms/shared_nic.xml";
   run.gradients_file = test::write_temporary("ring_job.csv", "name,bytes,ready_us\nweight,8000000,5000\n");
-  run.allreduce = hccl::Algorithm::ring;
+  run.step.allreduce = hccl::Algorithm::ring;
   run.fallback_split = hccl::FallbackSplit::none;
   run.model.batch = 1;
-  run.network = network;
-  run.iterations = iterations;
+  run.simulation.network = network;
+  run.simulation.iterations = iterations;
   run.platform.rank_table.npus_list = std::move(npus);
   return run;
 }

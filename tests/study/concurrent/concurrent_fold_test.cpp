@@ -88,7 +88,7 @@ std::vector<std::size_t> compare_jobs(const std::vector<ConcurrentJob>& jobs, co
 ConcurrentJob job_on(const std::string& name, const std::string& platform, std::vector<Rank> npus, RunSpec run) {
   run.platform.file = platform;
   run.npus.reset();
-  run.network = sim::NetworkKind::fluid;
+  run.simulation.network = sim::NetworkKind::fluid;
   run.platform.rank_table.npus_list = std::move(npus);
   return {name, std::move(run)};
 }
@@ -106,8 +106,8 @@ std::string servers_of(Rank count, Rank npus_per_server) {
 
 RunSpec ring_of_all() {
   RunSpec run = step_of_eight();
-  run.allreduce = hccl::Algorithm::ring;
-  run.pad_segments = true;
+  run.step.allreduce = hccl::Algorithm::ring;
+  run.step.pad_segments = true;
   return run;
 }
 
@@ -136,7 +136,7 @@ TEST(ConcurrentFold, RanksByHand) {
 TEST(ConcurrentFold, DissolvesWhatItTouchesAndNothingElse) {
   const std::string platform = servers_of(9, 2);
   RunSpec trainings = ring_of_all();
-  trainings.groups = {{"x", {0, 1, 2}}, {"y", {3, 4, 5}}, {"z", {6, 7}}};
+  trainings.step.groups = {{"x", {0, 1, 2}}, {"y", {3, 4, 5}}, {"z", {6, 7}}};
   const std::vector<Rank> npus{0, 2, 4, 6, 8, 10, 12, 14};
   // x: servers 0 to 2, y: 3 to 5, z: 6 and 7. x and y are alike, z is different; all NPUs of each are.
   EXPECT_THAT(compare_jobs({job_on("a", platform, npus, trainings), job_on("b", platform, {16, 17}, ring_of_all())},
@@ -166,7 +166,7 @@ TEST(ConcurrentFold, WhatElseIsDifferent) {
       ElementsAre(2, 0));
   // Where HBMs are shared, ranks that are alike have dates that differ in the last digits (shared_npus.hpp).
   RunSpec contention = ring_of_all();
-  contention.hbm_contention = true;
+  contention.simulation.hbm_contention = true;
   const std::vector<ConcurrentJob> jobs{job_on("a", platform, from_to(0, 7), contention),
                                         job_on("b", platform, from_to(8, 15), ring_of_all())};
   const JobsTogether folded = simulate_jobs(jobs, hccl::Fold::require);
@@ -260,7 +260,7 @@ TEST(ConcurrentFold, ChangesNoFigure) {
                      step_of_eight());
         job.run.step.groups = {{"x", {0, 1, 2, 3}}, {"y", {4, 5, 6, 7}}};
       }
-      job.run.step.pad_segments = !job.run.compression.has_value() && random() % 2 == 0;
+      job.run.step.pad_segments = !job.run.step.compression.has_value() && random() % 2 == 0;
       job.run.skew.start = static_cast<double>(random() % 3) * 100 * microsecond;
       if (random() % 6 == 0) job.run.skew.jitter = 0.02;
       if (where < 3 && random() % 4 == 0) job.run.faults = {sim::parse_fault(faults[random() % faults.size()])};

@@ -75,7 +75,7 @@ RunSpec ring_of_8_mb(int ready = 1000) {
   run.platform.file = HCCLSIM_TEST_DATA "/platforms/shared_nic.xml";
   run.gradients_file = test::write_temporary(fmt::format("gradient{}.csv", ready),
                                              fmt::format("name,bytes,ready_us\nweight,8000000,{}\n", ready));
-  run.allreduce = hccl::Algorithm::ring;
+  run.step.allreduce = hccl::Algorithm::ring;
   run.fallback_split = hccl::FallbackSplit::none;
   run.model.batch = 1;
   return run;
@@ -90,7 +90,7 @@ RunSpec tiny_gpt(const std::string& platform) {
 TEST(Concurrent, TwoRingsOnOneLinkByHand) {
   for (const sim::NetworkKind network : networks) {
     RunSpec run = ring_of_8_mb();
-    run.network = network;
+    run.simulation.network = network;
     const Outcome outcome = simulate_jobs({on_npus("a", {0, 2}, run), on_npus("b", {1, 3}, run)});
     for (const Figures& job : outcome.jobs) {
       EXPECT_NEAR(job.exposed_alone, 8.104e-3, 1e-12);
@@ -112,8 +112,8 @@ TEST(Concurrent, TwoRingsOnOneLinkByHand) {
 // longer than that, so that the step that a repeats does not reach the end of b.
 TEST(Concurrent, LaterStartByHand) {
   RunSpec run = ring_of_8_mb(5000);
-  run.network = sim::NetworkKind::fluid;
-  run.iterations = 1;
+  run.simulation.network = sim::NetworkKind::fluid;
+  run.simulation.iterations = 1;
   RunSpec late = run;
   late.skew.start = 2e-3;
   const Outcome outcome = simulate_jobs({on_npus("a", {0, 2}, run), on_npus("b", {1, 3}, late)});
@@ -142,7 +142,7 @@ TEST(Concurrent, DisjointLinksSlowNothingDown) {
   RunSpec pipeline = tiny_gpt(platform);
   pipeline.step.shape.stages = 2;
   pipeline.parallel.micro_batches = 4;
-  pipeline.iterations = 4;
+  pipeline.simulation.iterations = 4;
   RunSpec shards = tiny_gpt(platform);
   shards.parallel.optimizer = hccl::parse_optimizer_parallel("zero1");
   shards.optimizer = models::Optimizer::adam;
@@ -150,9 +150,9 @@ TEST(Concurrent, DisjointLinksSlowNothingDown) {
   RunSpec jitter = tiny_gpt(platform);
   jitter.skew.jitter = 0.05;
   jitter.skew.start_skew = 1e-4;
-  jitter.launch = hccl::LaunchMode::op;
+  jitter.step.launch = hccl::LaunchMode::op;
   for (const sim::NetworkKind network : networks) {
-    pipeline.network = shards.network = jitter.network = network;
+    pipeline.simulation.network = shards.simulation.network = jitter.simulation.network = network;
     const Outcome outcome = simulate_jobs({on_npus("pipeline", {0, 1, 2, 3}, pipeline),
                                            on_npus("shards", {4, 5}, shards), on_npus("jitter", {7, 6}, jitter)});
     EXPECT_TRUE(outcome.links.empty());
@@ -176,9 +176,9 @@ TEST(Concurrent, IsAsGroupsOfOneRun) {
     const Rank npus_per_server = 2 + random() % 2;
     const std::string platform = test::write_platform({.servers = servers, .npus_per_server = npus_per_server});
     RunSpec run = tiny_gpt(platform);
-    run.network = networks.at(random() % 2);
-    run.allreduce = random() % 2 == 0 ? hccl::Algorithm::ring : hccl::Algorithm::automatic;
-    run.iterations = 3;
+    run.simulation.network = networks.at(random() % 2);
+    run.step.allreduce = random() % 2 == 0 ? hccl::Algorithm::ring : hccl::Algorithm::automatic;
+    run.simulation.iterations = 3;
     std::vector<Rank> npus(servers * npus_per_server);
     std::iota(npus.begin(), npus.end(), 0);
     std::shuffle(npus.begin(), npus.end(), random);
@@ -187,7 +187,7 @@ TEST(Concurrent, IsAsGroupsOfOneRun) {
 
     const Outcome outcome = simulate_jobs({on_npus("a", parts[0], run), on_npus("b", parts[1], run)});
     RunSpec groups = run;
-    groups.groups = {{"a", parts[0]}, {"b", parts[1]}};
+    groups.step.groups = {{"a", parts[0]}, {"b", parts[1]}};
     const auto ends = on_experiment(
         groups, [](Experiment& experiment) { return experiment.simulate(experiment.training).iteration_ends; });
     const auto end_of = [&](std::size_t job) {
@@ -217,10 +217,10 @@ TEST(Concurrent, AllKindsOfPlans) {
   shards.parallel.optimizer = hccl::parse_optimizer_parallel("zero3");
   shards.optimizer = models::Optimizer::adam;
   shards.skew.jitter = 0.02;
-  shards.iterations = 2;
+  shards.simulation.iterations = 2;
   RunSpec plain = tiny_gpt(platform);
-  plain.compression = hccl::parse_compression("powersgd:start=2");
-  plain.launch = hccl::LaunchMode::op;
+  plain.step.compression = hccl::CompressionPlan{hccl::parse_compression("powersgd:start=2")};
+  plain.step.launch = hccl::LaunchMode::op;
   const std::vector<ConcurrentJob> jobs{on_npus("pipeline", {0, 4, 1, 5}, pipeline), on_npus("shards", {2, 6}, shards),
                                         on_npus("plain", {7, 3}, plain)};
   std::vector<Outcome> outcomes;
@@ -232,8 +232,8 @@ TEST(Concurrent, AllKindsOfPlans) {
       const Figures& job = outcomes.back().jobs[i];
       EXPECT_NEAR(job.alone, simulate(on[i].run).step_time, 1e-12 * job.alone);
       EXPECT_GE(job.slow_down, 1 - 1e-12) << on[i].name;
-      EXPECT_GE(job.steps, on[i].run.iterations);
-      EXPECT_EQ(job.ends.size(), on[i].run.iterations);
+      EXPECT_GE(job.steps, on[i].run.simulation.iterations);
+      EXPECT_EQ(job.ends.size(), on[i].run.simulation.iterations);
     }
   }
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -245,7 +245,7 @@ TEST(Concurrent, OrderOfJobsDoesNotMatter) {
   RunSpec run = ring_of_8_mb();
   RunSpec other = ring_of_8_mb();
   other.gradients_file = test::write_temporary("other.csv", "name,bytes,ready_us\nweight,4000000,300\n");
-  other.iterations = 5;
+  other.simulation.iterations = 5;
   const Outcome one = simulate_jobs({on_npus("a", {0, 2}, run), on_npus("b", {1, 3}, other)});
   const Outcome two = simulate_jobs({on_npus("b", {1, 3}, other), on_npus("a", {0, 2}, run)});
   EXPECT_NEAR(one.jobs[0].together, two.jobs[1].together, 1e-12);
@@ -304,7 +304,7 @@ TEST(Concurrent, RefusesWhatIsNoJobBesideOthers) {
   EXPECT_THAT(refusal("option", {on_npus("a", {0}, run), on_npus("b", {1}, other)}),
               testing::HasSubstr("--set link[roce]"));
   other = run;
-  other.network = sim::NetworkKind::simgrid;
+  other.simulation.network = sim::NetworkKind::simgrid;
   EXPECT_THAT(refusal("option", {on_npus("a", {0}, run), on_npus("b", {1}, other)}),
               testing::StartsWith("a has --network fluid, b simgrid"));
   other = run;

@@ -22,9 +22,10 @@ TEST(ShardedNetworks, AreCutOnce) {
   ShardedNetworks known;
   std::vector<std::string> notes;
   ParallelSpec spec;
+  hccl::PipelineShape shape;
   spec.operators.model = 2;
   const auto shard = [&](std::uint32_t batch, Rank devices) {
-    return known.shard(models::make_model(gpt_of(batch)), gpt_of(batch), spec, devices, notes);
+    return known.shard(models::make_model(gpt_of(batch)), gpt_of(batch), spec, shape, devices, notes);
   };
   const auto first = shard(8, 4);
   // What is computed again and what replicas share is no part of it.
@@ -35,9 +36,9 @@ TEST(ShardedNetworks, AreCutOnce) {
   EXPECT_NE(shard(8, 2), first);
   spec.operators.sequence = true;
   EXPECT_NE(shard(8, 4), first);
-  spec.forward_only = true;
+  shape.forward_only = true;
   const auto applied = shard(8, 4);
-  spec.forward_only = false;
+  shape.forward_only = false;
   EXPECT_NE(shard(8, 4), applied);
   spec.operators.sequence = false;
   EXPECT_EQ(shard(8, 4), first);
@@ -70,7 +71,7 @@ TEST(ShardedNetworks, ChangeNothing) {
           Experiment again(one, second, &known);
           equal.push_back(fresh.notes == again.notes && hbm_peak(fresh) == hbm_peak(again) &&
                                   step_bound(fresh) == step_bound(again) &&
-                                  fresh.simulate(fresh.training).step_times[fresh.training.rank] ==
+                                  fresh.simulate(fresh.training).step_times[fresh.training.simulation.rank] ==
                                       simulated_step(again)
                               ? 1
                               : 0);

@@ -16,7 +16,7 @@ RunSpec trained_lenet(models::Optimizer optimizer) {
   RunSpec run;
   run.model = {.name = "lenet", .batch = 2};
   run.platform.file = "atlas800-9000";
-  run.framework = Framework::mindspore;
+  run.step.framework = Framework::mindspore;
   run.optimizer = optimizer;
   run.numerics.emplace();
   run.numerics->optimizer.rule = optimizer;

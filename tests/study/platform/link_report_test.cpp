@@ -239,9 +239,9 @@ void expect_same_folded(RunSpec spec, const std::string& what) {
 
 TEST(LinkReport, OfFoldedRanksIsThatOfAll) {
   RunSpec ring = two_iterations(servers(3, 2), 6);
-  ring.allreduce = hccl::Algorithm::ring;
+  ring.step.allreduce = hccl::Algorithm::ring;
   expect_same_folded(ring, "data parallel, three servers of two");
-  ring.rank = 5;
+  ring.simulation.rank = 5;
   expect_same_folded(ring, "the same, of another rank");
   RunSpec stages = two_stages(servers(6, 1), 6);
   expect_same_folded(stages, "two stages of three servers");
@@ -254,7 +254,7 @@ TEST(LinkReport, OfFoldedRanksIsThatOfAll) {
   expect_same_folded(shards, "an optimizer that is shared within servers");
   RunSpec two = two_iterations(servers(6, 1), 6);
   two.skew.speeds = {1, 1, 0.9, 1, 1, 1};
-  two.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
+  two.step.groups = {{"a", {0, 1, 2}}, {"b", {3, 4, 5}}};
   expect_same_folded(two, "two trainings, one of which does not fold");
 }
 

@@ -19,6 +19,7 @@
 #include "study/profile/import.hpp"
 #include "tests/support/simulation.hpp"
 #include "tests/support/training/programs.hpp"
+#include "tests/support/training/steps.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -173,13 +174,11 @@ std::string op_summary(const sim::Trace& trace) {
 
 hccl::TimedStep simulate(sim::Cluster& cluster, const Step& step, bool parallel) {
   std::vector<std::string> notes;
-  hccl::TrainingOptions options;
-  options.npus = cluster.size();
-  options.segments = hccl::segments_from_last_indices(std::vector<std::uint32_t>{100, 160});
-  options.hcom_parallel = parallel;
-  options.network = sim::NetworkKind::fluid;
-  return simulate_training(cluster, std::make_shared<models::Program>(step.program), step.soc,
-                           device::read_task_costs(cluster, notes), options);
+  hccl::TrainingStep training = test::data_parallel(
+      {.npus = cluster.size(), .hcom_parallel = parallel},
+      hccl::segments_from_last_indices(std::vector<std::uint32_t>{100, 160}), {.fold = hccl::Fold::off});
+  training.stages.front().program = std::make_shared<models::Program>(step.program);
+  return simulate_training(cluster, step.soc, device::read_task_costs(cluster, notes), training);
 }
 
 TEST(ProfileImport, AStepImportedAgainIsTheSame) {

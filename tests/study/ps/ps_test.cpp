@@ -136,7 +136,7 @@ TEST(ParameterServers, RefuseWhatCannotBe) {
               HasSubstr("copies"));
   EXPECT_THAT(refusal("option",
                       [](RunSpec& run, PsSpec& spec) {
-                        run.network = sim::NetworkKind::simgrid;
+                        run.simulation.network = sim::NetworkKind::simgrid;
                         spec.hosts = parse_ps_hosts("cpu");
                       }),
               HasSubstr("simgrid"));
@@ -146,7 +146,7 @@ TEST(ParameterServers, WorkersKeepNoStateOfWhatIsOnServers) {
   const RunSpec run = lenet();
   const auto account = [&](const PsSpec& spec) {
     const std::vector<Bytes> parts = on_ps_experiment(run, spec, [](PsExperiment& made) {
-      const device::HbmAccount& hbm = made.experiment.hbm;
+      const device::HbmAccount& hbm = made.experiment.hbm();
       return std::vector<Bytes>{hbm.optimizer_state, hbm.communication, made.other_bytes};
     });
     return std::tuple(parts[0], parts[1], parts[2]);
@@ -164,9 +164,9 @@ TEST(ParameterServers, AgreeOnBothNetworks) {
   RunSpec run = lenet();
   PsSpec spec;
   spec.servers = 2;
-  run.network = sim::NetworkKind::simgrid;
+  run.simulation.network = sim::NetworkKind::simgrid;
   const Seconds simgrid = ps_step_time(run, spec);
-  run.network = sim::NetworkKind::fluid;
+  run.simulation.network = sim::NetworkKind::fluid;
   EXPECT_NEAR(ps_step_time(run, spec), simgrid, 1e-9 * simgrid);
 }
 

@@ -343,13 +343,13 @@ TEST(PlanTrace, CollectivesOfOneRankTakeNoTime) {
 }
 
 TEST(PlanTrace, WhatATraceCannotCarry) {
-  const auto refused = [](const hccl::TrainingOptions& options) {
-    return refusal("unsupported", [&] { require_traceable(options); });
+  const auto refused = [](hccl::StepSpec step, hccl::SimulationOptions simulation = {}) {
+    return refusal("unsupported", [&] { require_traceable({{}, std::move(step), std::move(simulation)}); });
   };
   EXPECT_THAT(refused({.launch = hccl::LaunchMode::op}), HasSubstr("a trace cannot carry --launch op"));
   EXPECT_THAT(refused({.host_launch = 1e-6}), HasSubstr("eager execution"));
   EXPECT_THAT(refused({.allreduce = hccl::Algorithm::ring}), HasSubstr("an algorithm that is asked for"));
-  EXPECT_THAT(refused({.hbm_contention = true}), HasSubstr("--hbm-contention on"));
+  EXPECT_THAT(refused({}, {.hbm_contention = true}), HasSubstr("--hbm-contention on"));
 }
 
 }  // namespace

@@ -108,12 +108,12 @@ std::vector<StruckPlan> struck_plans() {
     ps.asynchronous = asynchronous;
     if (asynchronous) ps.staleness = 1;
     // NPUs compute in the beginning of a step; workers without rounds come to wait for one that stands still later.
-    workers.iterations = asynchronous ? 8 : 3;
+    workers.simulation.iterations = asynchronous ? 8 : 3;
     plans.push_back({.name = asynchronous ? "asynchronous servers" : "servers",
                      .simulate = [=](const auto& faults) { return ends_with_servers(placed(workers, 8), ps, faults); },
                      .servers = true});
   }
-  workers.iterations = 3;
+  workers.simulation.iterations = 3;
   PsSpec some{.servers = 2};
   some.marked = {"*.bias"};
   plans.push_back({.name = "servers for some parameters",

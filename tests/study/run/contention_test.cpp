@@ -52,7 +52,7 @@ Ends ends_at(RunSpec spec, bool contention) {
     for (const auto& of_ranks : step.iteration_ends) {
       ends.dates.insert(ends.dates.end(), of_ranks.begin(), of_ranks.end());
     }
-    ends.bp_end = hccl::StepView::of(step.plan, step.trace, experiment.training.rank).bp_end;
+    ends.bp_end = hccl::StepView::of(step.plan, step.trace, experiment.training.simulation.rank).bp_end;
     return ends;
   });
 }
@@ -126,13 +126,13 @@ TEST(Contention, FoldsWithoutChangingAFigure) {
 std::vector<std::pair<Seconds, Seconds>> work_of_cores(RunSpec spec) {
   spec.simulation.hbm_contention = true;
   return on_experiment(spec, [](Experiment& experiment) {
-    hccl::TrainingOptions training = experiment.training;
-    training.trace_tasks = true;
+    hccl::TrainingStep training = experiment.training;
+    training.simulation.trace_tasks = true;
     const hccl::TimedStep step = experiment.simulate(training);
     std::vector<std::pair<Seconds, Seconds>> work;
     for (const sim::Span& span : step.trace.spans()) {
       const bool on_cores = span.kind == sim::SpanKind::kernel || span.kind == sim::SpanKind::local_reduce;
-      if (on_cores && span.rank == training.rank) work.emplace_back(span.start, span.end);
+      if (on_cores && span.rank == training.simulation.rank) work.emplace_back(span.start, span.end);
     }
     std::ranges::sort(work);
     return work;

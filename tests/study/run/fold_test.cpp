@@ -49,7 +49,7 @@ Figures figures(RunSpec spec, hccl::Fold fold) {
     for (const std::vector<Seconds>& of_ranks : step.iteration_ends) {
       result.ends.insert(result.ends.end(), of_ranks.begin(), of_ranks.end());
     }
-    const hccl::StepView view = hccl::StepView::of(step.plan, step.trace, experiment.training.rank);
+    const hccl::StepView view = hccl::StepView::of(step.plan, step.trace, experiment.training.simulation.rank);
     result.ends.push_back(view.exposed);
     result.ends.push_back(view.computing);
     return result;
@@ -96,9 +96,9 @@ std::string servers(Rank count, Rank npus_per_server) {
 // into equal slices.
 TEST(Fold, RanksByHand) {
   RunSpec ring = tiny_gpt(servers(3, 2), 6);
-  ring.allreduce = hccl::Algorithm::ring;
+  ring.step.allreduce = hccl::Algorithm::ring;
   EXPECT_EQ(compare(ring, "data parallel, three servers of two"), 2U);
-  ring.rank = 5;
+  ring.simulation.rank = 5;
   EXPECT_EQ(compare(ring, "the same, of another rank"), 2U);
   EXPECT_EQ(compare(tiny_gpt(servers(6, 1), 6), "data parallel, six servers of one"), 1U);
 
@@ -106,7 +106,7 @@ TEST(Fold, RanksByHand) {
   stages.step.shape.stages = 2;
   stages.parallel.micro_batches = 4;
   EXPECT_EQ(compare(stages, "two stages of three servers"), 2U);
-  stages.rank = 5;
+  stages.simulation.rank = 5;
   EXPECT_EQ(compare(stages, "the same, of another rank"), 2U);
   stages.parallel.optimizer = hccl::parse_optimizer_parallel("zero3");
   stages.optimizer = models::Optimizer::adam;

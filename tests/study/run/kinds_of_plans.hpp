@@ -39,8 +39,11 @@ inline std::vector<PlanOfAKind> plans_of_all_kinds() {
   add("eager", [](RunSpec& spec) { spec.step.host_launch = 20 * microsecond; });
   add("accumulation", [](RunSpec& spec) { spec.parallel.micro_batches = 4; });
   add("two trainings", [](RunSpec& spec) { spec.step.groups = {{"a", {0, 1, 2, 3}}, {"b", {4, 5, 6, 7}}}; });
-  add("compressed", [](RunSpec& spec) { spec.compression = hccl::parse_compression("powersgd:rank=2,start=2"); });
-  add("compressed from the first step on", [](RunSpec& spec) { spec.compression = hccl::parse_compression("bf16"); });
+  add("compressed", [](RunSpec& spec) {
+    spec.step.compression = hccl::CompressionPlan{hccl::parse_compression("powersgd:rank=2,start=2")};
+  });
+  add("compressed from the first step on",
+      [](RunSpec& spec) { spec.step.compression = hccl::CompressionPlan{hccl::parse_compression("bf16")}; });
   add("shared operators of collectives", [](RunSpec& spec) { spec.comm_reuse = 50; });
   for (const auto& [schedule, chunks] : {std::pair{hccl::PipelineSchedule::one_f_one_b, 1U},
                                          {hccl::PipelineSchedule::gpipe, 1U},

@@ -272,13 +272,7 @@ TEST(ParallelResult, MfuAndHfuCountAttentionAlike) {
 device::HbmAccount account_of(RunSpec spec) {
   spec.hbm_check = device::HbmCheck::warn;
   return on_experiment(spec, [](Experiment& experiment) {
-    device::HbmAccount fullest = experiment.hbm;
-    if (experiment.stages.has_value()) {
-      for (const device::HbmAccount& stage : experiment.stages->hbm) {
-        if (stage.peak() > fullest.peak()) fullest = stage;
-      }
-    }
-    return fullest;
+    return *std::ranges::max_element(experiment.hbm_of_stages, {}, &device::HbmAccount::peak);
   });
 }
 

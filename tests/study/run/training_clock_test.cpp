@@ -34,7 +34,7 @@ Clocked clocked(const RunSpec& spec, std::uint32_t iterations, const SimulatedPa
   return on_experiment(spec, [&](Experiment& experiment) {
     TrainingClock clock(experiment, iterations, past);
     const hccl::TimedStep full = experiment.simulate(experiment.training);
-    Clocked result{.in_full = experiment.training.iterations, .notes = experiment.notes.size()};
+    Clocked result{.in_full = experiment.training.simulation.iterations, .notes = experiment.notes.size()};
     clock.begin(full);
     for (std::uint32_t i = 0; i < iterations; ++i) {
       result.steps.push_back(clock.next());
@@ -47,7 +47,7 @@ Clocked clocked(const RunSpec& spec, std::uint32_t iterations, const SimulatedPa
 /// Ends of as many iterations that are simulated at once.
 std::vector<std::vector<Seconds>> simulated_ends(const RunSpec& spec, std::uint32_t iterations) {
   return on_experiment(spec, [&](Experiment& experiment) {
-    experiment.training.iterations = iterations;
+    experiment.training.simulation.iterations = iterations;
     return experiment.simulate(experiment.training).iteration_ends;
   });
 }
@@ -78,7 +78,7 @@ TEST(TrainingClock, ATrainingThatGoesOnHasTheTimesOfOneThatWasNotInterrupted) {
 
 TEST(TrainingClock, ACompressedTrainingIsSimulatedInFull) {
   RunSpec spec = lenet(0);
-  spec.compression = hccl::CompressionSettings{.start = 30};
+  spec.step.compression = hccl::CompressionPlan{{.start = 30}};
   const Clocked whole = clocked(spec, 50);
   EXPECT_EQ(whole.in_full, 50U);
   EXPECT_EQ(whole.notes, clocked(spec, 20).notes);

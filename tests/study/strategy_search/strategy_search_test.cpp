@@ -59,7 +59,7 @@ TEST(StrategySearch, SavedStrategiesFixThePlan) {
     RunSpec loaded = spec.run;
     loaded.parallel.operators.strategy = spec.save;
     const Seconds step = on_experiment(loaded, [](Experiment& experiment) {
-      return experiment.simulate(experiment.training).step_times[experiment.training.rank];
+      return experiment.simulate(experiment.training).step_times[experiment.training.simulation.rank];
     });
     EXPECT_EQ(step, result.compared.front().step);
 

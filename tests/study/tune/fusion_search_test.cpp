@@ -18,7 +18,7 @@ RunSpec pipeline() {
   RunSpec run;
   run.platform.file = find_platform("atlas800t-a2");
   run.model = {.name = "gpt2-small", .batch = 4, .sequence = 128, .layers = 4, .hidden = 256, .heads = 4};
-  run.hcom_parallel = true;
+  run.step.hcom_parallel = true;
   run.step.shape.stages = 2;
   run.parallel.micro_batches = 2;
   run.parallel.batch_given = true;

@@ -34,7 +34,7 @@ TuneSpec spec_of(const RoundTrip& trip) {
   spec.run.platform.file = find_platform(trip.platform);
   spec.run.model.name = trip.model;
   spec.run.communication_type = trip.type;
-  spec.run.launch = trip.launch;
+  spec.run.step.launch = trip.launch;
   spec.search.cost = CostModel::simulated;
   spec.compare = parse_strategies("optimal");
   return spec;
@@ -75,8 +75,8 @@ struct SimulatedRun {
 SimulatedRun simulated(const RunSpec& spec) {
   return on_experiment(spec, [](Experiment& run) {
     const hccl::TimedStep step = run.simulate(run.training);
-    const auto view = hccl::StepView::of(step.plan, step.trace, run.training.rank);
-    SimulatedRun result{view.segments.back().end, step.step_times[run.training.rank], {}};
+    const auto view = hccl::StepView::of(step.plan, step.trace, run.training.simulation.rank);
+    SimulatedRun result{view.segments.back().end, step.step_times[run.training.simulation.rank], {}};
     for (const models::Gradient& gradient : run.program->gradients) result.parameters.push_back(gradient.parameter);
     return result;
   });
@@ -203,8 +203,8 @@ TEST_P(TunerBound, IsBelowEveryEndOfTheTable) {
   for (const std::string& model : GetParam().models) {
     for (const Setting& setting : settings) {
       TuneSpec spec = spec_of({GetParam().platform, model, DataType::fp32, setting.launch});
-      spec.run.hcom_parallel = setting.hcom_parallel;
-      spec.run.iterations = 2;
+      spec.run.step.hcom_parallel = setting.hcom_parallel;
+      spec.run.simulation.iterations = 2;
       spec.search.cost = setting.cost;
       spec.search.aim.objective = setting.objective;
       spec.compare.reset();
@@ -297,7 +297,7 @@ TEST_P(TunerNeighbours, AreNotShorter) {
   spec.compare.reset();
   const Tuned result = tuned(spec);
   const Seconds shortest = on_experiment(spec.run, [&](Experiment& run) {
-    const hccl::TrainingOptions base = base_of_search(run, run.training);
+    const hccl::TrainingStep base = base_of_search(run, run.training);
     const auto gradients = static_cast<std::uint32_t>(run.gradient_sizes.size());
     Seconds shortest = 1e9;
     for (const Cuts& cuts : neighbours(result.chosen.cuts, gradients)) {
@@ -358,7 +358,7 @@ TEST(Tuner, ReadyTimesUnderJitterAreThoseOfTheRun) {
   spec.simulation.iterations = 1;
   spec.skew.jitter = 0.1;
   const auto [drawn, ready] = on_experiment(spec, [](Experiment& run) {
-    std::vector<Seconds> drawn = jittered_ready(*run.program, run.training.skew, 1, 0);
+    std::vector<Seconds> drawn = jittered_ready(*run.program, run.training.simulation.skew, 1, 0);
     const hccl::TimedStep step = run.simulate(run.training);
     return std::pair(std::move(drawn), hccl::StepView::of(step.plan, step.trace, 0).gradient_ready);
   });

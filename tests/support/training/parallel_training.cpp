@@ -59,14 +59,13 @@ hccl::Plan plan_of(const ParallelSetup& setup, const std::vector<models::Graph>&
                                              .global_norm = setup.options.clip_norm.has_value()}});
     programs.push_back(hccl::fuse_communication(std::move(program), setup.fusion));
   }
-  hccl::ParallelOptions options{.shape = setup.shape,
-                                .ranks = setup.shape.stages * setup.replicas,
-                                .shard_ranks = hccl::shard_ranks(sharing, setup.replicas)};
+  hccl::StepSpec step = overlapped(setup.shape, setup.shape.stages * setup.replicas);
   if (sharing.kind == hccl::OptimizerParallelKind::dealt) {
-    options.shard_ranks = 1;
-    options.dealt = setup.precision.weight;
+    step.dealt = setup.precision.weight;
+  } else {
+    for (hccl::StageProgram& stage : programs) stage.shard_ranks = hccl::shard_ranks(sharing, setup.replicas);
   }
-  return hccl::parallel_plan(programs, options, ring_schedule);
+  return hccl::make_plan(programs, step, ring_schedule);
 }
 
 std::unique_ptr<hccl::Trainer> make_trainer(const ParallelSetup& setup) {

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "hccl/parallel/optimizer_parallel.hpp"
-#include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/recompute.hpp"
+#include "hccl/parallel/step_plan.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 #include "models/lowering/precision.hpp"
 #include "models/zoo/zoo.hpp"
+#include "tests/support/training/steps.hpp"
 
 /// Real training of small networks in pipelines, with several micro-batches and shared parameters, for tests.
 namespace hcclsim::test {

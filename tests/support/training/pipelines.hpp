@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "hccl/parallel/optimizer_parallel.hpp"
-#include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/pipeline/stage_graphs.hpp"
+#include "hccl/parallel/step_plan.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
 #include "models/zoo/zoo.hpp"
+#include "tests/support/training/steps.hpp"
 
 /// Pipelines whose cells take known times.
 namespace hcclsim::test {
@@ -58,6 +59,7 @@ inline std::vector<hccl::StageProgram> timed_stages(const hccl::PipelineShape& s
       if (kernel.phase == models::Phase::update) kernel.duration = 0;
     }
     stages.push_back(hccl::fuse_communication(std::move(program), {}));
+    stages.back().shard_ranks = hccl::shard_ranks(sharing, ranks_per_stage);
   }
   return stages;
 }

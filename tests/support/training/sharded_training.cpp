@@ -87,12 +87,11 @@ hccl::Plan plan_of(const ShardedTraining& training, const std::vector<hccl::Shar
                                              .global_norm = training.options.clip_norm.has_value()}});
     programs.push_back(hccl::fuse_communication(std::move(program), {}, false, stage.mirrors));
     programs.back().families = stage.families;
+    programs.back().cut = !stage.families.empty();
+    programs.back().shard_ranks = hccl::shard_ranks(sharing, training.devices);
   }
-  hccl::Plan plan = hccl::parallel_plan(programs,
-                                        {.shape = training.shape,
-                                         .ranks = training.shape.stages * training.devices,
-                                         .shard_ranks = hccl::shard_ranks(sharing, training.devices)},
-                                        ring_or_pairs);
+  const hccl::StepSpec step = overlapped(training.shape, training.shape.stages * training.devices);
+  hccl::Plan plan = hccl::make_plan(programs, step, ring_or_pairs);
   if (training.shares_communication) {
     hccl::reuse_communication(plan, {.streams = {.tasks_per_stream = 300},  // one operator on each
                                      .servers = std::vector<std::uint32_t>(plan.ranks(), 0)});

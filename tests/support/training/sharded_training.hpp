@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/sharding/shard_graph.hpp"
 #include "hccl/parallel/sharding/strategy.hpp"
+#include "hccl/parallel/step_plan.hpp"
 #include "hccl/training/numerics/trainer.hpp"
 #include "models/graph.hpp"
 #include "models/lowering/precision.hpp"
+#include "tests/support/training/steps.hpp"
 
 /// Real training of small networks whose operators are cut over devices, for tests.
 namespace hcclsim::test {

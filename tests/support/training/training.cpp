@@ -3,10 +3,10 @@
 #include "hccl/collective/algorithm/ring.hpp"
 #include "hccl/collective/selection/selection.hpp"
 #include "hccl/parallel/compressed_plan.hpp"
-#include "hccl/parallel/data_parallel.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
 #include "models/zoo/zoo.hpp"
+#include "tests/support/training/steps.hpp"
 
 namespace hcclsim::test {
 namespace {
@@ -47,10 +47,8 @@ hccl::Plan plan_of(const models::Graph& graph, const TrainingSetup& setup) {
     const bool ring = !setup.build || operation.elements == 1;
     return std::make_shared<hccl::Schedule>(ring ? hccl::ring_allreduce(operation, true) : setup.build(operation));
   };
-  hccl::Plan plan = hccl::data_parallel_plan(
-      program,
-      {.ranks = setup.npus, .replicas = hccl::all_replicas(setup.npus, hccl::segments_from_last_indices(last_indices))},
-      build);
+  hccl::Plan plan =
+      data_parallel_plan(program, {.npus = setup.npus}, hccl::segments_from_last_indices(last_indices), build);
   if (!setup.compress.empty()) compress(plan, {hccl::parse_compression(setup.compress)}, soc, build);
   return plan;
 }

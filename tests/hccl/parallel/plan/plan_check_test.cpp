@@ -28,13 +28,9 @@ using testing::HasSubstr;
 constexpr Rank replicas = 4;
 
 Plan tampered_base(const PipelineShape& shape, const OptimizerParallel& sharing) {
-  return parallel_plan(
-      test::timed_stages(shape, replicas, 1, 2, sharing),
-      {.shape = shape,
-       .ranks = shape.stages * replicas,
-       .shard_ranks = shard_ranks(sharing, replicas),
-       .dealt = sharing.kind == OptimizerParallelKind::dealt ? std::optional(DataType::fp32) : std::nullopt},
-      test::empty_schedule);
+  StepSpec step = test::overlapped(shape, shape.stages * replicas);
+  if (sharing.kind == OptimizerParallelKind::dealt) step.dealt = DataType::fp32;
+  return make_plan(test::timed_stages(shape, replicas, 1, 2, sharing), step, test::empty_schedule);
 }
 
 std::vector<Plan> valid_plans() {
@@ -231,8 +227,7 @@ TEST(PlanCheck, ARankMayHaveACopyOfItsRole) {
 // Messages that take time delay a step, each where both ends wait for it.
 TEST(PlanCheck, MeetingsMayTakeTime) {
   const PipelineShape shape{2, 2, 1, PipelineSchedule::gpipe};
-  const Plan plan =
-      parallel_plan(test::timed_stages(shape, 1, 1, 2), {.shape = shape, .ranks = 2}, test::empty_schedule);
+  const Plan plan = make_plan(test::timed_stages(shape, 1, 1, 2), test::overlapped(shape, 2), test::empty_schedule);
   const Seconds ideal = walk(plan).end;
   const auto time = [](const PlanTask& task, Rank /*rank*/) {
     return std::holds_alternative<SendTask>(task.work) ? 1.0 : 0.0;
@@ -245,8 +240,8 @@ TEST(PlanCheck, MeetingsMayTakeTime) {
 TEST(PlanCheck, ReplicasAreWalkedOnce) {
   const PipelineShape shape{4, 8, 1, PipelineSchedule::one_f_one_b};
   constexpr Rank many = 2048;
-  const Plan plan = parallel_plan(test::timed_stages(shape, many, 1, 2), {.shape = shape, .ranks = shape.stages * many},
-                                  test::empty_schedule);
+  const Plan plan = make_plan(test::timed_stages(shape, many, 1, 2), test::overlapped(shape, shape.stages * many),
+                              test::empty_schedule);
   EXPECT_EQ(plan.ranks(), 8192U);
   EXPECT_EQ(walk(plan).classes, 4U);
   EXPECT_NEAR(walk(plan).end, (8 + 3) * 3, 1e-9);

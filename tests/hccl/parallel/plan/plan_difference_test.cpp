@@ -26,7 +26,7 @@ using testing::IsEmpty;
 
 Plan compared_plan() {
   const PipelineShape shape{2, 3, 1, PipelineSchedule::one_f_one_b};
-  return parallel_plan(test::timed_stages(shape, 4, 1, 2), {.shape = shape, .ranks = 8}, test::empty_schedule);
+  return make_plan(test::timed_stages(shape, 4, 1, 2), test::overlapped(shape, 8), test::empty_schedule);
 }
 
 /// The differences that a change makes, one behind the other.

@@ -26,8 +26,8 @@ using models::Phase;
 using testing::HasSubstr;
 
 Plan plan_of(const PipelineShape& shape, Rank ranks_per_stage) {
-  return parallel_plan(test::timed_stages(shape, ranks_per_stage, 1, 2),
-                       {.shape = shape, .ranks = shape.stages * ranks_per_stage}, test::empty_schedule);
+  return make_plan(test::timed_stages(shape, ranks_per_stage, 1, 2),
+                   test::overlapped(shape, shape.stages * ranks_per_stage), test::empty_schedule);
 }
 
 // No schedule ends in a deadlock, and with links that take no time all of them end at (m + (p - 1) / v)(tF + tB).
@@ -112,14 +112,13 @@ TEST(PlanWalk, MessagesDoNotHoldUpOtherCells) {
                               .chunks = interleaves(schedule) ? 2U + static_cast<std::uint32_t>(random() % 2) : 1U,
                               .schedule = schedule};
     const std::vector<StageProgram> programs = randomly_timed(shape, round % 3 == 0, random);
-    const Plan plan = parallel_plan(programs, {.shape = shape, .ranks = stages}, test::empty_schedule);
+    const Plan plan = make_plan(programs, test::overlapped(shape, stages), test::empty_schedule);
     EXPECT_NEAR(walk(plan).end, longest_path(shape, programs), 1e-9)
         << stages << " stages, " << shape.micro_batches << " micro-batches, " << name_of(schedule);
   }
   // By the cells' times of a step with as long a backward pass as forward: (8 + 4 / 2) (2 + 2).
   const PipelineShape shape{5, 8, 2, one_f_one_b_interleave};
-  const Plan plan =
-      parallel_plan(test::timed_stages(shape, 1, 2, 2), {.shape = shape, .ranks = 5}, test::empty_schedule);
+  const Plan plan = make_plan(test::timed_stages(shape, 1, 2, 2), test::overlapped(shape, 5), test::empty_schedule);
   EXPECT_NEAR(walk(plan).end, 40, 1e-9);
 }
 

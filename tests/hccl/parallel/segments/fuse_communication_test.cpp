@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hccl/parallel/optimizer_parallel.hpp"
-#include "hccl/parallel/parallel_plan.hpp"
+#include "hccl/parallel/step_plan.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/precision.hpp"
 #include "models/zoo/zoo.hpp"

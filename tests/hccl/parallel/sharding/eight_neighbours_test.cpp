@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "hccl/collective/algorithm.hpp"
-#include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/sharding/shard_graph.hpp"
 #include "hccl/parallel/sharding/sharded_stages.hpp"
+#include "hccl/parallel/step_plan.hpp"
 #include "models/lowering/lower.hpp"
 #include "tests/support/training/random_strategies.hpp"
 #include "tests/support/training/sharded_training.hpp"

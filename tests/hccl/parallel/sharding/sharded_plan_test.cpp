@@ -13,9 +13,9 @@
 #include "hccl/collective/algorithm.hpp"
 #include "hccl/collective/staging.hpp"
 #include "hccl/parallel/optimizer_parallel.hpp"
-#include "hccl/parallel/parallel_plan.hpp"
 #include "hccl/parallel/plan/plan_walk.hpp"
 #include "hccl/parallel/recompute.hpp"
+#include "hccl/parallel/step_plan.hpp"
 #include "hccl/training/executor.hpp"
 #include "hccl/training/step_view.hpp"
 #include "models/lowering/lower.hpp"
@@ -86,11 +86,9 @@ std::shared_ptr<const Schedule> ring_of(const Communicator& group, const Operati
 
 Plan sharded_plan(const ShardedSetup& setup) {
   const OptimizerParallel sharing = parse_optimizer_parallel(setup.optimizer_parallel);
-  const Plan plan = parallel_plan(sharded_programs(setup),
-                                  {.shape = setup.shape,
-                                   .ranks = setup.shape.stages * setup.devices,
-                                   .shard_ranks = shard_ranks(sharing, setup.devices)},
-                                  ring_of);
+  std::vector<StageProgram> stages = sharded_programs(setup);
+  for (StageProgram& stage : stages) stage.shard_ranks = shard_ranks(sharing, setup.devices);
+  const Plan plan = make_plan(stages, test::overlapped(setup.shape, setup.shape.stages * setup.devices), ring_of);
   static_cast<void>(walk(plan));
   return plan;
 }
@@ -222,7 +220,7 @@ TEST(ShardedPlan, DevicesThatTakeOtherTimesHaveRolesOfTheirOwn) {
   for (models::Kernel& kernel : slow->micro_batch()) kernel.duration *= 2;
   const std::shared_ptr<const models::Program> usual = programs.front().program;
   programs.front().of_devices = {usual, slow, usual, slow};
-  const Plan plan = parallel_plan(programs, {.ranks = 4}, ring_of);
+  const Plan plan = make_plan(programs, test::overlapped({}, 4), ring_of);
   EXPECT_THAT(plan.role_of, ElementsAre(0, 1, 0, 1));
   EXPECT_EQ(plan.roles.size(), 2U);
   const Plan same = sharded_plan({});

@@ -11,7 +11,6 @@
 
 #include "base/error.hpp"
 #include "hccl/collective/algorithm/ring.hpp"
-#include "hccl/parallel/data_parallel.hpp"
 #include "hccl/parallel/sharding/sharded_stages.hpp"
 #include "hccl/training/numerics/trained_stage.hpp"
 #include "models/zoo/zoo.hpp"

@@ -1,4 +1,4 @@
-#include "hccl/parallel/parallel_plan.hpp"
+#include "hccl/parallel/step_plan.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -178,12 +178,9 @@ TEST(ParallelPlan, ResultsReachAllStages) {
   for (const models::Graph& stage : stage_graphs(graph, parts, 2, 2)) {
     stages.push_back(fuse_communication(lower(stage, {.forward_only = true}), {}));
   }
-  const Plan plan = parallel_plan(stages,
-                                  {.shape = {.stages = 2, .micro_batches = 2, .forward_only = true},
-                                   .ranks = 4,
-                                   .results = {16, 2},
-                                   .result_type = DataType::fp16},
-                                  test::empty_schedule);
+  stages.back().results = {16, 2};
+  const Plan plan = make_plan(stages, test::overlapped({.stages = 2, .micro_batches = 2, .forward_only = true}, 4),
+                              test::empty_schedule);
   for (std::uint32_t role = 0; role < 2; ++role) {
     EXPECT_THAT(collectives_of(plan, role, StepPhase::result),
                 ElementsAre("result1 of 16 in micro-batch 0", "result2 of 2 in micro-batch 0"));
