@@ -174,6 +174,13 @@ class RoleCompression {
                                  .schedules = {},
                                  .name = fmt::format("{}{}:{}", what, plain.segment + 1, letter),
                                  .segment = plain.segment};
+    // Roles whose ranks meet in a group share its collectives.
+    for (std::uint32_t number = 0; number < plan_.collectives.size(); ++number) {
+      const PlannedCollective& there = plan_.collectives[number];
+      if (there.family == collective.family && there.name == collective.name && there.operation == operation) {
+        return number;
+      }
+    }
     for (const Communicator& group : plan_.families[plain.family].groups) {
       collective.schedules.push_back(make_schedule_(group, operation));
     }
@@ -195,6 +202,19 @@ class RoleCompression {
   std::uint32_t ordinal_ = 0;
 };
 
+/// A hook needs whole gradients on every rank.
+void require_whole(const Plan& plan, const Role& role) {
+  for (const PlanTask& task : role.tasks) {
+    if (!is_reduction(task)) continue;
+    const PlannedCollective& reduction = plan.collectives[std::get<CollectiveTask>(task.work).collective];
+    if (reduction.operation.collective == Collective::allreduce) continue;
+    bad_input("unsupported",
+              "--compress: gradients of {} are reduced and scattered, so that each rank gets the sum of its parts "
+              "alone; a hook works on whole gradients: leave out --optimizer-parallel, or --compress",
+              role.program->title);
+  }
+}
+
 }  // namespace
 
 std::vector<BucketTensor> bucket_tensors(const models::Program& program, const Segment& segment) {
@@ -208,6 +228,8 @@ std::vector<BucketTensor> bucket_tensors(const models::Program& program, const S
 
 void compress(Plan& plan, const CompressionPlan& options, const device::Soc& soc, const ScheduleMaker& make_schedule) {
   for (Role& role : plan.roles) {
+    if (role.segments.empty()) continue;
+    require_whole(plan, role);
     const auto& gradients = role.program->gradients;
     const bool shapes = std::ranges::any_of(gradients, [](const auto& gradient) { return gradient.rows > 0; });
     if (options.settings.kind == CompressionKind::powersgd && !shapes) {

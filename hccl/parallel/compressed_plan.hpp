@@ -9,7 +9,7 @@
 #include "hccl/compression/settings.hpp"
 #include "hccl/parallel/plan/plan.hpp"
 
-/// Puts a compression hook in the place of the reductions of a Plan of data parallelism: a pass over the finished Plan.
+/// Puts a compression hook in the place of the reductions of a Plan: a pass over the finished Plan.
 ///
 /// A reduction stays in the steps before `start`. In the others the hook of its bucket, which is its segment, does the
 /// actions of hook_steps() one behind the other: kernels in a stream of the bucket's own, as PyTorch's futures have it,
@@ -24,7 +24,8 @@ struct CompressionPlan {
 };
 
 /// Kernels take the time of the cost model. Throws Error(bad_input, "unsupported") if gradients are reduced more
-/// than once per step, if the hook needs shapes that the program does not know, or with a dynamic loss scale.
+/// than once per step or scattered over ranks that keep a part each, if the hook needs shapes that the program does not
+/// know, or with a dynamic loss scale.
 void compress(Plan& plan, const CompressionPlan& options, const device::Soc& soc, const ScheduleMaker& make_schedule);
 
 /// The Plan before compress(): all its steps are plain.

@@ -206,11 +206,8 @@ void Experiment::load(const RunSpec& spec) {
     bad_input("option",
               "--pad-segments is for allreduces, in whose place --compress puts a hook; leave out one of them");
   }
-  if (!data_parallel && spec.step.compression.has_value()) {
-    bad_input("unsupported",
-              "--compress is for data parallelism, whose gradients are reduced whole; leave out --stages, "
-              "--model-parallel, --context-parallel, --expert-parallel, --strategy, --optimizer-parallel and "
-              "--forward-only, or --compress");
+  if (spec.step.shape.forward_only && spec.step.compression.has_value()) {
+    bad_input("option", "--compress is of gradients, of which --forward-only has none; leave out one of them");
   }
 }
 

@@ -50,14 +50,23 @@ std::vector<hccl::Segment> Experiment::fuse_types_apart(const std::optional<hccl
 
 /// Of buckets that are the segments of the gradients.
 void Experiment::add_compression() {
-  if (program->has_several_gradient_types()) {
+  const auto has_several_types = [](const hccl::StageProgram& stage) {
+    return stage.program->has_several_gradient_types();
+  };
+  if (std::ranges::any_of(training.stages, has_several_types)) {
     bad_input("unsupported",
               "--compress is for gradients of one type; gradient_fp32_sync False gives several: leave out one of them");
   }
   const hccl::CompressionSettings& settings = training.step.compression->settings;
   const std::vector<std::string> unused = notes_on(settings);
   notes.insert(notes.end(), unused.begin(), unused.end());
-  hbm().compression = compression_memory(settings, *program, training.segments(), training.replica_count()).total();
+  hccl::TrainingStep of_stage = training;
+  const Rank own = training.simulation.rank % training.step.stage_ranks();
+  for (std::uint32_t stage = 0; stage < training.stages.size(); ++stage) {
+    of_stage.simulation.rank = stage * training.step.stage_ranks() + own;
+    hbm_of_stages[stage].compression =
+        compression_memory(settings, *of_stage.program(), of_stage.segments(), of_stage.replica_count()).total();
+  }
 }
 
 /// Puts segments into the stage of data parallelism: those of groups of one shape and split are of one family, so that

@@ -8,7 +8,7 @@
 #include "study/experiment/experiment.hpp"
 #include "study/explanation.hpp"
 
-/// Why the allreduces of the segments use their algorithms. Of the segments that use the same
+/// Why the reductions of the printed rank's gradients use their algorithms. Of the reductions that use the same
 /// algorithm the largest is explained. The other algorithms are simulated in a child, alone on the idle platform, each
 /// with all NPUs starting at once.
 namespace hcclsim::study {

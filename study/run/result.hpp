@@ -128,6 +128,13 @@ struct RankPhases {
   Seconds exposed = 0;              ///< communication beside which nothing is computed
 };
 
+/// When gradients of a stage are ready on the rank with the place of the printed one, in seconds since the fp_start of
+/// the printed rank.
+struct GradientDates {
+  std::shared_ptr<const models::Program> program;  ///< of the stage
+  std::vector<Seconds> ready;                      ///< of its gradients
+};
+
 /// Steps that differ, by their distances of iteration ends. A percentile is the least of them that so many do not
 /// exceed.
 struct StepSpread {
@@ -190,6 +197,7 @@ struct RunResult : Comparison {
   hccl::TimedStep step;
   hccl::StepView view;
   std::vector<RankPhases> phases;                ///< of every rank, if they were asked for
+  std::vector<GradientDates> gradient_dates;     ///< of every stage, if they were asked for
   std::optional<ProfileResult> profile;          ///< where measurements were given
   std::vector<ExplainedCollective> explanation;  ///< where it was asked for
   std::optional<NumericsResult> numerics;        ///< of RunSpec::numerics

@@ -17,6 +17,9 @@ namespace hcclsim::study {
 /// A StepView of every rank takes memory and time for each.
 inline constexpr Rank most_ranks_by_phase = 64;
 
+/// A step of so many kernels takes seconds, and memory for each of them.
+[[nodiscard]] bool has_many_kernels(const Experiment& experiment);
+
 /// What is wanted of the links.
 struct LinkWishes {
   std::size_t most = 0;       ///< links in the report; 0: no report
@@ -34,8 +37,10 @@ struct RunWishes {
   bool explained_uncertainty = false;
   bool compared = false;               ///< with one NPU, hcom_parallel turned and other splits
   bool compared_at_any_size = false;   ///< with these also where many ranks are simulated one by one
+  bool without_faults = false;         ///< the step without the faults of the run
   bool hook_compared = false;          ///< with steps of which none, or each one, has the hook that compresses
   bool explained = false;              ///< why each allreduce has its algorithm
+  bool gradient_dates = false;         ///< when each gradient of every stage is ready
   LinkWishes links{};                  ///< how busy links were
   bool by_rank = false;                ///< phases of every rank, of up to most_ranks_by_phase
   std::uint32_t routing_seeds = 0;     ///< under routing ecmp, the step with so many seeds, and with ideal routing

@@ -203,11 +203,6 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   }
   std::vector<OutputFile> step_trace;
   if (!options.step_trace.empty()) step_trace.emplace_back(options.step_trace);
-  if (!options.gradients_out.empty() && experiment.training.stages.size() > 1) {
-    bad_input("option",
-              "--gradients-out {}: each of the {} stages has gradients and dates of its own; it is for one stage",
-              options.gradients_out, experiment.training.stages.size());
-  }
   std::vector<OutputFile> gradients;
   if (!options.gradients_out.empty()) gradients.emplace_back(options.gradients_out);
   std::vector<OutputFile> html;
@@ -227,6 +222,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
                           .routing_seeds = options.format == OutputFormat::csv ? 0 : options.routing_seeds,
                           .trace_points = {options.fp_point, options.bp_point},
                           .seeds_are_given = options.seeds_are_given};
+  wishes.gradient_dates = !options.gradients_out.empty();
   wishes.work = std::move(work);
   wishes.traced = timelines.kept_ranks();
   wishes.stream = timelines.stream();

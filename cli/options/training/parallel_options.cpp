@@ -115,8 +115,8 @@ std::vector<std::uint32_t> parse_stage_layers(const std::string& option, const s
 
 void require_options_of_stages(const OptionOrigins& origins, const study::RunSpec& spec) {
   const study::ParallelSpec& parallel = spec.parallel;
-  constexpr std::array of_data_parallelism{"split", "split-by-size", "split-by-idx", "split-group",
-                                           "group", "gradients",     "explain"};
+  constexpr std::array of_data_parallelism{"split",       "split-by-size", "split-by-idx",
+                                           "split-group", "group",         "gradients"};
   const char* const spread = spec.step.shape.forward_only            ? "--forward-only"
                              : spec.step.shape.stages > 1            ? "--stages"
                              : parallel.operators.model > 1          ? "--model-parallel"

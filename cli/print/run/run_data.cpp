@@ -185,11 +185,16 @@ Json advice_json(const RunReport& report) {
 }  // namespace
 
 std::string gradients_csv(const RunReport& report) {
-  std::string text = "name,bytes,ready_s\n";
-  for (std::size_t i = 0; i < report.program->gradients.size(); ++i) {
-    const models::Gradient& gradient = report.program->gradients[i];
-    text += fmt::format("{},{},{}\n", csv_field(gradient.name), gradient.elements * size_of(gradient.dtype),
-                        report.view.gradient_ready[i]);
+  const bool staged = report.gradient_dates.size() > 1;
+  std::string text = staged ? "stage,name,bytes,ready_s\n" : "name,bytes,ready_s\n";
+  for (std::size_t stage = 0; stage < report.gradient_dates.size(); ++stage) {
+    const study::GradientDates& dates = report.gradient_dates[stage];
+    for (std::size_t i = 0; i < dates.ready.size(); ++i) {
+      const models::Gradient& gradient = dates.program->gradients[i];
+      if (staged) text += fmt::format("{},", stage);
+      text += fmt::format("{},{},{}\n", csv_field(gradient.name), gradient.elements * size_of(gradient.dtype),
+                          dates.ready[i]);
+    }
   }
   return text;
 }

@@ -85,6 +85,11 @@ Trainer::Trainer(models::Graph graph, std::vector<ShardedGraph> stages, const Pl
     setups.emplace_back(plan, role, graph_, std::move(stages[role]), tasks_, options_.computation,
                         options_.make_schedule);
   }
+  for (const StageSetup& setup : setups) {
+    if (!plan.compression.has_value() || !setup.communication.shares_parameters()) continue;
+    bad_input("numerics", "{}: where replicas share or deal parameters, gradients are reduced without compression",
+              graph_.title);
+  }
   require_memory(setups);
   for (const StageSetup& setup : setups) {
     stages_.push_back(

@@ -137,6 +137,10 @@ Checkpoint Trainer::checkpoint() const {
   if (replicas != npus_) result.options["replicas"] = std::to_string(replicas);
   if (micro_batches() > 1) result.options["micro_batches"] = std::to_string(micro_batches());
   if (const CompressionHook<float>* hook = compression(); hook != nullptr) {
+    if (stages_.size() > 1) {
+      bad_input("numerics", "{}: a checkpoint holds what one compression hook keeps, and each of the {} stages has one",
+                graph_.title, stages_.size());
+    }
     result.options["compress"] = to_string(hook->settings());
     result.options["buckets"] = to_string(buckets_);
     result.hook = hook_of(hook->state());
