@@ -40,6 +40,7 @@ Columns read_header(const CsvFile& csv) {
   const auto name = csv.find("name");
   const auto index = csv.find("index");
   const auto bytes = csv.find("bytes");
+  if (csv.find("stage")) csv.fail("it has the gradients of several stages; a run of measured gradients has one stage");
   if ((!name && !index) || !bytes) {
     csv.fail(
         "the first line must name the columns name (or index), bytes and ready_us (or ready_ms, ready_s); no {} in "

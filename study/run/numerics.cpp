@@ -320,6 +320,7 @@ Training compute_numerics(const RunSpec& spec, const Experiment& experiment, Tra
   NumericsResult& numerics = result.numerics.emplace(describe(spec, experiment, trainer));
   numerics.too_large = std::move(too_large);
   if (spec.parameter_broadcast && result.start_up.has_value()) trainer.start_up(result.start_up->plan);
+  if (!spec.numerics->save.empty()) trainer.require_checkpoints();
   if (!spec.numerics->load.empty()) numerics.changed_settings = trainer.load(spec.numerics->load);
   if (spec.numerics->check_gradients) numerics.gradient_samples = gradient_samples(trainer);
 

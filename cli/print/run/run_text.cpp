@@ -410,7 +410,8 @@ std::string timed_text(const RunReport& report) {
   if (report.parallel.has_value() && !report.parallel->plain) {
     return text + parallel_head(report) + settings_line(report) + step_line(report) + fault_line(report) +
            start_up_line(report) + input_line(report) + busy_line(report) + host_lines(report) + parallel_text(report) +
-           checks_lines(report) + compression_text(report) + busiest_links(report) + foot(report);
+           checks_lines(report) + compression_text(report) + explanation_text(report.explanation) +
+           busiest_links(report) + foot(report);
   }
   text += head(report) + settings_line(report) + step_line(report) + fault_line(report) + parallel_line(report) +
           start_up_line(report) + input_line(report) + busy_line(report) + host_lines(report) + trace_line(report);

@@ -109,6 +109,8 @@ class Trainer {
 
   /// Whether all weights are finite, so that training can go on from them.
   [[nodiscard]] bool weights_finite();
+  /// Throws Error(bad_input, "numerics") if a checkpoint cannot hold the state: with a hook for each of several stages.
+  void require_checkpoints() const;
 
   /// Writes weights, optimizer state and position, in simulated time too: `ends` of the last iteration on every rank.
   /// Throws Error(bad_input, "output") if the file cannot be written, and Error(check_failed, "replicas") if the

@@ -137,10 +137,6 @@ Checkpoint Trainer::checkpoint() const {
   if (replicas != npus_) result.options["replicas"] = std::to_string(replicas);
   if (micro_batches() > 1) result.options["micro_batches"] = std::to_string(micro_batches());
   if (const CompressionHook<float>* hook = compression(); hook != nullptr) {
-    if (stages_.size() > 1) {
-      bad_input("numerics", "{}: a checkpoint holds what one compression hook keeps, and each of the {} stages has one",
-                graph_.title, stages_.size());
-    }
     result.options["compress"] = to_string(hook->settings());
     result.options["buckets"] = to_string(buckets_);
     result.hook = hook_of(hook->state());
@@ -155,7 +151,17 @@ void Trainer::for_each_tensor(const std::function<void(std::size_t kind, Trained
   }
 }
 
+void Trainer::require_checkpoints() const {
+  if (compression() == nullptr || stages_.size() == 1) return;
+  bad_input(
+      "numerics",
+      "{}: a checkpoint holds what one compression hook keeps, and each of the {} stages has one: leave out --save "
+      "and --load, or --compress",
+      graph_.title, stages_.size());
+}
+
 void Trainer::save(const std::string& path, std::span<const Seconds> ends) {
+  require_checkpoints();
   std::size_t variants = 1;
   for (const auto& stage : stages_) variants = std::max(variants, stage->store().variants());
   if (variants > 1) {
@@ -198,6 +204,7 @@ void Trainer::save_gradients(const std::string& path) const {
 }
 
 std::vector<std::string> Trainer::load(const std::string& path) {
+  require_checkpoints();
   CheckpointReader reader(path);
   const Checkpoint& file = reader.checkpoint();
   const Checkpoint own = checkpoint();
