@@ -95,6 +95,9 @@ void finish_tune_options(Command& command, TuneOptions& options) {
     if (options.run.spec.is_data_parallel() || !command.get(name).asks()) continue;
     bad_input("option", "{} is of splits: with stages or shared parameters tune looks for the best --fusion", name);
   }
+  if (options.run.explain && !options.run.spec.is_data_parallel()) {
+    bad_input("option", "--explain is of splits: with stages or shared parameters tune looks for the best --fusion");
+  }
   for (const char* const name : of_splits) {
     if (!options.run.spec.step.compression.has_value() || !command.get(name).asks()) continue;
     bad_input("option", "{} is of splits: with --compress tune looks for the speed of links at which it pays", name);

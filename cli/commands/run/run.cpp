@@ -30,10 +30,10 @@
 #include "cli/terminal/interruption.hpp"
 #include "cli/terminal/progress.hpp"
 #include "cli/terminal/ticker.hpp"
+#include "study/experiment/strategies.hpp"
 #include "study/replay/write_plan.hpp"
 #include "study/run/numerics.hpp"
 #include "study/run/run.hpp"
-#include "study/run/strategies.hpp"
 
 namespace hcclsim::cli {
 namespace {

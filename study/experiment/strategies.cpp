@@ -1,4 +1,4 @@
-#include "study/run/strategies.hpp"
+#include "study/experiment/strategies.hpp"
 
 #include <cstdint>
 #include <numeric>
