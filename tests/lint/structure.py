@@ -70,6 +70,9 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|work|Users)/\w")
 NAMED_FILE = re.compile(r"`([a-z][\w./-]*\.(?:cpp|hpp|py|cmake))`")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
+STEP_SPEC = "hccl/parallel/step_spec.hpp"
+STEP_FIELD = re.compile(r"^  [\w:<>, ]+? (\w+)(?: = [^;]+|\{\})?;", re.MULTILINE)
+
 FLOOR_OF = {folder: number for number, floor in enumerate(reversed(FLOORS)) for folder in floor}
 
 
@@ -165,11 +168,25 @@ def check_maps(paths):
             yield f"{path}:1: stands on no floor"
 
 
+def copies_of_settings(text):
+    """Finds a setting of a step that is assigned from a field with its name in another struct: `text` declares StepSpec."""
+    fields = STEP_FIELD.findall(text.partition("struct StepSpec {")[2].partition("\n};")[0])
+    return re.compile(r"\bstep_?(?:\.|->)(" + "|".join(fields) + r") = \*?[\w.\[\]>-]*(?:\.|->)\1;")
+
+
+def check_copies(path, lines, copies):
+    """The settings of a step are one object, which is passed on by reference or copied as a whole."""
+    for number, line in enumerate(lines, 1):
+        if found := copies.search(line):
+            yield f"{path}:{number}: StepSpec::{found[1]} is copied from a look-alike; pass the StepSpec on"
+
+
 def problems(root):
     """All breaches in the repository at `root`."""
     paths = {str(path) for path in repository.files(root)}
     found = list(check_maps(paths))
     found += check_folders(paths, lambda path: (Path(root) / path).read_text(encoding="utf-8"))
+    copies = copies_of_settings((Path(root) / STEP_SPEC).read_text(encoding="utf-8")) if STEP_SPEC in paths else None
     for path in sorted(paths):
         try:
             lines = (Path(root) / path).read_text(encoding="utf-8").splitlines()
@@ -179,6 +196,8 @@ def problems(root):
         found += check_names(path, lines, paths)
         if path.endswith(repository.CPP_SUFFIXES):
             found += check_includes(path, lines, paths.__contains__)
+            if copies is not None and not path.startswith("tests/"):
+                found += check_copies(path, lines, copies)
     return found
 
 

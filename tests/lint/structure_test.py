@@ -138,6 +138,14 @@ class StructureTest(unittest.TestCase):
         self.assertEqual(self.problems({"sim/README.md": "`network/network.hpp`, `base/units.hpp`, `NAME.cpp`, `*.hpp`\n"}), [])
         self.assertEqual(self.problems({"sim/README.md": "\n`units.hpp`\n"}), ["sim/README.md:2: there is no units.hpp"])
 
+    def test_settings_that_are_copied(self):
+        spec = "struct StepSpec {\n  Rank npus = 1;\n  std::vector<int> levels{};\n};\n"
+        files = {"hccl/parallel/README.md": "map\n", "hccl/parallel/step_spec.hpp": spec}
+        self.assertEqual(self.problems({**files, "hccl/parallel/a.cpp": "step.npus = cluster.size();\n"}), [])
+        problems = self.problems({**files, "hccl/parallel/a.cpp": "training.step.levels = spec.levels;\n"})
+        self.assertEqual(len(problems), 1)
+        self.assertIn("hccl/parallel/a.cpp:1: StepSpec::levels is copied", problems[0])
+
     def test_machine_path(self):
         machine = "/" + "home/someone/data.xml"
         self.assertEqual(self.problems({"base/README.md": f"x\nsee {machine}\n"}), ["base/README.md:2: path of one machine"])
