@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "hccl/parallel/pipeline/schedule.hpp"
 #include "hccl/parallel/sharding/sharded_graph.hpp"
 #include "models/graph.hpp"
 #include "models/zoo/zoo.hpp"
