@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "base/error.hpp"
@@ -37,12 +39,16 @@ bool is_reduction(const PlanTask& task) {
   return task.purpose.phase == StepPhase::reduction && std::holds_alternative<CollectiveTask>(task.work);
 }
 
+/// Numbers of the hooks' collectives in the Plan, by family and name: roles whose ranks meet in a group share them.
+using HookCollectives = std::map<std::pair<std::uint32_t, std::string>, std::uint32_t>;
+
 /// Rewrites one role.
 class RoleCompression {
  public:
   RoleCompression(Plan& plan, Role& role, const CompressionPlan& options, const device::Soc& soc,
-                  const ScheduleMaker& make_schedule)
-      : plan_(plan),
+                  const ScheduleMaker& make_schedule, HookCollectives& collectives)
+      : collectives_(collectives),
+        plan_(plan),
         role_(role),
         options_(options),
         soc_(soc),
@@ -174,20 +180,17 @@ class RoleCompression {
                                  .schedules = {},
                                  .name = fmt::format("{}{}:{}", what, plain.segment + 1, letter),
                                  .segment = plain.segment};
-    // Roles whose ranks meet in a group share its collectives.
-    for (std::uint32_t number = 0; number < plan_.collectives.size(); ++number) {
-      const PlannedCollective& there = plan_.collectives[number];
-      if (there.family == collective.family && there.name == collective.name && there.operation == operation) {
-        return number;
-      }
-    }
+    const auto next = static_cast<std::uint32_t>(plan_.collectives.size());
+    const auto [known, is_new] = collectives_.try_emplace({plain.family, collective.name}, next);
+    if (!is_new) return known->second;
     for (const Communicator& group : plan_.families[plain.family].groups) {
       collective.schedules.push_back(make_schedule_(group, operation));
     }
     plan_.collectives.push_back(std::move(collective));
-    return static_cast<std::uint32_t>(plan_.collectives.size() - 1);
+    return next;
   }
 
+  HookCollectives& collectives_;
   Plan& plan_;
   Role& role_;
   const CompressionPlan& options_;
@@ -209,8 +212,8 @@ void require_whole(const Plan& plan, const Role& role) {
     const PlannedCollective& reduction = plan.collectives[std::get<CollectiveTask>(task.work).collective];
     if (reduction.operation.collective == Collective::allreduce) continue;
     bad_input("unsupported",
-              "--compress: gradients of {} are reduced and scattered, so that each rank gets the sum of its parts "
-              "alone; a hook works on whole gradients: leave out --optimizer-parallel, or --compress",
+              "gradients of {} are reduced and scattered, so that each rank gets the sum of its parts alone, and a "
+              "compression hook works on whole gradients; let ranks keep whole parameters, or do not compress",
               role.program->title);
   }
 }
@@ -227,6 +230,7 @@ std::vector<BucketTensor> bucket_tensors(const models::Program& program, const S
 }
 
 void compress(Plan& plan, const CompressionPlan& options, const device::Soc& soc, const ScheduleMaker& make_schedule) {
+  HookCollectives collectives;
   for (Role& role : plan.roles) {
     if (role.segments.empty()) continue;
     require_whole(plan, role);
@@ -243,7 +247,7 @@ void compress(Plan& plan, const CompressionPlan& options, const device::Soc& soc
           "unsupported",
           "--compress: with a dynamic loss scale an overflow would stay in what the hook keeps; take a static one");
     }
-    RoleCompression(plan, role, options, soc, make_schedule).run();
+    RoleCompression(plan, role, options, soc, make_schedule, collectives).run();
   }
   plan.compression = options.settings;
 }

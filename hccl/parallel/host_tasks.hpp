@@ -31,7 +31,7 @@ struct InputPipeline {
   std::vector<Batch> of_stage;                ///< of the ranks of each stage; without samples they read nothing
 };
 
-/// How ranks get their batches.
+/// Says how each rank gets its batches.
 struct InputOptions {
   InputPipeline pipeline;
   std::vector<double> samples_per_second;  ///< that the data workers of each rank prepare

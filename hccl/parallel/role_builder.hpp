@@ -31,7 +31,7 @@ struct ClosingCollective {
   StepPhase phase = StepPhase::gather;
 };
 
-/// What a role is among the others of a Plan.
+/// Tells a role apart from the other roles of its Plan.
 struct RolePlace {
   std::uint32_t stage = 0;
   std::vector<Cell> cells{};            ///< empty: the passes of the program for every micro-batch in turn

@@ -11,14 +11,15 @@
 #include "hccl/parallel/sharding/sharded_graph.hpp"
 #include "models/program.hpp"
 
-/// What the ranks of a stage do: the program of one of them, and which gradients and weights of it travel together.
+/// A StageProgram says what the ranks of a stage do: it has the program of a rank, and tells which gradients and
+/// weights of that program travel together.
 ///
 /// The families of a stage are groups of its devices. Communication operators name them, and so does each parameter:
 /// the ranks of a group have the same of it, and sum up its gradient. Of a network whose operators are whole there is
 /// one group, the replicas of the stage, unless users make groups that train apart from each other.
 namespace hcclsim::hccl {
 
-/// How the gradients of a segment are reduced.
+/// Says how the gradients of a segment are reduced.
 struct Reduction {
   Segment segment;
   bool scattered = false;  ///< each rank keeps its part of every gradient
@@ -31,8 +32,8 @@ struct StageProgram {
   std::vector<Reduction> reductions;  ///< a device takes part in those over whose family it is in a group
   std::vector<WeightGather> gathers{};
   std::vector<DeviceGroups> families{};  ///< that the program, reductions and gathers name; none: all replicas
-  /// Of each device, where the kernels of some take other times (experts/expert_places.hpp), which makes roles of them;
-  /// empty: `program`, of which the others are copies.
+  /// The program of each device, where kernels of some devices take other times (experts/expert_places.hpp): each of
+  /// these programs has a role. Empty: all devices have `program`. The programs are copies of it but for the times.
   std::vector<std::shared_ptr<const models::Program>> of_devices{};
   bool cut = false;      ///< operators are cut over the devices, so that none has all gradients
   Rank shard_ranks = 1;  ///< that share a parameter if so many have it, else all that do; 1: nothing is shared
@@ -49,8 +50,8 @@ struct StageProgram {
 /// Gradients that are summed over a family, and stay whole.
 [[nodiscard]] std::vector<Reduction> reductions_of(const std::vector<Segment>& segments, std::uint32_t copies = 0);
 
-/// Of each parameter of a stage, the family whose groups have the same of it; ShardedGraph::no_family: one rank alone
-/// has it.
+/// Names for each parameter of a stage the family whose groups have the same of the parameter; ShardedGraph::no_family:
+/// one rank alone has the parameter.
 using FamilyOfParameters = std::vector<std::uint32_t>;
 
 /// Decides which gradients and which weights of a stage travel together, and numbers the gradients so that those of a

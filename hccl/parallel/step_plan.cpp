@@ -153,7 +153,7 @@ bool checks_all(const models::Program& program) {
          });
 }
 
-/// Of each family of a stage, whether a device is in one of its groups; empty: there are no families.
+/// Says for each family of a stage whether a device is in one of its groups; empty: there are no families.
 using Membership = std::vector<bool>;
 
 std::vector<Membership> memberships_of(const StageProgram& stage, Rank devices) {

@@ -12,8 +12,8 @@
 #include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/pipeline/schedule.hpp"
 
-/// What users set of a training step, whatever network it trains. A step with whole operators and parameters on every
-/// rank (data parallelism) has one stage.
+/// A StepSpec holds the settings of a training step that do not depend on its network. A step in which every rank has
+/// all operators and parameters (data parallelism) has one stage.
 namespace hcclsim::hccl {
 
 /// The framework whose graph is simulated. With hcom_parallel TensorFlow moves updates into a stream of their own, in

@@ -44,11 +44,12 @@ const std::vector<Rank>* most_reduced(const StageProgram& stage, Rank device) {
 
 std::vector<Segment> TrainingStep::segments() const {
   const StageProgram& own = stage();
+  const Rank device = simulation.rank % step.stage_ranks();
+  std::vector<bool> takes_part;  // in reductions over each family
+  for (const DeviceGroups& family : own.families) takes_part.push_back(group_of(family, device) != nullptr);
   std::vector<Segment> segments;
   for (const Reduction& reduction : own.reductions) {
-    const bool takes_part = own.families.empty() ||
-                            group_of(own.families[reduction.copies], simulation.rank % step.stage_ranks()) != nullptr;
-    if (takes_part) segments.push_back(reduction.segment);
+    if (takes_part.empty() || takes_part[reduction.copies]) segments.push_back(reduction.segment);
   }
   return segments;
 }

@@ -16,6 +16,42 @@
 /// Which gradients of an Experiment travel together: fused as MindSpore does, or split as HCCL does.
 namespace hcclsim::study {
 
+namespace {
+
+/// Puts segments into the stage of data parallelism: those of groups of one shape and split are of one family, so that
+/// each collective of a family has one algorithm. Each group is of one family.
+class GroupFamilies {
+ public:
+  GroupFamilies(hccl::StageProgram& stage, sim::Cluster& cluster) : stage_(stage), cluster_(cluster) {}
+
+  void add(const hccl::Communicator& group, std::vector<hccl::Segment> segments) {
+    const hccl::Topology shape = topology_of(group, cluster_);
+    for (const Known& one : known_) {
+      if (one.shape != shape || one.segments != segments) continue;
+      stage_.families[one.family].push_back(group.ranks);
+      return;
+    }
+    const auto family = static_cast<std::uint32_t>(stage_.families.size());
+    stage_.families.push_back({group.ranks});
+    for (const hccl::Reduction& reduction : hccl::reductions_of(segments, family)) {
+      stage_.reductions.push_back(reduction);
+    }
+    known_.push_back({shape, std::move(segments), family});
+  }
+
+ private:
+  struct Known {
+    hccl::Topology shape;
+    std::vector<hccl::Segment> segments;
+    std::uint32_t family = 0;
+  };
+  hccl::StageProgram& stage_;
+  sim::Cluster& cluster_;
+  std::vector<Known> known_;
+};
+
+}  // namespace
+
 void Experiment::name_fusion(const RunSpec& spec, const std::optional<hccl::FusionRule>& rule) {
   if (!rule.has_value()) return;
   fusion = to_string(*rule);
@@ -68,38 +104,6 @@ void Experiment::add_compression() {
         compression_memory(settings, *of_stage.program(), of_stage.segments(), of_stage.replica_count()).total();
   }
 }
-
-/// Puts segments into the stage of data parallelism: those of groups of one shape and split are of one family, so that
-/// each collective of a family has one algorithm. Each group is of one family.
-class GroupFamilies {
- public:
-  GroupFamilies(hccl::StageProgram& stage, sim::Cluster& cluster) : stage_(stage), cluster_(cluster) {}
-
-  void add(const hccl::Communicator& group, std::vector<hccl::Segment> segments) {
-    const hccl::Topology shape = topology_of(group, cluster_);
-    for (const Known& one : known_) {
-      if (one.shape != shape || one.segments != segments) continue;
-      stage_.families[one.family].push_back(group.ranks);
-      return;
-    }
-    const auto family = static_cast<std::uint32_t>(stage_.families.size());
-    stage_.families.push_back({group.ranks});
-    for (const hccl::Reduction& reduction : hccl::reductions_of(segments, family)) {
-      stage_.reductions.push_back(reduction);
-    }
-    known_.push_back({shape, std::move(segments), family});
-  }
-
- private:
-  struct Known {
-    hccl::Topology shape;
-    std::vector<hccl::Segment> segments;
-    std::uint32_t family = 0;
-  };
-  hccl::StageProgram& stage_;
-  sim::Cluster& cluster_;
-  std::vector<Known> known_;
-};
 
 void Experiment::split_gradients(const RunSpec& spec, const std::vector<hccl::Segment>& fused) {
   std::vector<hccl::Communicator> groups = spec.step.groups;
