@@ -21,19 +21,36 @@ std::uint64_t pair_key(Rank source, Rank destination) { return std::uint64_t{sou
 
 std::string_view name_of(LinkKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
-Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits, const std::optional<Routing>& routing)
-    : path_(std::move(path)), edits_(edits.begin(), edits.end()) {
-  std::unique_ptr<PlatformDocument> document = valid_platform(path_);
+/// A platform file that passed its check.
+struct Cluster::File {
+  File(std::string of, std::span<const PlatformEdit> edits) : path(std::move(of)), document(valid_platform(path)) {
+    if (!edits.empty()) {
+      edited.emplace(path, edits);
+      document = valid_platform(edited->path());
+    }
+    source = make_plain_source(*document);
+    if (source == nullptr) document.reset();
+  }
+
+  std::string path;
+  std::unique_ptr<PlatformDocument> document;
   std::optional<EditedPlatform> edited;
-  if (!edits.empty()) {
-    edited.emplace(path_, edits);
-    document = valid_platform(edited->path());
-  }
-  source_ = make_plain_source(*document);
-  if (source_ == nullptr) {
-    document.reset();
-    source_ = simgrid_module().load(*this);
-  }
+  std::unique_ptr<PlatformSource> source;  // null: SimGrid must read the file
+};
+
+Cluster::Cluster(std::string path, std::span<const PlatformEdit> edits, const std::optional<Routing>& routing)
+    : Cluster(File(std::move(path), edits), edits, routing) {}
+
+std::unique_ptr<Cluster> Cluster::without_simgrid(const std::string& path, std::span<const PlatformEdit> edits,
+                                                  const std::optional<Routing>& routing) {
+  File file(path, edits);
+  if (file.source == nullptr) return nullptr;
+  return std::unique_ptr<Cluster>(new Cluster(std::move(file), edits, routing));
+}
+
+Cluster::Cluster(File&& file, std::span<const PlatformEdit> edits, const std::optional<Routing>& routing)
+    : path_(std::move(file.path)), edits_(edits.begin(), edits.end()), source_(std::move(file.source)) {
+  if (source_ == nullptr) source_ = simgrid_module().load(*this);
   properties_ = source_->properties();
   read_links();
   adjustments_.resize(links_.size());

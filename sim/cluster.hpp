@@ -142,6 +142,11 @@ class Cluster {
   /// stays the path of the file. The routing is that of the file's property fabric.routing unless another one is given.
   explicit Cluster(std::string path, std::span<const PlatformEdit> edits = {},
                    const std::optional<Routing>& routing = std::nullopt);
+  /// The platform of a file that we read by ourselves, of which a process may load any number; null for a file that
+  /// SimGrid must load.
+  [[nodiscard]] static std::unique_ptr<Cluster> without_simgrid(const std::string& path,
+                                                                std::span<const PlatformEdit> edits = {},
+                                                                const std::optional<Routing>& routing = std::nullopt);
   Cluster& operator=(const Cluster&) = delete;
   ~Cluster();
 
@@ -205,6 +210,8 @@ class Cluster {
   [[nodiscard]] std::vector<LinkId> way(HostId from, HostId to) { return source_->way(from, to); }
 
  private:
+  struct File;
+  Cluster(File&& file, std::span<const PlatformEdit> edits, const std::optional<Routing>& routing);
   Cluster(const Cluster&) = default;
   void read_links();
   void read_hosts();

@@ -20,6 +20,30 @@
 
 namespace hcclsim::cli {
 
+namespace {
+
+struct Printed {
+  std::string text;
+  std::string page;  ///< if one is wanted
+};
+
+Printed printed(const TuneOptions& options, const HtmlReport* html, sim::Cluster& cluster, const study::Stage& stage) {
+  const bool as_json = options.run.format == OutputFormat::json;
+  if (study::tunes_compression(options.spec)) {
+    const study::CompressionSearch found = study::search_compression(options.spec.run, cluster, stage);
+    return {as_json ? compression_json(found) : compression_text(found),
+            html == nullptr ? "" : compression_page(found, *html)};
+  }
+  if (study::tunes_fusion(options.spec)) {
+    const study::FusionSearch found = study::search_fusion(options.spec.run, cluster, stage);
+    return {as_json ? fusion_json(found) : fusion_text(found), ""};
+  }
+  const TuneReport report{{study::tune(options.spec, cluster, stage)}, options.run.explain};
+  return {as_json ? tune_json(report) : tune_text(report), html == nullptr ? "" : tune_page(report, *html)};
+}
+
+}  // namespace
+
 void add_tune_command(Command& app) {
   app.add_command(
       "tune", "The best gradient split, with its proof; in stages the best fusion; with --compress where it pays",
@@ -44,37 +68,20 @@ void set_up_tune(Command& command, const std::shared_ptr<const HtmlReport>& html
   add_tune_options(command, *options);
   command.on_run([&command, options, html] {
     finish_tune_options(command, *options);
-    options->spec.run.platform.file = options->run.platform;
+    study::RunSpec& run = options->spec.run;
+    run.platform.file = options->run.platform;
+    if (html != nullptr && study::tunes_fusion(options->spec) && !study::tunes_compression(options->spec)) {
+      bad_input("unsupported", "a page of a fusion is not there yet; `hcclsim tune` prints it");
+    }
     Progress progress;
     const auto stage = [&](const std::string& what) { progress.update([&](double) { return what; }); };
-    if (study::tunes_compression(options->spec)) {
-      study::in_own_process([&] {
-        std::optional<OutputFile> page;
-        if (html != nullptr) page.emplace(html->path);
-        const study::CompressionSearch found = study::search_compression(options->spec.run, stage);
-        progress.erase();
-        if (page.has_value()) page->write(compression_page(found, *html));
-        print(options->run.format == OutputFormat::json ? compression_json(found) : compression_text(found));
-        if (page.has_value()) page->commit();
-      });
-      return;
-    }
-    if (study::tunes_fusion(options->spec)) {
-      if (html != nullptr) bad_input("unsupported", "a page of a fusion is not there yet; `hcclsim tune` prints it");
-      study::in_own_process([&] {
-        const study::FusionSearch found = study::search_fusion(options->spec.run, stage);
-        progress.erase();
-        print(options->run.format == OutputFormat::json ? fusion_json(found) : fusion_text(found));
-      });
-      return;
-    }
-    study::on_tuning(options->spec, stage, [&](const auto& tune) {
-      std::optional<OutputFile> page;
+    study::on_tuned_platform(options->spec, [&](sim::Cluster& cluster) {
+      std::optional<OutputFile> page;  // opened before the search: a path that cannot be written is known at once
       if (html != nullptr) page.emplace(html->path);
-      const TuneReport report{{tune()}, options->run.explain};
+      const Printed found = printed(*options, html.get(), cluster, stage);
       progress.erase();
-      if (page.has_value()) page->write(tune_page(report, *html));
-      print(options->run.format == OutputFormat::json ? tune_json(report) : tune_text(report));
+      if (page.has_value()) page->write(found.page);
+      print(found.text);
       if (page.has_value()) page->commit();
     });
   });

@@ -69,7 +69,7 @@ struct CutLevel {
 };
 
 struct CheckOptions {
-  /// Notify slots that a rank has; 0: as many as the schedule asks for. HCCL: spec of the chip.
+  /// Notify slots that a rank has; 0: as many as the schedule asks for. With HCCL the chip sets it.
   std::uint32_t notifies = 0;
   /// Streams that a rank has, one for every queue; 0: as many as the schedule asks for.
   std::uint32_t streams = 0;

@@ -57,7 +57,7 @@ struct Bucket {
   [[nodiscard]] std::uint64_t sent() const;
 };
 
-/// Spec P11.7, P11.10 and table 11.3 for batched_powersgd, 11.4 for powersgd: a matrix is compressed if
+/// P11.7, P11.10 and P11.12 for batched_powersgd, P11.13 for powersgd: a matrix is compressed if
 /// (rows + columns)·rank·min_compression_rate < rows·columns; its rank is at most its shorter side. A vector of n
 /// is n × 1, which is compressed with rates below n / (n + 1) alone.
 [[nodiscard]] Bucket make_bucket(const CompressionSettings& settings, std::span<const BucketTensor> tensors);

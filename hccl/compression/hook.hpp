@@ -16,8 +16,8 @@
 #include "hccl/compression/settings.hpp"
 
 /// A compression hook on real buffers of all ranks: replaces the gradients of a bucket by their mean over the ranks, or
-/// by what comes close to it and takes fewer bytes. Sources: spec 11.3 and 11.4 (PyTorch's powerSGD_hook.py) and
-/// PyTorch's default_hooks.py for fp16 and bf16. Ranks compute by themselves and meet in collectives only, which the
+/// by what comes close to it and takes fewer bytes. Sources: PyTorch's powerSGD_hook.py (P11.12, P11.13) and,
+/// for fp16 and bf16, its default_hooks.py. Ranks compute by themselves and meet in collectives only, which the
 /// caller carries out; if these give all ranks the same bits, so does the hook.
 namespace hcclsim::hccl {
 
@@ -40,7 +40,7 @@ class HookExchange {
                              std::span<const std::span<std::uint32_t>> all) = 0;
 };
 
-/// Elements before and after compression, over all compressed steps (spec P11.2).
+/// Elements before and after compression, over all compressed steps (P11.2).
 struct CompressionStatistics {
   std::uint64_t before = 0;
   std::uint64_t after = 0;
@@ -58,7 +58,7 @@ template <typename Real>
 void normal_numbers(std::uint64_t drawn, std::span<Real> out);
 
 /// What a hook keeps from step to step: all that a run needs to go on bitwise. PowerSGDState without its process group
-/// (spec P11.3), which is always that of all replicas here.
+/// (P11.3), which is always that of all replicas here.
 template <typename Real>
 struct HookState {
   struct OfRank {

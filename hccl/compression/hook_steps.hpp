@@ -12,19 +12,20 @@
 #include "hccl/schedule/operation.hpp"
 #include "models/lowering/kernel.hpp"
 
-/// What a hook does with a bucket, step by step: the numbered rows of spec 11.3 and 11.4. The same list is computed
-/// with real numbers (hook.hpp) and put onto streams (hccl/parallel/compressed_plan.hpp).
+/// What a hook does with a bucket, step by step: the numbered steps of P11.12, and of P11.13 where that is named
+/// (docs/rules.md). The same list is computed with real numbers (hook.hpp) and put onto streams
+/// (hccl/parallel/compressed_plan.hpp).
 namespace hcclsim::hccl {
 
 enum class HookAction : std::uint8_t {
   pad,              ///< 1: zeros up to a square
   add_error,        ///< 3
   keep_copy,        ///< 3
-  pack,             ///< 11.4, 5: what is sent as it is, in one piece
+  pack,             ///< P11.13, 5: what is sent as it is, in one piece
   orthogonalise_q,  ///< 6; before it, 5: Q is drawn, or that of the last step
   project,          ///< 7: P = M·Q
-  sum_direct,       ///< 11.4, 5: allreduce
-  unpack,           ///< 11.4, 5: divided by the ranks
+  sum_direct,       ///< P11.13, 5: allreduce
+  unpack,           ///< P11.13, 5: divided by the ranks
   sum_p,            ///< 8: allreduce, not divided
   orthogonalise_p,  ///< 9
   project_back,     ///< 10: Q = Mᵀ·P

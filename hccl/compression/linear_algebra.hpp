@@ -24,7 +24,7 @@ template <typename Real>
 void reconstruct(MatrixShape shape, std::span<const Real> p, std::span<const Real> q, std::span<Real> m);
 
 /// Modified Gram-Schmidt on the columns of a matrix of shape.rows × shape.columns: each is divided by its norm plus
-/// epsilon and its part is taken from the later ones. A column of zeros becomes NaN without epsilon (spec P11.8).
+/// epsilon and its part is taken from the later ones. A column of zeros becomes NaN without epsilon (P11.8).
 template <typename Real>
 void gram_schmidt(MatrixShape shape, std::span<Real> matrix, Real epsilon);
 /// Replaces the matrix, which has no more columns than rows, by the Q of its QR decomposition by Householder

@@ -9,13 +9,13 @@
 #include <set>
 #include <utility>
 
-#include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "base/text.hpp"
 #include "hccl/runtime/simulate_each.hpp"
 #include "study/calibrate/platform_rewrite.hpp"
 #include "study/measure/names.hpp"
+#include "study/platform/on_platform.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -134,10 +134,8 @@ std::vector<FitChoice> choices_of(const std::string& list, std::vector<FitChoice
 
 class Calibrator {
  public:
-  explicit Calibrator(const CalibrateSpec& spec)
-      : spec_(spec),
-        cluster_(spec.measured.platform.file, spec.measured.platform.edits, spec.measured.platform.routing),
-        platform_(platform_of(spec.measured, cluster_)) {}
+  Calibrator(const CalibrateSpec& spec, sim::Cluster& cluster)
+      : spec_(spec), cluster_(cluster), platform_(platform_of(spec.measured, cluster_)) {}
 
   FittedPlatform fit() {
     for (const std::string& source : spec_.sources) read(source);
@@ -286,7 +284,7 @@ class Calibrator {
   }
 
   const CalibrateSpec& spec_;
-  sim::Cluster cluster_;
+  sim::Cluster& cluster_;
   LoadedPlatform platform_;
   std::vector<std::string> sources_;
   std::vector<MeasuredLog> logs_;
@@ -298,7 +296,8 @@ class Calibrator {
 }  // namespace
 
 FittedPlatform fit_platform(const CalibrateSpec& spec) {
-  return run_in_child([&] { return Calibrator(spec).fit(); });
+  return on_cluster(spec.measured.platform, sim::NetworkKind::fluid,
+                    [&](sim::Cluster& cluster) { return Calibrator(spec, cluster).fit(); });
 }
 
 }  // namespace hcclsim::study

@@ -88,12 +88,8 @@ void require_concurrent(const std::vector<ConcurrentJob>& jobs);
 template <typename Work>
 auto on_concurrent_platform(const std::vector<ConcurrentJob>& jobs, const Work& work) {
   require_concurrent(jobs);
-  const PlatformSpec& platform = jobs.front().run.platform;
-  const std::string file = find_platform(platform.file);
-  return in_own_process([&] {
-    const sim::Cluster cluster(file, platform.edits, platform.routing);
-    return work(cluster);
-  });
+  const RunSpec& first = jobs.front().run;
+  return on_cluster(first.platform, first.simulation.network, work);
 }
 
 }  // namespace hcclsim::study

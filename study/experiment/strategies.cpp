@@ -26,7 +26,7 @@ void exchange_strategy_files(const RunSpec& spec, Experiment& experiment) {
         experiment.model);
   }
   models::ModelOptions sizes = spec.model;
-  sizes.batch = experiment.samples_of_micro_batch(spec);
+  sizes.batch = experiment.samples_of_micro_batch();
   models::Graph network = models::make_model(sizes);
   if (spec.step.shape.forward_only) network = models::inference_graph(std::move(network));
   const Rank devices = experiment.training.step.stage_ranks();

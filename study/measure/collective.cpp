@@ -24,6 +24,7 @@
 #include "sim/faults/fault_plan.hpp"
 #include "study/fabric/routing_spread.hpp"
 #include "study/fault_notes.hpp"
+#include "study/platform/on_platform.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -370,10 +371,8 @@ hccl::Communicator communicator_of(const MeasureSpec& spec, const LoadedPlatform
 }
 
 Measurement measure_collective(const MeasureSpec& spec, std::shared_ptr<SharedWork> work) {
-  return run_in_child([&] {
-    sim::Cluster cluster(spec.platform.file, spec.platform.edits, spec.platform.routing);
-    return measure_collective(spec, cluster, work);
-  });
+  return on_cluster(spec.platform, spec.network,
+                    [&](sim::Cluster& cluster) { return measure_collective(spec, cluster, work); });
 }
 
 Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster, std::shared_ptr<SharedWork> work) {

@@ -81,9 +81,9 @@ TimesOnPlatform simulate_steps(const std::vector<hccl::RedistributionStep>& step
 
 RedistributionTimes time_redistribution(const RedistributionSpec& spec) {
   RedistributionTimes times{.on = {}, .steps = redistribute(spec.from, spec.to, spec.rules), .collectives = {}};
-  TimesOnPlatform found = on_platform(spec.platform, obeyed_by_redistribution, [&](LoadedPlatform& platform) {
-    return simulate_steps(times.steps, spec, platform);
-  });
+  TimesOnPlatform found =
+      on_platform(spec.platform, obeyed_by_redistribution, spec.network,
+                  [&](LoadedPlatform& platform) { return simulate_steps(times.steps, spec, platform); });
   times.on = std::move(found.first);
   auto next = found.second.begin();
   for (const hccl::RedistributionStep& step : times.steps) {

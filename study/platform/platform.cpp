@@ -64,7 +64,7 @@ std::vector<std::string_view> with_effect(std::span<const std::string_view> obey
 
 LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hccl::HcclSetting> settings,
                                std::span<const std::string_view> obeyed, sim::Cluster& on)
-    : rank_table(choice.file), cluster(on) {
+    : PlatformFacts{.platform = platform_name(on.path()), .rank_table = choice.file}, cluster(on) {
   for (const sim::PlatformEdit& edit : cluster.edits()) {
     notes.push_back(fmt::format("platform edited: {}={}", edit.target, edit.value));
   }
@@ -90,7 +90,9 @@ LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hc
     for (const std::string& note : table->notes) notes.push_back(fmt::format("{}: {}", table->file, note));
     notes.push_back(placement_note(choice, *table));
   }
+  npus = placed.value_or(cluster.size());
   soc = device::resolve_soc(cluster, 0, soc_notes);
+  npu = soc.name;
   costs = device::read_task_costs(cluster, notes);
   config = read_hccl_config(settings, soc.generation, notes);
   if (config.op_expansion != hccl::OpExpansion::aiv) costs = costs_in(config.op_expansion, std::move(costs));
@@ -104,15 +106,6 @@ LoadedPlatform::LoadedPlatform(const RankTableChoice& choice, std::span<const hc
     if (roce) require_roce_addresses(*table);
     require_joined_as_in(*table, cluster);
   });
-}
-
-PlatformFacts LoadedPlatform::facts() const {
-  return {.platform = platform_name(cluster.path()),
-          .rank_table = rank_table,
-          .npu = soc.name,
-          .npus = placed.value_or(cluster.size()),
-          .unmodelled = unmodelled,
-          .notes = notes};
 }
 
 Rank LoadedPlatform::participating(Rank asked_for) const {

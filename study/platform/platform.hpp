@@ -37,12 +37,12 @@ struct PlatformSpec {
   std::optional<sim::Routing> routing{};           ///< of fabrics; none: as the file says
 };
 
-/// What a result says of the platform on which it was found.
+/// What results say of the platform on which they were found.
 struct PlatformFacts {
-  std::string platform{};    ///< name of the file
-  std::string rank_table{};  ///< its file; empty: none
-  std::string npu{};
-  Rank npus = 0;                          ///< of the rank table or list, else of the platform
+  std::string platform{};                 ///< name of the file
+  std::string rank_table{};               ///< its file; empty: none
+  std::string npu{};                      ///< "Ascend910A"
+  Rank npus = 0;                          ///< that take part: of the rank table or list, else of the platform
   std::vector<std::string> unmodelled{};  ///< settings of HCCL without effect
   std::vector<std::string> notes{};       ///< sentences: ignored settings, fall-backs
 };
@@ -55,7 +55,7 @@ inline constexpr std::array<std::string_view, 2> obeyed_by_schedules{"HCCL_EXEC_
 
 /// A loaded platform with its ranks placed as the rank table says, its NPUs, its costs, and HCCL's settings checked for
 /// them.
-struct LoadedPlatform {
+struct LoadedPlatform : PlatformFacts {
   /// `obeyed`: the variables of HCCL that have an effect on what the command does; HCCL_INTER_HCCS_DISABLE, which A3
   /// alone has, counts where it can, and the number of queue pairs where they go ways of their own. Changes the
   /// cluster, of which no route may have been asked for, and which must outlive the object. Throws Error(bad_input).
@@ -75,12 +75,9 @@ struct LoadedPlatform {
   /// Throws Error(bad_input) for NPUs that are not there.
   void require_npus(const std::string& what, const std::vector<Rank>& npus) const;
 
-  [[nodiscard]] PlatformFacts facts() const;
+  [[nodiscard]] const PlatformFacts& facts() const { return *this; }
 
-  std::vector<std::string> notes;       ///< sentences: ignored settings, fall-backs
-  std::vector<std::string> soc_notes;   ///< the same of the NPUs' properties, which matter to kernels alone
-  std::vector<std::string> unmodelled;  ///< settings of HCCL without effect
-  std::string rank_table;               ///< its file; empty: none
+  std::vector<std::string> soc_notes;  ///< sentences on the NPUs' properties, which matter to kernels alone
   sim::Cluster& cluster;
   std::optional<Rank> placed;  ///< ranks of the rank table, or of the list of NPUs
   std::string table_group;     ///< how the rank table calls the group of all ranks; empty: it does not

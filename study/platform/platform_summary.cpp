@@ -6,10 +6,10 @@
 #include <string_view>
 #include <tuple>
 
-#include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "device/task_cost.hpp"
 #include "sim/platform/catalog.hpp"
+#include "study/platform/on_platform.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -131,8 +131,7 @@ std::string platform_title(const std::string& file) {
 }
 
 PlatformSummary summarize_platform(const std::string& file, std::optional<std::pair<Rank, Rank>> route) {
-  return run_in_child([&] {
-    sim::Cluster cluster(file);
+  return on_cluster({.file = file}, sim::NetworkKind::fluid, [&](sim::Cluster& cluster) {
     PlatformSummary summary = summarize(cluster);
     if (route.has_value()) summary.route = summarize_route(cluster, *route);
     return summary;
@@ -140,8 +139,7 @@ PlatformSummary summarize_platform(const std::string& file, std::optional<std::p
 }
 
 PlatformSize load_platform(const std::string& file) {
-  return run_in_child([&] {
-    sim::Cluster cluster(file);
+  return on_cluster({.file = file}, sim::NetworkKind::fluid, [&](sim::Cluster& cluster) {
     for (Rank rank = 1; rank < cluster.size(); ++rank) {
       static_cast<void>(cluster.route(0, rank));
       static_cast<void>(cluster.route(rank, 0));

@@ -375,7 +375,8 @@ Seconds ps_step_time(const RunSpec& run, const PsSpec& spec, sim::Cluster& clust
 }
 
 Seconds ps_step_time(const RunSpec& run, const PsSpec& spec) {
-  return on_cluster(run.platform, [&](sim::Cluster& cluster) { return ps_step_time(run, spec, cluster); });
+  return on_cluster(run.platform, run.simulation.network,
+                    [&](sim::Cluster& cluster) { return ps_step_time(run, spec, cluster); });
 }
 
 }  // namespace hcclsim::study

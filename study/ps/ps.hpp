@@ -86,7 +86,7 @@ struct PsResult {
 /// throw.
 template <typename Work>
 auto on_ps_experiment(const RunSpec& run, const PsSpec& spec, const Work& work) {
-  return on_cluster(run.platform, [&](sim::Cluster& cluster) {
+  return on_cluster(run.platform, run.simulation.network, [&](sim::Cluster& cluster) {
     PsExperiment experiment(run, spec, cluster);
     return work(experiment);
   });

@@ -230,7 +230,7 @@ ReplayResult replay_on(LoadedPlatform& platform, const ReplaySpec& spec, const E
 }
 
 void replay(const ReplaySpec& spec, const std::function<void(const ReplayResult&)>& use) {
-  const bool done = on_platform(spec.platform, obeyed_by_replays, [&](LoadedPlatform& platform) {
+  const bool done = on_platform(spec.platform, obeyed_by_replays, spec.network, [&](LoadedPlatform& platform) {
     const ExecutionTrace trace = read_trace(spec, platform.participating(spec.trace.ranks));
     use(replay_on(platform, spec, trace));
     return true;

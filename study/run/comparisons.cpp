@@ -23,7 +23,7 @@ std::shared_ptr<const models::Program> program_alone(const Experiment& experimen
     work->group.ranks = 1;
     kernel.communication = std::move(work);
   }
-  if (!experiment.mirrors_divide) return alone;
+  if (!experiment.mirrors_divide()) return alone;
   std::erase_if(alone->kernels, [](const models::Kernel& kernel) {
     return kernel.phase == models::Phase::update &&
            (kernel.name.ends_with(":mean") || kernel.name.ends_with(":mean_again"));
@@ -44,7 +44,8 @@ hccl::TrainingStep step_alone(const Experiment& experiment) {
   alone.step.levels.clear();
   alone.step.compression.reset();
   // The NPUs that take part share a server's data workers: one has all of them, as it has the links to the CPU.
-  if (alone.step.input.has_value()) alone.step.input->samples_per_second = {experiment.images_per_second};
+  if (alone.step.input.has_value())
+    alone.step.input->samples_per_second = {experiment.spec.host.images_per_second.value_or(0)};
   alone.simulation.rank = 0;
   alone.simulation.skew = {};
   alone.simulation.faults.reset();

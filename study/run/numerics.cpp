@@ -256,7 +256,7 @@ class TrainingSteps {
     return last_;
   }
 
-  /// What PowerSGDState warns of (spec P11.3), once. Here the group is always that of all replicas.
+  /// What PowerSGDState warns of (P11.3), once. Here the group is always that of all replicas.
   void note_state(const std::string& warning) {
     hccl::CompressionHook<float>* hook = trainer_.compression();
     if (hook == nullptr || !hook->settings().is_powersgd()) return;

@@ -253,9 +253,9 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
   ParallelResult result{.plain = !staged && shape.micro_batches == 1,
                         .shape = shape,
                         .data = training.step.groups.empty() ? experiment.replicas : training.replica_count(),
-                        .operators = experiment.operators,
+                        .operators = experiment.spec.parallel.operators,
                         .shard = training.stages.front().shard_ranks,
-                        .sharing = experiment.sharing,
+                        .sharing = std::string(name_of(experiment.spec.parallel.optimizer.kind)),
                         .fusion = experiment.fusion,
                         .micro_batch = experiment.batch.micro_batch,
                         .stages = {},
@@ -313,7 +313,7 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
 
 std::optional<Throughput> throughput(const Experiment& experiment, Seconds step) {
   if (!experiment.transformer || experiment.flops_per_sample <= 0) return std::nullopt;
-  Throughput result{.peak_type = experiment.compute_type};
+  Throughput result{.peak_type = experiment.spec.precision.compute};
   const hccl::TrainingStep& training = experiment.training;
   const double samples =
       static_cast<double>(std::uint64_t{experiment.batch.micro_batch} * experiment.batch.micro_batches) *

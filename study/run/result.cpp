@@ -9,9 +9,10 @@ namespace hcclsim::study {
 double RunResult::images_per_second() const {
   // The program of a rank that shares operators may have fewer samples than its replica, or more.
   const bool cut = parallel.has_value() && parallel->operators.cuts();
-  const auto batch = static_cast<double>(std::uint64_t{cut ? parallel->micro_batch : program->batch} * micro_batches);
+  const auto samples =
+      static_cast<double>(std::uint64_t{cut ? parallel->micro_batch : program->batch} * batch.micro_batches);
   return std::accumulate(replicas.begin(), replicas.end(), 0.0, [&](double sum, const Replicas& group) {
-    return sum + batch * group.npus / step.step_times[group.rank];
+    return sum + samples * group.npus / step.step_times[group.rank];
   });
 }
 

@@ -8,13 +8,12 @@
 
 #include "base/units.hpp"
 #include "device/hbm.hpp"
-#include "hccl/parallel/comm_reuse/comm_reuse.hpp"
 #include "hccl/training/step_view.hpp"
 #include "hccl/training/training.hpp"
 #include "models/program.hpp"
 #include "study/divergence.hpp"
 #include "study/experiment/host_work.hpp"
-#include "study/experiment/input_reading.hpp"
+#include "study/experiment/loaded_run.hpp"
 #include "study/explanation.hpp"
 #include "study/fabric/routing_spread.hpp"
 #include "study/goodput/goodput.hpp"
@@ -168,14 +167,9 @@ struct Effort {
   Bytes peak_memory = 0;
 };
 
-struct RunResult : Comparison {
+/// With what is known of the run and its platform.
+struct RunResult : Comparison, RunFacts, PlatformFacts {
   // What was simulated
-  std::string model;          ///< as given, or the file that replaces it
-  std::string gradient_rule;  ///< MindSpore's rule of fusion for gradients, in words; empty: HCCL's split
-  std::string platform;       ///< file name without folders
-  std::string rank_table;     ///< its file; empty: none
-  std::string npu;            ///< "Ascend910A"
-  std::uint32_t npus = 0;
   Rank rank = 0;  ///< whose figures these are
   /// NPUs that reduce gradients with each other, and the one of them whose step is theirs; `rank` in its own group.
   struct Replicas {
@@ -183,14 +177,12 @@ struct RunResult : Comparison {
     Rank rank = 0;
   };
   std::vector<Replicas> replicas;
-  std::uint32_t micro_batches = 1;  ///< of a step
   std::optional<StartUpResult> start_up;
   std::optional<FaultResult> faults;
   std::optional<CompressionResult> compression;  ///< where it was compared with plain allreduces
   std::string network;                           ///< "simgrid" or "fluid"
-  std::shared_ptr<const models::Program> program;
-  device::HbmAccount hbm;         ///< of the printed rank
-  Bytes hbm_capacity = 0;         ///< of one NPU
+  device::HbmAccount hbm;                        ///< of the printed rank
+  Bytes hbm_capacity = 0;                        ///< of one NPU
   BytesPerSecond shared_hbm = 0;  ///< what kernels, copies and transfers of an NPU share; 0: each has it to itself
 
   // What came out
@@ -204,19 +196,15 @@ struct RunResult : Comparison {
   std::optional<LinkReport> links;               ///< in the last iteration; none unless asked for
 
   std::optional<ParallelResult> parallel;
-  std::optional<hccl::CommReuseReport> comm_reuse;  ///< where it was asked for
-  std::optional<InputReading> input;                ///< of the data set, where the network is known
-  HostFigures host;                                 ///< what the host of the rank did
-  std::optional<Throughput> throughput;             ///< of a transformer
-  std::optional<GoodputResult> goodput;             ///< of RunSpec::failures
+  HostFigures host;                      ///< what the host of the rank did
+  std::optional<Throughput> throughput;  ///< of a transformer
+  std::optional<GoodputResult> goodput;  ///< of RunSpec::failures
 
   std::optional<Uncertainty> uncertainty;  ///< of the step time, where it was asked for
   std::optional<RoutingSpread> routing;    ///< of the step time, under routing ecmp
 
   // Remarks
   std::vector<LinkSource> link_sources;  ///< of the kinds of links that are used
-  std::vector<std::string> unmodelled;   ///< settings of HCCL that have no effect, as they were given
-  std::vector<std::string> notes;        ///< sentences: ignored settings, fall-backs, warnings
 
   /// Of all groups of replicas, each by its own step.
   [[nodiscard]] double images_per_second() const;

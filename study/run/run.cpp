@@ -167,7 +167,7 @@ RunResult figures_of(Experiment& experiment, const hccl::TrainingStep& training,
     note_faults_to_come(faults->faults(), result.step.pipeline_ends.back(), experiment.notes);
   }
   result.parallel = parallel_result(experiment, result.step);
-  result.host = host_figures(training, experiment.images_per_second, result.step, result.view);
+  result.host = host_figures(training, experiment.spec.host.images_per_second.value_or(0), result.step, result.view);
   result.throughput = throughput(experiment, result.step_time());
   if (experiment.profile.has_value()) {
     result.profile.emplace(*experiment.profile, simulated_phases(result.view, result.step_time()));
@@ -176,26 +176,19 @@ RunResult figures_of(Experiment& experiment, const hccl::TrainingStep& training,
 }
 
 void add_facts(Experiment& experiment, const hccl::TrainingStep& training, RunResult& result) {
-  result.comm_reuse = experiment.comm_reuse;
-  result.input = experiment.input;
-  result.model = experiment.model;
-  result.gradient_rule = experiment.gradient_rule;
-  result.platform = platform_name(experiment.cluster.path());
-  result.rank_table = experiment.rank_table;
-  result.npu = experiment.soc.name;
-  result.npus = experiment.npus;
+  std::vector<std::string> notes = std::move(result.notes);
+  for (std::string& note : experiment.notes) {
+    if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+  }
+  static_cast<RunFacts&>(result) = experiment;
+  static_cast<PlatformFacts&>(result) = experiment.facts();
+  result.notes = std::move(notes);
   result.replicas = replicas_of(experiment);
   result.network = name_of(training.simulation.network);
-  result.program = experiment.program;
-  result.micro_batches = experiment.batch.micro_batches;
   result.hbm = experiment.hbm();
   result.hbm_capacity = experiment.soc.hbm_bytes;
   if (training.simulation.hbm_contention) result.shared_hbm = experiment.soc.hbm_bandwidth;
   result.link_sources = link_sources(experiment.cluster, hccl::world_communicator(experiment.npus).ranks);
-  result.unmodelled = experiment.unmodelled;
-  for (std::string& note : experiment.notes) {
-    if (std::ranges::find(result.notes, note) == result.notes.end()) result.notes.push_back(std::move(note));
-  }
 }
 
 }  // namespace

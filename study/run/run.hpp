@@ -57,7 +57,7 @@ struct RunWishes {
 /// what loading and `work` throw.
 template <typename Work>
 auto on_experiment(const RunSpec& spec, const Work& work) {
-  return on_cluster(spec.platform, [&](sim::Cluster& cluster) {
+  return on_cluster(spec.platform, spec.simulation.network, [&](sim::Cluster& cluster) {
     Experiment experiment(spec, cluster);
     return work(experiment);
   });

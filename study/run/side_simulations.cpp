@@ -184,9 +184,9 @@ Bytes checkpoint_bytes(const Experiment& experiment) {
 
 /// A job of days adds checkpoints to steps without them.
 Finish start_goodput(Experiment& experiment, const RunWishes& /*wishes*/) {
-  if (!experiment.failures.has_value()) return {};
+  if (!experiment.spec.failures.has_value()) return {};
   const auto goodput = [&experiment](Seconds step) {
-    return goodput_of(*experiment.failures, step, checkpoint_bytes(experiment), experiment.npus);
+    return goodput_of(*experiment.spec.failures, step, checkpoint_bytes(experiment), experiment.npus);
   };
   if (!experiment.training.step.checkpoints.has_value()) {
     return [goodput](RunResult& result) { result.goodput = goodput(result.step_time()); };

@@ -123,7 +123,7 @@ ScheduleTimes time_schedules(const TimeSpec& spec) {
                      .ranks = npus,
                      .stream = static_cast<std::uint32_t>(calls.size())});
   }
-  return on_platform(spec.platform, obeyed_by_schedules,
+  return on_platform(spec.platform, obeyed_by_schedules, spec.network,
                      [&](LoadedPlatform& platform) { return simulate(spec, calls, platform); });
 }
 

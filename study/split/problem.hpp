@@ -76,7 +76,7 @@ class SplitProblem {
   Seconds rest_ = 0;
 };
 
-/// alpha + beta · bytes: every allreduce algorithm with fixed links has such a cost (spec of HCCL's formulas).
+/// alpha + beta · bytes: every allreduce algorithm with fixed links has such a cost (docs/algorithms.md).
 struct AffineCost {
   Seconds alpha = 0;
   double beta = 0;  ///< seconds per byte

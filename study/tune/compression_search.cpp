@@ -55,8 +55,7 @@ std::optional<CompressionTrial> bisect(const CompressionTrial& low, const Compre
   return middle;
 }
 
-CompressionSearch search_compression(const RunSpec& spec, const Stage& stage) {
-  sim::Cluster cluster(find_platform(spec.platform.file), spec.platform.edits, spec.platform.routing);
+CompressionSearch search_compression(const RunSpec& spec, sim::Cluster& cluster, const Stage& stage) {
   Experiment run(spec, cluster);
   if (run.npus == 1) {
     bad_input("option", "{} NPU has nothing to reduce, so compression never pays; tune needs two or more", run.npus);

@@ -52,7 +52,7 @@ struct CompressionSearch {
 };
 
 /// To be called in a child, since it loads the platform. Throws Error(bad_input) for what is wrong with the run.
-[[nodiscard]] CompressionSearch search_compression(const RunSpec& run, const Stage& stage);
+[[nodiscard]] CompressionSearch search_compression(const RunSpec& run, sim::Cluster& cluster, const Stage& stage);
 
 /// The factor between `low` and `high` at which `saved` changes its sign, to within break_even_tolerance; none if it
 /// has the same sign at both.

@@ -13,6 +13,7 @@
 #include "hccl/parallel/plan/plan_walk.hpp"
 #include "sim/cluster.hpp"
 #include "study/experiment/experiment.hpp"
+#include "study/experiment/stages.hpp"
 #include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::study {
@@ -38,12 +39,8 @@ std::uint32_t collectives_of(const std::vector<hccl::StageProgram>& stages) {
 
 class FusionTuner {
  public:
-  FusionTuner(const RunSpec& run, const Stage& stage)
-      : run_(run),
-        stage_(stage),
-        cluster_(find_platform(run.platform.file), run.platform.edits, run.platform.routing),
-        experiment_(run, cluster_),
-        given_(asked_rules(run.parallel)) {
+  FusionTuner(const RunSpec& run, sim::Cluster& cluster, const Stage& stage)
+      : run_(run), stage_(stage), cluster_(cluster), experiment_(run, cluster_), given_(asked_rules(run.parallel)) {
     if (experiment_.data_parallel) internal_error("fusion of a run of data parallelism");
     if (run.step.shape.forward_only) {
       bad_input("option", "--forward-only: no gradients are reduced, and nothing is to be fused");
@@ -170,7 +167,7 @@ class FusionTuner {
                         .npus = experiment_.npus,
                         .shape = experiment_.training.step.shape,
                         .replicas = experiment_.replicas,
-                        .sharing = experiment_.sharing,
+                        .sharing = std::string(name_of(experiment_.spec.parallel.optimizer.kind)),
                         .hbm_contention = experiment_.training.simulation.hbm_contention,
                         .trials = trials_,
                         .given = *std::ranges::find(trials_, given_, &FusionTrial::rules),
@@ -181,7 +178,7 @@ class FusionTuner {
 
   const RunSpec& run_;
   const Stage& stage_;
-  sim::Cluster cluster_;
+  sim::Cluster& cluster_;
   Experiment experiment_;
   FusionRules given_;
   std::vector<FusionTrial> trials_;
@@ -194,6 +191,8 @@ std::optional<double> FusionSearch::gap() const {
   return (best().step - *bound) / *bound;
 }
 
-FusionSearch search_fusion(const RunSpec& run, const Stage& stage) { return FusionTuner(run, stage).search(); }
+FusionSearch search_fusion(const RunSpec& run, sim::Cluster& cluster, const Stage& stage) {
+  return FusionTuner(run, cluster, stage).search();
+}
 
 }  // namespace hcclsim::study

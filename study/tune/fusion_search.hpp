@@ -51,6 +51,6 @@ struct FusionSearch {
 /// Tries all rules that are the same for every kind of collective, of sizes 1, 2, 4, … MB, and then, from the best of
 /// them on, each kind by itself. To be called in a child, since it loads the platform. Throws Error(bad_input) for what
 /// is wrong with the run.
-[[nodiscard]] FusionSearch search_fusion(const RunSpec& run, const Stage& stage);
+[[nodiscard]] FusionSearch search_fusion(const RunSpec& run, sim::Cluster& cluster, const Stage& stage);
 
 }  // namespace hcclsim::study

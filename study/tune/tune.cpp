@@ -40,12 +40,8 @@ void add_mindspore(TuneResult& report, const models::Program& program) {
 
 class Tuner {
  public:
-  Tuner(const TuneSpec& spec, const Stage& stage)
-      : spec_(spec),
-        stage_(stage),
-        cluster_(find_platform(spec.run.platform.file), spec.run.platform.edits, spec.run.platform.routing),
-        run_(spec.run, cluster_),
-        base_(base_of_search(run_, run_.training)) {
+  Tuner(const TuneSpec& spec, sim::Cluster& cluster, const Stage& stage)
+      : spec_(spec), stage_(stage), run_(spec.run, cluster), base_(base_of_search(run_, run_.training)) {
     if (run_.npus == 1) {
       bad_input("option", "{} NPU has nothing to reduce, so that any split will do; tune needs two or more", run_.npus);
     }
@@ -252,14 +248,13 @@ class Tuner {
 
   const TuneSpec& spec_;
   const Stage& stage_;
-  sim::Cluster cluster_;
   Experiment run_;
   hccl::TrainingStep base_;
 };
 
 }  // namespace
 
-TuneResult tune(const TuneSpec& spec, const Stage& stage) {
+TuneResult tune(const TuneSpec& spec, sim::Cluster& cluster, const Stage& stage) {
   if (!spec.run.step.groups.empty()) {
     bad_input("option",
               "--group: a split is searched for ranks that all reduce together; give a platform or --npus of "
@@ -268,7 +263,7 @@ TuneResult tune(const TuneSpec& spec, const Stage& stage) {
   if (spec.bandwidth_range.has_value() && spec.search.cost == CostModel::aoe) {
     bad_input("option", "--bandwidth-range: the estimate of --cost aoe does not depend on the platform's links");
   }
-  return Tuner(spec, stage).tune();
+  return Tuner(spec, cluster, stage).tune();
 }
 
 }  // namespace hcclsim::study

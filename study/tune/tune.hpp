@@ -10,15 +10,15 @@
 namespace hcclsim::study {
 
 /// Simulates the step and its allreduces, finds the best split, and simulates it and what it is compared with. To be
-/// called in a child, since it loads the platform. `stage` is told what is being done, several times per second while
-/// that takes long. Throws Error(bad_input) for what is wrong with spec and files.
+/// called once per process with the network `simgrid`. `stage` is told what is being done, several times per second
+/// while that takes long. Throws Error(bad_input) for what is wrong with spec and files.
 [[nodiscard]] TuneResult tune(
-    const TuneSpec& spec, const Stage& stage = [](const std::string& /*what*/) {});
+    const TuneSpec& spec, sim::Cluster& cluster, const Stage& stage = [](const std::string& /*what*/) {});
 
-/// Does `work` in a child. It gets a function without arguments that returns the TuneResult.
+/// Loads the platform and does there what `work` does with the sim::Cluster (on_platform.hpp).
 template <typename Work>
-auto on_tuning(const TuneSpec& spec, const Stage& stage, const Work& work) {
-  return in_own_process([&] { return work([&] { return tune(spec, stage); }); });
+auto on_tuned_platform(const TuneSpec& spec, const Work& work) {
+  return on_cluster(spec.run.platform, spec.run.simulation.network, work);
 }
 
 /// Whether not a split is looked for but the speed of links at which compression pays (compression_search.hpp).

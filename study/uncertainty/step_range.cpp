@@ -31,7 +31,7 @@ StepRange::Ends StepRange::ends_of(Experiment& experiment, std::string text,
 
 StepRange::StepRange(Experiment& experiment, bool each) {
   AssumedSubjects subjects{.host = experiment.training.step.launch == hccl::LaunchMode::op && experiment.npus > 1};
-  subjects.launches = experiment.launch_is_assumed;
+  subjects.launches = experiment.spec.host.launch_is_assumed;
   if (!experiment.measured_kernels()) subjects.slower_kernels = experiment.soc.slower_kernels;
   const std::vector<Assumption> assumptions =
       assumptions_of(experiment.cluster, hccl::world_communicator(experiment.npus).ranks, subjects);

@@ -37,7 +37,7 @@ struct PublishedPeak {
   double hbm_gib;
 };
 
-// The vendor's platform files: cores × 8192 × clock, rounded to whole TFLOPS as in the table of spec 1.1.
+// The vendor's platform files: cores × 8192 × clock, rounded to whole TFLOPS.
 TEST(Soc, PeaksAreThoseOfThePlatformFiles) {
   const PublishedPeak table[] = {
       {"Ascend910A", 262, 32, 32},     {"Ascend910ProA", 288, 32, 32},  {"Ascend910PremiumA", 320, 32, 32},

@@ -3,6 +3,7 @@
 
 docs/algorithms.md and docs/errors.md are generated: --fix writes them; without it they are compared with the sources.
 docs/error_kinds.txt has a sentence for every kind of error. docs/concepts.md is written by hand; what it names must exist.
+docs/rules.md has a line for every rule that is cited, and no others (rules.py).
 Prints every breach as FILE: message; status 1 if any.
 
 usage: docs.py [--fix] [ROOT]
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 
 import repository
+import rules
 
 GENERATED = "<!-- made by tests/lint/docs.py --fix; do not edit -->\n"
 
@@ -438,7 +440,7 @@ def problems(root, fix=False):
             found += check_names(path, text, paths)
     if CONCEPTS not in paths:
         found.append(f"{CONCEPTS}: there is no such file")
-    return found
+    return found + rules.problems(root, paths)
 
 
 def main():

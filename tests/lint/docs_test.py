@@ -126,6 +126,47 @@ class DocsTest(unittest.TestCase):
         self.assertEqual(self.breaches({"docs/b.md": "see `sim/a.cpp`, `concepts.md` and `x.json`\n"}), [])
         self.assertEqual(self.breaches({"docs/b.md": "see\n`sim/b.cpp`\n"}), ["docs/b.md:2: there is no sim/b.cpp"])
 
+    def rules(self, rows, source):
+        """Breaches of a page of rules and of a source, beside the good repository."""
+        head = "| rule | what it says | kept by |\n| --- | --- | --- |\n"
+        page = head + "".join(f'| <a id="{rule}"></a>{rule} | Slices go round. | {files} |\n' for rule, files in rows)
+        return self.breaches({"docs/rules.md": page, **source})
+
+    def test_rules_that_are_cited(self):
+        rows = [("Q1.2", "`sim/a.cpp`, `sim/`"), ("Q1.3", "`sim/a.cpp`"), ("QS4.10", "`sim/`")]
+        cited = {
+            "sim/b.hpp": "/// Q1.2: slices, and\nint f = 1'000;  ///< Q1.3's\n",
+            "tests/b_test.cpp": "TEST(B, QS4_10_Slices) {\n}\n",
+        }
+        self.assertEqual(self.rules(rows, cited), [])
+        elsewhere = {"sim/c.py": '"""Q1.2"""\nx = 1  # (Q1.3)\n', "tests/c.case": "# QS4.10: slices.\n$ hcclsim\n"}
+        self.assertEqual(self.rules(rows, elsewhere), [])
+        self.assertEqual(self.rules(rows[:2], {"docs/b.md": "Slices (Q1.2)\nor Q1.3.\n"}), [])
+
+    def test_rules_that_are_not_there(self):
+        self.assertEqual(self.breaches({"sim/b.hpp": "\n// as Q1.2 says\n"}), ["sim/b.hpp:2: docs/rules.md has no rule Q1.2"])
+        self.assertEqual(
+            self.breaches({"tests/b_test.cpp": "TEST_F(B, Q1_2_Slices) {\n}\n"}),
+            ["tests/b_test.cpp:1: docs/rules.md has no rule Q1.2"],
+        )
+
+    def test_names_that_are_no_rules(self):
+        source = '/// "Q1.2", `Q1.3`, C++20, 910B2, MindSpore 2.3, 8.1.RC1, Q1.2.3, xQ1.2, AR1\nauto text = "Q1.4";\n'
+        self.assertEqual(self.breaches({"sim/b.hpp": source, "CHANGELOG.md": "Q1.2\n", "tests/c.case": "$ echo Q1.2\n"}), [])
+
+    def test_rows_of_rules(self):
+        cited = {"sim/b.hpp": "/// Q1.2, Q1.3\n"}
+        page = "docs/rules.md"
+        row = ("Q1.3", "`sim/`")
+        self.assertEqual(self.rules([("Q1.2", "`sim/`"), row, ("Q1.4", "`sim/`")], cited), [f"{page}:5: nobody cites Q1.4"])
+        self.assertEqual(self.rules([("Q1.2", "`sim/b/`"), row], cited), [f"{page}:3: there is no sim/b/"])
+        self.assertEqual(self.rules([("Q1.2", "`sim/`"), row, row], cited), [f"{page}:5: Q1.3 stands there twice"])
+        breach = "not a row of a rule with its anchor, what it says, and files"
+        self.assertEqual(self.rules([("Q1.2", "none"), row], cited), [f"{page}:3: {breach}"])
+        self.assertEqual(
+            self.breaches({page: '| <a id="Q1.3"></a>Q1.2 | a | `sim/` |\n', "sim/b.hpp": "// Q1.2\n"}), [f"{page}:1: {breach}"]
+        )
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -121,17 +121,17 @@ std::string what_is_trained(const study::RunSpec& spec) {
   return spec.gradients_file.empty() ? spec.model.name : spec.gradients_file;
 }
 
-/// What must exist before the simulating child does: the terminal and the signals. Until training begins, a signal ends
-/// the command.
+/// What must exist before a child that simulates does: the terminal and the signals. Until training begins, a signal
+/// ends the command.
 struct Session {
   Progress progress;
   Interruption interruption{Interruption::Begin::when_told};
 };
 
 /// --numerics: trains, prints each step when it is done (but for JSON, which is printed at the end), with a line that
-/// tells how far it is, and tells the effort on standard error. Returns what ended it early.
-std::optional<Error> compute(const RunOptions& options, const study::Experiment& experiment,
-                             study::TrainingClock& clock, Session& session, RunReport& report) {
+/// tells how far it is.
+study::Training compute(const RunOptions& options, const study::Experiment& experiment, study::TrainingClock& clock,
+                        Session& session, RunReport& report) {
   Progress& progress = session.progress;
   const study::TrainingWatch watch{
       .begin =
@@ -154,10 +154,12 @@ std::optional<Error> compute(const RunOptions& options, const study::Experiment&
           },
       .end = [&] { progress.erase(); },
       .stop = [&] { return session.interruption.signal() != 0; }};
-  study::Training training = study::compute_numerics(options.spec, experiment, clock, watch, report);
-  print_apart(fmt::format("Computed in {:.2f} s with {} workers, peak memory {:.2f} GB\n", training.effort.seconds,
-                          training.effort.workers, static_cast<double>(training.effort.peak_memory) / giga));
-  return std::move(training.failure);
+  return study::compute_numerics(options.spec, experiment, clock, watch, report);
+}
+
+std::string effort_text(const study::Effort& effort) {
+  return fmt::format("Computed in {:.2f} s with {} workers, peak memory {:.2f} GB\n", effort.seconds, effort.workers,
+                     static_cast<double>(effort.peak_memory) / giga);
 }
 
 /// What of the report has not been printed while it trained.
@@ -189,7 +191,7 @@ std::vector<Rank> with_other_stages(const std::vector<Rank>& ranks, const study:
   return all;
 }
 
-/// Simulates, prints and writes. Runs in a child. `session` is there with --numerics; `work` counts steps, unless null.
+/// Simulates, prints and writes. `session` is there with --numerics; `work` counts steps, unless null.
 void run_and_print(const RunOptions& options, const BaselineOptions& regression_options, study::Experiment& experiment,
                    Session* session, std::shared_ptr<SharedWork> work) {
   const Rank npus = experiment.npus;
@@ -239,8 +241,8 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   study::exchange_strategies(options.spec, experiment);
   RunReport report(simulate_run(experiment, std::move(wishes)), options);
   report.timeline = options.timeline.trace;
-  std::optional<Error> failure;
-  if (session != nullptr) failure = compute(options, experiment, *clock, *session, report);
+  std::optional<study::Training> training;
+  if (session != nullptr) training = compute(options, experiment, *clock, *session, report);
   timelines.write(report.step.plan, report.step.trace, options.spec.faults,
                   report.links.has_value() ? &*report.links : nullptr, report.view.fp_start);
   if (profile_folder.has_value()) {
@@ -257,6 +259,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   regression.write_junit(report);
   // Files appear when all has succeeded, printing included.
   print(rest_of_report(report, options.format));
+  if (training.has_value()) print_apart(effort_text(training->effort));
   if (options.format == OutputFormat::csv) {
     print_remarks_apart(report.unmodelled, report.notes);
     if (report.goodput.has_value()) print_apart(goodput_text(*report.goodput, report.npus));
@@ -271,7 +274,7 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
   for (OutputFile& file : html) file.commit();
   numerics_files.commit();
   regression.commit();
-  if (failure.has_value()) throw Error(*failure);
+  if (training.has_value() && training->failure.has_value()) throw Error(*training->failure);
   if (report.numerics.has_value()) study::require_exact(*report.numerics);
   require_baseline(report.baseline);
 }

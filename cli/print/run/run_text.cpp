@@ -149,7 +149,7 @@ std::string busy_line(const RunReport& report) {
   std::string phases;
   if (view.phases.forward > 0) {
     phases = fmt::format("FP {:.3f} | BP {:.3f}", ms(view.phases.forward), ms(view.phases.backward));
-    if (report.micro_batches > 1) phases += fmt::format(" in {} micro-batches", report.micro_batches);
+    if (report.batch.micro_batches > 1) phases += fmt::format(" in {} micro-batches", report.batch.micro_batches);
     phases += " | ";
   }
   return phases +
@@ -387,9 +387,9 @@ std::string RunReport::batch_text() const {
   if (!parallel.has_value() || parallel->plain) {
     return fmt::format("{} per NPU ({} global)", program->batch, std::uint64_t{program->batch} * npus);
   }
-  const std::uint64_t samples = std::uint64_t{parallel->micro_batch} * micro_batches;
+  const std::uint64_t samples = std::uint64_t{parallel->micro_batch} * batch.micro_batches;
   return fmt::format("{} per replica ({} global) in {} micro-batch{} of {}", samples, samples * parallel->data,
-                     micro_batches, micro_batches == 1 ? "" : "es", parallel->micro_batch);
+                     batch.micro_batches, batch.micro_batches == 1 ? "" : "es", parallel->micro_batch);
 }
 
 std::string RunReport::split_text() const {

@@ -51,7 +51,7 @@ inline constexpr std::uint64_t padding_elements_per_rank = 128;
 /// "0-53,55,58-160".
 [[nodiscard]] std::string to_string(std::span<const ParameterRange> ranges);
 
-/// The line that HCCL logs when it has split the gradients (spec of the log: CANN, "gradient segment result").
+/// The line that HCCL logs when it has split the gradients (CANN's documentation shows it: "gradient segment result").
 [[nodiscard]] std::string segment_log_line(std::span<const Segment> segments);
 
 }  // namespace hcclsim::hccl

@@ -13,7 +13,7 @@ Bucket batched(std::uint64_t elements, std::uint32_t rank = 1) {
   return make_bucket({.kind = CompressionKind::batched_powersgd, .rank = rank}, {&tensor, 1});
 }
 
-/// Check values A11 of the spec.
+/// P11.12, by hand: the side s of the least square that holds n elements, and 2·s numbers that are sent.
 TEST(Bucket, SquaresAndPayloads) {
   const Bucket resnet50 = batched(25557032);
   EXPECT_EQ(resnet50.matrices.front().rows, 5056U);
@@ -98,7 +98,7 @@ TEST(Bucket, MatricesOfOneShapeFollowEachOther) {
   EXPECT_EQ(kernels(true).front().flops, 2 * kernels(false).front().flops);
 }
 
-/// Rows 6 to 12 of table 11.3: 2·s·r² and three times 2·s²·r operations.
+/// Steps 6 to 12 of P11.12: 2·s·r² and three times 2·s²·r operations.
 TEST(HookSteps, OperationsOfASquare) {
   const CompressionSettings settings{.kind = CompressionKind::batched_powersgd, .rank = 2};
   const Bucket bucket = batched(100, 2);

@@ -86,7 +86,7 @@ TEST(OptimizerParallel, ZeroCutsEverything) {
       HasSubstr("more than the 8 replicas"));
 }
 
-/// Rule 5 of 4.2: a shard size that is more than the replicas is that of all replicas.
+/// O4.17: a shard size that is more than the replicas is that of all replicas.
 TEST(OptimizerParallel, ShardsLargerThanTheReplicas) {
   std::vector<std::string> notes;
   EXPECT_EQ(shard_ranks({.kind = OptimizerParallelKind::on, .shard = 9}, 8), 8U);

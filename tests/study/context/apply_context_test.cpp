@@ -114,7 +114,7 @@ TEST(ApplyContext, OptimizerParallel) {
               Contains(HasSubstr("is ignored")));
 }
 
-/// 1.10: what the command line shares is judged like what the context does.
+/// What the command line shares is judged like what the context does.
 TEST(ApplyContext, OptimizerParallelOfTheCommandLine) {
   const auto given = [](const char* kind, Settings settings) {
     RunSpec spec;
@@ -155,7 +155,7 @@ TEST(ApplyContext, OptimizerParallelOfTheCommandLine) {
               HasSubstr("parallel_optimizer_threshold"));
 }
 
-/// 1.10: interleaving needs lazy inline, which does not go with sums in parts.
+/// Interleaving needs lazy inline, which does not go with sums in parts.
 TEST(ApplyContext, InterleaveAndAccumulationShard) {
   EXPECT_THAT(refused("runtime-error", {{"parallel_mode", "semi_auto_parallel"},
                                         {"pipeline_stages", "2"},
@@ -197,7 +197,7 @@ TEST(ApplyContext, Fusion) {
   EXPECT_EQ(applied({{"parallel_mode", "semi_auto_parallel"}}).parallel.fusion->allreduce.threshold, Bytes{64} << 20U);
 }
 
-/// 2.7: a size cuts what the list makes; the order of the two does not matter in data parallelism.
+/// F2.37: a size cuts what the list makes; the order of the two does not matter in data parallelism.
 TEST(ApplyContext, IndexAndSizeOfDataParallelism) {
   for (const bool list_first : {true, false}) {
     AutoParallelContext context = context_of({{"parallel_mode", "data_parallel"}});
@@ -242,7 +242,7 @@ TEST(ApplyContext, IndexOfGraphMode) {
   EXPECT_THAT(quirk.notes, Contains(HasSubstr("all_reduce_fusion_config has no effect in semi_auto_parallel")));
 }
 
-/// 2.2: a size of 0 passes the setter of MindSpore 2.3.
+/// A size of 0 passes the setter of MindSpore 2.3.
 TEST(ApplyContext, SizesOfZero) {
   const auto with = [](const char* mode) {
     AutoParallelContext context(true);
@@ -277,7 +277,7 @@ TEST(ApplyContext, FusionAndSplitsOfTheCommandLine) {
               HasSubstr("--framework tf"));
 }
 
-/// 1.2, "Acts in": one note for each option that changes nothing.
+/// One note for each option that changes nothing.
 TEST(ApplyContext, OptionsWithoutEffect) {
   const RunSpec spec = applied({{"parallel_mode", "data_parallel"},
                                 {"gradient_fp32_sync", "False"},

@@ -180,7 +180,7 @@ TEST(Context, DictsChangeTheirOwnKeysOnly) {
               HasSubstr("did you mean allreduce?"));
 }
 
-/// F2.7, F2.6 and B3: closed until openstate is True again, which it is where a later dict does not say.
+/// F2.7 and F2.6: closed until openstate is True again, which it is where a later dict does not say.
 TEST(Context, OpenstateOfFusion) {
   AutoParallelContext context;
   const auto open = [](const AutoParallelContext& of) { return of.get("comm_fusion").find("openstate")->boolean; };

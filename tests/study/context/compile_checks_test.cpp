@@ -25,7 +25,7 @@ std::string refused(const RunSpec& spec, Rank npus, std::uint32_t micro_batches)
   return test::refusal("runtime-error", [&] { check_compilation(spec, npus, micro_batches); });
 }
 
-/// R1.8, and "micro batches" of 3.1.
+/// R1.8 and P3.31.
 TEST(CompileChecks, DevicesAndMicroBatches) {
   for (const Rank npus : {1, 2, 4, 8, 16, 24}) check_compilation(semi_auto(), npus, 1);
   for (const Rank npus : {3, 5, 6, 12}) EXPECT_THAT(refused(semi_auto(), npus, 1), HasSubstr("device_num")) << npus;
@@ -41,7 +41,7 @@ TEST(CompileChecks, DevicesAndMicroBatches) {
   check_compilation({}, 3, 1);
 }
 
-/// R1.8 and 4.1: a shard size beyond the devices.
+/// R1.8: a shard size beyond the devices.
 TEST(CompileChecks, ShardSize) {
   RunSpec spec = semi_auto(2);
   spec.parallel.optimizer = {.kind = hccl::OptimizerParallelKind::on, .shard = 8};
@@ -56,7 +56,7 @@ struct Cuts {
   const char* says;
 };
 
-/// D9.1 to D9.3 of images (N, 3, H, W) with labels (N), on 4 devices.
+/// D9.1, D9.2 and D9.3 of images (N, 3, H, W) with labels (N), on 4 devices.
 TEST(CompileChecks, DatasetStrategies) {
   const models::Graph images = models::make_model({.name = "resnet50", .batch = 8});
   const std::vector<Cuts> all{

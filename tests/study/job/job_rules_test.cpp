@@ -11,7 +11,7 @@
 #include "tests/study/job/sample_jobs.hpp"
 #include "tests/support/refusal.hpp"
 
-/// The rules of MSJobs, by their numbers in the specification. Times are computed by hand: processes register at 42 s,
+/// The rules of MSJobs, by their numbers in docs/rules.md. Times are computed by hand: processes register at 42 s,
 /// 100 steps of 0.1 s end at 52 s, the scheduler looks every 3 s from 42 s on and so ends at 54 s.
 namespace hcclsim::study {
 namespace {

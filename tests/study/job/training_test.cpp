@@ -12,7 +12,7 @@
 #include "tests/study/job/sample_jobs.hpp"
 #include "tests/support/refusal.hpp"
 
-/// The dynamic cluster that the processes of a job form (section 7.1 of the specification).
+/// The dynamic cluster that the processes of a job form (docs/msjob.md).
 namespace hcclsim::study {
 namespace {
 

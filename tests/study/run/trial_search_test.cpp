@@ -35,7 +35,8 @@ Tuned tuned(const RunSpec& run) {
   spec.run = run;
   spec.run.platform.file = find_platform(run.platform.file);
   return test::in_child([&] {
-    const TuneResult result = tune(spec);
+    sim::Cluster cluster(spec.run.platform.file);
+    const TuneResult result = tune(spec, cluster);
     return Tuned{result.chosen.cuts, result.best};
   });
 }

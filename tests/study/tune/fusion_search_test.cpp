@@ -37,7 +37,8 @@ struct Found {
 
 Found search(const RunSpec& run) {
   return run_in_child([&] {
-    const FusionSearch found = search_fusion(run, [](const std::string& /*what*/) {});
+    sim::Cluster cluster(run.platform.file);
+    const FusionSearch found = search_fusion(run, cluster, [](const std::string& /*what*/) {});
     Found result{.rules = {}, .steps = {}, .collectives = {}, .given = found.given.step, .bound = found.bound};
     for (const FusionTrial& trial : found.trials) {
       result.rules.push_back(option_text(trial.rules));

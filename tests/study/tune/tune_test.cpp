@@ -59,7 +59,8 @@ struct Tuned {
 
 Tuned tuned(const TuneSpec& spec) {
   return test::in_child([&] {
-    const TuneResult result = tune(spec);
+    sim::Cluster cluster(spec.run.platform.file);
+    const TuneResult result = tune(spec, cluster);
     return Tuned{result.backward_end, result.objective, result.chosen,          result.tuning, result.certificate,
                  result.percentages,  result.mindspore, result.mindspore_exact, result.best,   result.strategies,
                  result.by_segments,  result.jitter,    result.bandwidth};
@@ -328,7 +329,8 @@ TEST(Tuner, ManyGradientsAreCutBetweenAnyOfThem) {
   spec.run.gradients_file = test::write_temporary("many.csv", csv);
   spec.compare = parse_strategies("optimal");
   const auto [best, bound, finest] = test::in_child([&] {
-    const TuneResult result = tune(spec);
+    sim::Cluster cluster(spec.run.platform.file);
+    const TuneResult result = tune(spec, cluster);
     bool finest = false;
     for (const std::uint32_t cut : result.chosen.cuts) finest = finest || (cut + 1) % 3 != 0;
     return std::tuple(result.best.step, result.certificate.bound.time, finest);

@@ -115,7 +115,7 @@ TEST(TextReport, ManySegmentsFitOnAPage) {
 TEST(TextReport, OfSeveralMicroBatchesPassesAreSums) {
   RunReport report = sample_run();
   EXPECT_THAT(text_report(report), HasSubstr("\nFP 2.000 | BP 4.000 | Computing"));
-  report.micro_batches = 4;
+  report.batch.micro_batches = 4;
   EXPECT_THAT(text_report(report), HasSubstr("\nFP 2.000 | BP 4.000 in 4 micro-batches | Computing"));
 }
 

@@ -16,7 +16,10 @@ namespace hcclsim::cli {
 namespace {
 
 Json tuned_json(const study::TuneSpec& spec) {
-  return Json::parse(test::in_child([&] { return tune_json({{study::tune(spec)}}); }));
+  return Json::parse(test::in_child([&] {
+    sim::Cluster cluster(spec.run.platform.file);
+    return tune_json({{study::tune(spec, cluster)}});
+  }));
 }
 
 study::TuneSpec lenet_spec() {

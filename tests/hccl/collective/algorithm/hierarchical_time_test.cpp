@@ -18,7 +18,7 @@
 #include "tests/support/rig.hpp"
 
 /// Collectives over levels on servers whose NPUs have a link for each pair and a port of their own to the other
-/// servers take the sum of the formulas of their levels (spec: HCCL's coll_algo_intro), on both networks.
+/// servers take the sum of the formulas of their levels (HCCL's documentation, coll_algo_intro), on both networks.
 namespace hcclsim::hccl {
 namespace {
 

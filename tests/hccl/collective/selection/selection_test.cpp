@@ -16,7 +16,7 @@
 #include "tests/support/collectives/collective_result.hpp"
 #include "tests/support/collectives/interpreter.hpp"
 
-/// What is chosen where (spec: HCCL's graph mode), and what is refused.
+/// What is chosen where (HCCL's graph mode), and what is refused.
 namespace hcclsim::hccl {
 namespace {
 

@@ -80,8 +80,8 @@ TEST(FusionOfGradients, SizesEndAboveOrBelow) {
   EXPECT_EQ(segments({.mode = FusionMode::index, .last = {1}}), (std::vector<Segment>{{0, 3}, {4, 5}}));
 }
 
-/// 2.7: a size cuts what the list makes. Parameter 1 ends the first segment: gradients 4 and 5; 4 + 5 + 3 is more than
-/// 10, and 8 begins anew in the same segment.
+/// F2.37: a size cuts what the list makes. Parameter 1 ends the first segment: gradients 4 and 5; 4 + 5 + 3 is more
+/// than 10, and 8 begins anew in the same segment.
 TEST(FusionOfGradients, SizesCutSegmentsOfIndex) {
   std::vector<std::string> notes;
   const std::vector<Bytes> sizes{4, 5, 3, 8, 12, 1};
@@ -92,7 +92,7 @@ TEST(FusionOfGradients, SizesCutSegmentsOfIndex) {
             (std::vector<Segment>{{0, 3}, {4, 5}}));
 }
 
-/// 2.4 rule 2: gradients with one id travel together wherever they stand, those with 0 alone.
+/// F2.34: gradients with one id travel together wherever they stand, those with 0 alone.
 TEST(FusionOfGradients, IdsNeedNoRun) {
   std::vector<std::string> notes;
   const std::vector<Bytes> sizes(6, 1);
@@ -100,7 +100,7 @@ TEST(FusionOfGradients, IdsNeedNoRun) {
   // Parameters 5 | 3 | 4, 1 | 2, 0, as gradients in the reverse of their order.
   EXPECT_THAT(fused.order, ElementsAre(0, 2, 1, 4, 3, 5));
   EXPECT_EQ(fused.segments, (std::vector<Segment>{{0, 0}, {1, 1}, {2, 3}, {4, 5}}));
-  // 2.5 rule 4 cuts in parameter order: 1 + 1 > 1 closes behind the second.
+  // F2.36 cuts in parameter order: 1 + 1 > 1 closes behind the second.
   const FusedGradients cut = fuse_gradients(
       {.mode = FusionMode::id, .threshold = 1, .ids = {1, 1, 1, 2, 2, 2}, .ends_above = true}, sizes, 1, notes);
   EXPECT_EQ(cut.segments, (std::vector<Segment>{{0, 0}, {1, 2}, {3, 3}, {4, 5}}));
@@ -119,7 +119,7 @@ TEST(FusionIds, PatternsAndPrecedence) {
               HasSubstr("'head*'"));
 }
 
-/// F2.21, and rules 2 to 4 of 2.4.
+/// F2.21 and F2.34.
 TEST(FusionIds, CountWhereTheyDiffer) {
   const FusionRule index{.mode = FusionMode::index, .last = {1}};
   EXPECT_EQ(with_ids(index, {1, 2, 1}), (FusionRule{.mode = FusionMode::id, .ids = {1, 2, 1}}));

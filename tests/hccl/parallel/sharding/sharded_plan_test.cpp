@@ -178,8 +178,8 @@ TEST(ShardedPlan, SharesOfAParameterLieInItsMirrors) {
               UnorderedElementsAre("allgather1: 96 among 0-2 1-3", "allgather2: 6 among 0-1-2-3"));
 }
 
-// 4.2: a shard of two of the four that have the head: gathered by neighbours, summed over those with the same part. The
-// first axis of the head, 3, is odd; MindSpore's optimizer parallelism leaves it whole.
+// O4.18: a shard of two of the four that have the head: gathered by neighbours, summed over those with the same part.
+// The first axis of the head, 3, is odd; MindSpore's optimizer parallelism leaves it whole.
 TEST(ShardedPlan, ShardsOfTwo) {
   EXPECT_THAT(
       meetings(sharded_plan({.optimizer_parallel = "zero1:shard=2"}), 0, StepPhase::reduction),

@@ -294,7 +294,7 @@ TEST(ShardedTrainer, MirrorsDivideByTheirRanks) {
   }
 }
 
-// A16: two devices compute the same loss with the same weights. With half of it on each, their sum is the gradient of
+// R1.19: two devices compute the same loss with the same weights. With half of it on each, their sum is the gradient of
 // one device, without it twice as much; gradients_mean halves that once more, and so does PyNative mode with
 // full_batch.
 TEST(ShardedTrainer, MeansOfTwoDevicesWithTheSameLoss) {
