@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "study/split/optimum.hpp"
+#include "study/run/split/optimum.hpp"
 
 namespace hcclsim::study {
 namespace {

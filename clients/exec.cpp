@@ -15,7 +15,7 @@
 #include "clients/server/hosts/hosts.hpp"
 #include "clients/server/hosts/programs.hpp"
 #include "clients/server/simulator.hpp"
-#include "study/fault_notes.hpp"
+#include "study/platform/fault_notes.hpp"
 #include "study/platform/on_platform.hpp"
 
 namespace hcclsim::clients {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "hccl/compression/settings.hpp"
-#include "study/run/numerics.hpp"
+#include "study/run/numerics/numerics.hpp"
 #include "study/run/run.hpp"
 
 namespace {

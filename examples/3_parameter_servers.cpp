@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "study/ps/ps.hpp"
+#include "study/jobs/ps/ps.hpp"
 
 /// How long a synchronous step of ResNet50 takes on four 910A with one to four parameter servers on the other NPUs.
 int main() {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "study/job/job.hpp"
-#include "study/job/msjob/read_msjob.hpp"
-#include "study/job/step_times.hpp"
+#include "study/jobs/job/job.hpp"
+#include "study/jobs/job/msjob/read_msjob.hpp"
+#include "study/jobs/job/step_times.hpp"
 #include "study/platform/on_platform.hpp"
 
 namespace {

@@ -7,8 +7,8 @@
 #include "cli/options/collective_choice.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/print/calibration_report.hpp"
-#include "cli/print/output.hpp"
-#include "study/measure/names.hpp"
+#include "cli/terminal/output.hpp"
+#include "study/communication/measure/names.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/print/baseline.hpp"
 #include "cli/print/collective_report.hpp"
 #include "cli/print/failure.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "cli/terminal/ticker.hpp"
 #include "study/platform/shipped_platforms.hpp"
 

@@ -19,9 +19,10 @@
 #include "base/user_error.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/parse/command.hpp"
-#include "cli/print/output.hpp"
 #include "cli/terminal/interruption.hpp"
 #include "cli/terminal/messages.hpp"
+#include "cli/terminal/output.hpp"
+#include "cli/terminal/version.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -73,8 +74,6 @@ int report(const Error& error) {
 }
 
 }  // namespace
-
-std::string_view version() { return HCCLSIM_VERSION; }
 
 int run_command(int argc, char** argv, WrittenFiles files) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is found by the write, behind files that are finished

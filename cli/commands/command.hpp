@@ -9,7 +9,4 @@ namespace hcclsim::cli {
 enum class WrittenFiles : bool { refused, accepted };
 int run_command(int argc, char** argv, WrittenFiles files = WrittenFiles::accepted);
 
-/// Version of the program, from the file VERSION.
-[[nodiscard]] std::string_view version();
-
 }  // namespace hcclsim::cli

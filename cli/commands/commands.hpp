@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/html/html_report.hpp"
+#include "cli/options/html_report.hpp"
 
 /// The commands of `hcclsim`, one file each: it declares the options, and says what is done with them. They print to
 /// standard output and throw Error.

@@ -5,7 +5,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/completion.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "models/zoo/zoo.hpp"
 #include "study/platform/shipped_platforms.hpp"
 

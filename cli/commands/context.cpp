@@ -8,8 +8,8 @@
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
 #include "cli/options/training/context_options.hpp"
-#include "cli/print/output.hpp"
-#include "study/context/auto_parallel_context.hpp"
+#include "cli/terminal/output.hpp"
+#include "study/files/context/auto_parallel_context.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -11,7 +11,8 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
+#include "cli/terminal/version.hpp"
 #include "clients/exec.hpp"
 #include "study/installation.hpp"
 

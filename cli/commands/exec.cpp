@@ -10,7 +10,7 @@
 #include "cli/options/parse/values.hpp"
 #include "cli/options/platform_options.hpp"
 #include "cli/options/timeline_options.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "clients/exec.hpp"
 #include "hccl/settings/launch_mode.hpp"
 

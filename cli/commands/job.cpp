@@ -16,8 +16,8 @@
 #include "cli/options/job_options.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/print/job/job_report.hpp"
-#include "cli/print/output.hpp"
-#include "study/job/job.hpp"
+#include "cli/terminal/output.hpp"
+#include "study/jobs/job/job.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -16,11 +16,11 @@
 #include "cli/options/parse/common.hpp"
 #include "cli/options/training/model_options.hpp"
 #include "cli/options/training/precision_options.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "models/lowering/lower.hpp"
 #include "models/lowering/updates.hpp"
 #include "models/zoo/zoo.hpp"
-#include "study/experiment/kernel_times.hpp"
+#include "study/run/experiment/kernel_times.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/parse/option_table.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 

@@ -16,9 +16,9 @@
 #include "cli/options/parse/common.hpp"
 #include "cli/options/training/foreign_options.hpp"
 #include "cli/options/training/run_options.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/plan/comm_reuse_report.hpp"
-#include "study/experiment/plans.hpp"
+#include "cli/terminal/output.hpp"
+#include "study/run/experiment/plans.hpp"
 
 namespace hcclsim::cli {
 namespace {

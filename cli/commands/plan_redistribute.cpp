@@ -10,9 +10,9 @@
 #include "cli/options/parse/common.hpp"
 #include "cli/options/platform_options.hpp"
 #include "cli/print/failure.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/plan/redistribution_report.hpp"
-#include "study/measure/redistribution.hpp"
+#include "cli/terminal/output.hpp"
+#include "study/communication/measure/redistribution.hpp"
 
 namespace hcclsim::cli {
 namespace {

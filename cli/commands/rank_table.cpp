@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "hccl/comm/rank_table.hpp"
 #include "sim/platform/generate.hpp"
 #include "study/platform/rank_tables.hpp"

@@ -10,8 +10,8 @@
 #include "cli/options/parse/common.hpp"
 #include "cli/options/timeline_options.hpp"
 #include "cli/print/failure.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/replay_report.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

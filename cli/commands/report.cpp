@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "base/output_file.hpp"
-#include "cli/html/html_report.hpp"
+#include "cli/commands/sweep/sweep_grid.hpp"
 #include "cli/html/pages.hpp"
+#include "cli/options/html_report.hpp"
 #include "cli/options/parse/command.hpp"
-#include "cli/options/sweep_grid.hpp"
-#include "study/plan_search/plan_search.hpp"
-#include "study/sweep/generations.hpp"
-#include "study/sweep/store.hpp"
+#include "study/compare/plans/plan_search.hpp"
+#include "study/compare/sweep/generations.hpp"
+#include "study/compare/sweep/store.hpp"
 
 namespace hcclsim::cli {
 namespace {

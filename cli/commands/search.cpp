@@ -12,19 +12,19 @@
 
 #include "base/error.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/commands/sweep/point_command.hpp"
+#include "cli/commands/sweep/sweep_grid.hpp"
 #include "cli/options/parse/command.hpp"
-#include "cli/options/point_command.hpp"
 #include "cli/options/search_options.hpp"
-#include "cli/options/sweep_grid.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/plan/plan_search_report.hpp"
 #include "cli/print/plan/strategy_search_report.hpp"
 #include "cli/terminal/interruption.hpp"
+#include "cli/terminal/output.hpp"
 #include "cli/terminal/progress.hpp"
 #include "models/zoo/zoo.hpp"
-#include "study/plan_search/planned_network.hpp"
+#include "study/compare/plans/planned_network.hpp"
+#include "study/compare/sweep/sweep.hpp"
 #include "study/platform/shipped_platforms.hpp"
-#include "study/sweep/sweep.hpp"
 
 namespace hcclsim::cli {
 namespace {

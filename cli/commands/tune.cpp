@@ -9,14 +9,14 @@
 #include "cli/html/pages.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/tune_options.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/tune/compression_report.hpp"
 #include "cli/print/tune/fusion_report.hpp"
 #include "cli/print/tune/tune_report.hpp"
+#include "cli/terminal/output.hpp"
 #include "cli/terminal/progress.hpp"
-#include "study/tune/compression_search.hpp"
-#include "study/tune/fusion_search.hpp"
-#include "study/tune/tune.hpp"
+#include "study/compare/tune/compression_search.hpp"
+#include "study/compare/tune/fusion_search.hpp"
+#include "study/compare/tune/tune.hpp"
 
 namespace hcclsim::cli {
 

@@ -16,9 +16,9 @@
 #include "cli/commands/command.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/validation_report.hpp"
-#include "study/validate/validate.hpp"
+#include "cli/terminal/output.hpp"
+#include "study/compare/validate/validate.hpp"
 
 namespace hcclsim::cli {
 namespace {

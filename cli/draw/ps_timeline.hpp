@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/ps/ps.hpp"
+#include "study/jobs/ps/ps.hpp"
 
 namespace hcclsim::cli {
 

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "cli/draw/svg.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

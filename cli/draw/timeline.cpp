@@ -12,7 +12,7 @@
 #include "base/json.hpp"
 #include "cli/draw/communication_lanes.hpp"
 #include "cli/draw/profiler_names.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "sim/intervals.hpp"
 
 namespace hcclsim::cli {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "cli/commands/command.hpp"
 #include "cli/html/assets.hpp"
+#include "cli/terminal/version.hpp"
 
 namespace hcclsim::cli {
 namespace {

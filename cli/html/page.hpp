@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "cli/html/html_report.hpp"
+#include "cli/options/html_report.hpp"
 #include "study/platform/link_sources.hpp"
 
 /// A report as one HTML file that needs nothing else: style, scripts (Chart.js among them) and data are part of it, and

@@ -4,15 +4,15 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "cli/html/html_report.hpp"
+#include "cli/options/html_report.hpp"
 #include "cli/options/training/run_options.hpp"
 #include "cli/print/run/run_report.hpp"
 #include "cli/print/tune/tune_report.hpp"
-#include "study/job/job.hpp"
-#include "study/measure/collective.hpp"
-#include "study/ps/ps.hpp"
-#include "study/sweep/store.hpp"
-#include "study/tune/compression_search.hpp"
+#include "study/communication/measure/collective.hpp"
+#include "study/compare/sweep/store.hpp"
+#include "study/compare/tune/compression_search.hpp"
+#include "study/jobs/job/job.hpp"
+#include "study/jobs/ps/ps.hpp"
 
 /// The pages, one file each.
 namespace hcclsim::cli {

@@ -16,9 +16,9 @@
 
 #include "base/error.hpp"
 #include "cli/html/page.hpp"
-#include "study/sweep/curves.hpp"
-#include "study/sweep/generations.hpp"
-#include "study/sweep/ranking.hpp"
+#include "study/compare/sweep/curves.hpp"
+#include "study/compare/sweep/generations.hpp"
+#include "study/compare/sweep/ranking.hpp"
 
 namespace hcclsim::cli {
 namespace {

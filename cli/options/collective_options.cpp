@@ -8,7 +8,7 @@
 #include "cli/options/group_option.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
-#include "study/measure/names.hpp"
+#include "study/communication/measure/names.hpp"
 
 namespace hcclsim::cli {
 namespace {

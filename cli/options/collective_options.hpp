@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "cli/html/html_report.hpp"
 #include "cli/options/collective_choice.hpp"
-#include "study/measure/collective.hpp"
+#include "cli/options/html_report.hpp"
+#include "study/communication/measure/collective.hpp"
 
 /// The options of `hcclsim collective`: those of hccl_test, and where and how it is simulated.
 namespace hcclsim::cli {

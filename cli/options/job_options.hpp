@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include "cli/options/training/run_options.hpp"
-#include "study/job/job.hpp"
+#include "study/jobs/job/job.hpp"
 
 /// The options of `hcclsim job` as checked values: those of `run` that say what a step is, and its own.
 namespace hcclsim::cli {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "cli/options/training/run_options.hpp"
-#include "study/plan_search/plan_space.hpp"
-#include "study/strategy_search/strategy_search.hpp"
-#include "study/sweep/points.hpp"
+#include "study/compare/plans/plan_space.hpp"
+#include "study/compare/strategies/strategy_search.hpp"
+#include "study/compare/sweep/points.hpp"
 
 /// The options of `hcclsim search` as checked values: those of `run`, and its own.
 namespace hcclsim::cli {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "study/strategy_search/strategy_search.hpp"
+#include "study/compare/strategies/strategy_search.hpp"
 
 /// Options of `hcclsim search` with the mode of a strategy search, beside those of `run`.
 namespace hcclsim::cli {

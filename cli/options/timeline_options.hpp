@@ -8,7 +8,6 @@
 
 #include "base/units.hpp"
 #include "cli/options/parse/origins.hpp"
-#include "cli/profiler/profile_folder.hpp"
 
 /// Options that ask for timelines, and those of `hcclsim run` that ask for the files of a profiler.
 namespace hcclsim::cli {
@@ -17,6 +16,17 @@ namespace hcclsim::cli {
 enum class TimelineFormat : std::uint8_t { chrome, perfetto, paje };
 /// "json", "perfetto-trace", "paje": of files that are named for the user.
 [[nodiscard]] std::string_view suffix_of(TimelineFormat format);
+
+/// As the profilers have it: the second one also has what is inside collectives.
+enum class ProfileLevel : std::uint8_t { level0, level1 };
+
+struct ProfileOptions {
+  std::string folder;  ///< empty: no profile is written
+  std::vector<Rank> ranks{};
+  bool all_ranks = true;
+  ProfileLevel level = ProfileLevel::level1;
+  std::string time = "20260101000000000";  ///< of the folders' names; files hold simulated dates alone
+};
 
 struct TimelineOptions {
   std::string trace{};              ///< file or folder of the timeline; empty: none

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "cli/options/training/run_options.hpp"
-#include "study/tune/spec.hpp"
+#include "study/compare/tune/spec.hpp"
 
 /// The options of `hcclsim tune` as checked values: those of `run`, and its own.
 namespace hcclsim::cli {

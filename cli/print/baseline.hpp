@@ -7,26 +7,14 @@
 
 #include "base/error.hpp"
 #include "base/output_file.hpp"
+#include "cli/options/baseline_options.hpp"
 #include "cli/print/junit.hpp"
 #include "cli/print/run/run_report.hpp"
-#include "study/result_baseline.hpp"
+#include "study/compare/baseline/result_baseline.hpp"
 
 /// `--baseline FILE --tolerance T --junit FILE` of the commands that measure or check something: the result against a
 /// stored one, and for CI systems.
 namespace hcclsim::cli {
-
-class Command;
-
-struct BaselineOptions {
-  std::string file;                              ///< empty: none
-  double tolerance = study::rounding_tolerance;  ///< relative
-  std::string junit;                             ///< file; empty: none
-};
-
-/// Adds the options.
-void add_baseline_options(Command& command, BaselineOptions& options);
-/// Throws Error(bad_input, "option") for options that do not go together.
-void check_baseline_options(const Command& command, const BaselineOptions& options);
 
 /// Reads the baseline and opens the file for JUnit before the simulation, so that what is wrong with them is known at
 /// once.

@@ -9,7 +9,7 @@
 
 #include "base/json.hpp"
 #include "cli/options/hccl_options.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

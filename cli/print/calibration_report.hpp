@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/calibrate/fit_platform.hpp"
+#include "study/communication/calibrate/fit_platform.hpp"
 
 /// What `hcclsim calibrate` prints, as text and JSON (docs/formats.md).
 namespace hcclsim::cli {

@@ -13,9 +13,9 @@
 #include "cli/print/faults.hpp"
 #include "cli/print/folded.hpp"
 #include "cli/print/link_report.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/run/routing.hpp"
 #include "cli/print/run/uncertainty.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/measure/collective.hpp"
+#include "study/communication/measure/collective.hpp"
 
 /// What `hcclsim collective` prints, from plain data: the table of hccl_test, with more columns if asked for, JSON, CSV
 /// and a picture.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

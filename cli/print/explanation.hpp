@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "study/explanation.hpp"
+#include "study/platform/explanation.hpp"
 
 /// What `--explain` prints of a collective: the rule by which its algorithm was chosen, and what the others would cost,
 /// by HCCL's formula and simulated.

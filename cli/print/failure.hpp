@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 

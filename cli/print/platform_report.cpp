@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/json.hpp"
-#include "study/profile/back_test.hpp"
+#include "study/files/profile/back_test.hpp"
 
 /// What `run` and `tune` print of --profile, before anything else: the back-test, and what became of the files.
 namespace hcclsim::cli {

@@ -9,7 +9,7 @@
 #include "base/names.hpp"
 #include "cli/print/faults.hpp"
 #include "cli/print/link_report.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

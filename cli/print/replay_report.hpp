@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/replay/replay.hpp"
+#include "study/communication/replay/replay.hpp"
 
 /// What `hcclsim replay` prints: the makespan of a trace, what each rank did meanwhile, and its collectives.
 namespace hcclsim::cli {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/json.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "study/platform/shipped_platforms.hpp"
 
 namespace hcclsim::cli {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "study/validate/validate.hpp"
+#include "study/compare/validate/validate.hpp"
 
 /// Published figures beside the simulated ones, as each format has them.
 namespace hcclsim::cli {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/print/output.hpp"
 #include "cli/profiler/profiled_rank.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

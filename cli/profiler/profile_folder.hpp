@@ -7,23 +7,13 @@
 
 #include "base/files/output_folder.hpp"
 #include "base/units.hpp"
+#include "cli/options/timeline_options.hpp"
 #include "cli/profiler/profiled_rank.hpp"
 #include "device/hbm.hpp"
 
 /// The set of files that the frameworks' profilers leave of a cluster: a folder per rank,
 /// <worker>_<time>_ascend_ms/ASCEND_PROFILER_OUTPUT, as MindStudio reads them.
 namespace hcclsim::cli {
-
-/// As the profilers have it: the second one also has what is inside collectives.
-enum class ProfileLevel : std::uint8_t { level0, level1 };
-
-struct ProfileOptions {
-  std::string folder;  ///< empty: no profile is written
-  std::vector<Rank> ranks{};
-  bool all_ranks = true;
-  ProfileLevel level = ProfileLevel::level1;
-  std::string time = "20260101000000000";  ///< of the folders' names; files hold simulated dates alone
-};
 
 class ProfileFolder {
  public:

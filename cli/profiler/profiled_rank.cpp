@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

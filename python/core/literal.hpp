@@ -2,7 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "study/context/literal.hpp"
+#include "study/files/literal.hpp"
 
 namespace hcclsim::python {
 

@@ -18,7 +18,7 @@
 #include "hccl/parallel/segments/split.hpp"
 #include "python/core/checkpoint.hpp"
 #include "python/core/literal.hpp"
-#include "study/context/auto_parallel_context.hpp"
+#include "study/files/context/auto_parallel_context.hpp"
 
 namespace hcclsim::python {
 namespace {

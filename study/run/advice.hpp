@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "study/search/simulations.hpp"
-#include "study/split/problem.hpp"
+#include "study/run/split/problem.hpp"
+#include "study/run/split_search/simulations.hpp"
 
 /// Which of the scenarios of the vendor's split guide ("Adjusting the Gradient Splitting Strategy") a step shows. The
 /// guide wants the first allreduce to end within forward and backward, and the last one to be short.

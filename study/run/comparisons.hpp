@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/child_process.hpp"
-#include "study/experiment/experiment.hpp"
+#include "study/run/experiment/experiment.hpp"
 #include "study/run/result.hpp"
 #include "study/run/trial_search.hpp"
 

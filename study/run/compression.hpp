@@ -2,9 +2,9 @@
 
 #include "base/child_process.hpp"
 #include "base/units.hpp"
-#include "study/experiment/experiment.hpp"
 #include "study/run/compression_result.hpp"
-#include "study/search/simulations.hpp"
+#include "study/run/experiment/experiment.hpp"
+#include "study/run/split_search/simulations.hpp"
 
 /// What compression does to a run: sizes and memory, and by further simulations times.
 namespace hcclsim::study {

@@ -11,7 +11,7 @@
 
 #include "hccl/collective/selection/explain.hpp"
 #include "hccl/runtime/simulate_each.hpp"
-#include "study/explanation.hpp"
+#include "study/platform/explanation.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/child_process.hpp"
-#include "study/experiment/experiment.hpp"
-#include "study/explanation.hpp"
+#include "study/platform/explanation.hpp"
+#include "study/run/experiment/experiment.hpp"
 
 /// Why the reductions of the printed rank's gradients use their algorithms. Of the reductions that use the same
 /// algorithm the largest is explained. The other algorithms are simulated in a child, alone on the idle platform, each

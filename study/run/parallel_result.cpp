@@ -19,7 +19,7 @@
 #include "hccl/training/step_view.hpp"
 #include "hccl/training/waits.hpp"
 #include "sim/intervals.hpp"
-#include "study/experiment/experiment.hpp"
+#include "study/run/experiment/experiment.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -10,7 +10,7 @@
 #include "hccl/parallel/pipeline/schedule.hpp"
 #include "hccl/parallel/plan/live_memory.hpp"
 #include "hccl/training/training.hpp"
-#include "study/experiment/parallel_spec.hpp"
+#include "study/spec/parallel_spec.hpp"
 
 /// What a run tells of stages and replicas, and of the work that the NPUs have done.
 namespace hcclsim::study {

@@ -12,9 +12,9 @@
 #include "base/text.hpp"
 #include "hccl/comm/communicator.hpp"
 #include "hccl/training/message_starts.hpp"
-#include "study/fabric/routing_spread.hpp"
-#include "study/fault_notes.hpp"
+#include "study/platform/fault_notes.hpp"
 #include "study/platform/link_report.hpp"
+#include "study/platform/routing_spread.hpp"
 #include "study/platform/shipped_platforms.hpp"
 #include "study/run/side_simulations.hpp"
 

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "hccl/training/trace_points.hpp"
-#include "study/experiment/experiment.hpp"
-#include "study/platform/on_platform.hpp"
+#include "study/run/experiment/on_experiment.hpp"
 #include "study/run/result.hpp"
-#include "study/run/spec.hpp"
+#include "study/spec/run_spec.hpp"
 
 /// A training run, from its spec to its result.
 namespace hcclsim::study {
@@ -52,16 +51,6 @@ struct RunWishes {
 /// Simulates the loaded run, and what it is to be compared with. Uses up experiment.notes. To be called once per
 /// process, as SimGrid holds one simulation.
 [[nodiscard]] RunResult simulate_run(Experiment& experiment, RunWishes wishes = {});
-
-/// Loads the platform in a child and returns what `work` makes there of the Experiment: what the codec takes. Throws
-/// what loading and `work` throw.
-template <typename Work>
-auto on_experiment(const RunSpec& spec, const Work& work) {
-  return on_cluster(spec.platform, spec.simulation.network, [&](sim::Cluster& cluster) {
-    Experiment experiment(spec, cluster);
-    return work(experiment);
-  });
-}
 
 /// The figures of a run.
 struct RunFigures {

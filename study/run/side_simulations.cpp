@@ -11,11 +11,11 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "study/fabric/routing_spread.hpp"
+#include "study/platform/routing_spread.hpp"
 #include "study/run/comparisons.hpp"
 #include "study/run/compression.hpp"
 #include "study/run/explanation.hpp"
-#include "study/uncertainty/step_range.hpp"
+#include "study/run/step_range.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "study/experiment/experiment.hpp"
+#include "study/run/experiment/experiment.hpp"
 #include "study/run/result.hpp"
 #include "study/run/run.hpp"
 

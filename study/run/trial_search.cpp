@@ -9,7 +9,7 @@
 
 #include "hccl/parallel/segments/fusion_index.hpp"
 #include "hccl/parallel/segments/split.hpp"
-#include "study/split/percentages.hpp"
+#include "study/run/split/percentages.hpp"
 
 namespace hcclsim::study {
 namespace {

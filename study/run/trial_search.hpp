@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "study/experiment/experiment.hpp"
 #include "study/run/advice.hpp"
-#include "study/search/split_search.hpp"
+#include "study/run/experiment/experiment.hpp"
+#include "study/run/split_search/split_search.hpp"
 
 /// The search of `tune` for a shorter step, for the advice of a run.
 namespace hcclsim::study {

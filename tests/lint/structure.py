@@ -14,10 +14,26 @@ import repository
 # on one floor do not know each other.
 FLOORS = [
     ["cli", "python"],
+    ["cli/commands"],
+    ["cli/html", "cli/profiler"],
+    ["cli/print"],
+    ["cli/draw"],
+    ["cli/options"],
+    ["cli/terminal"],
     ["clients"],
     ["study"],
+    ["study/jobs"],
+    ["study/compare"],
+    ["study/communication"],
+    ["study/run"],
+    ["study/run/split_search"],
+    ["study/run/split"],
+    ["study/run/experiment"],
+    ["study/files"],
+    ["study/spec"],
+    ["study/platform"],
     ["hccl/training", "hccl/ps"],
-    ["hccl/search"],
+    ["hccl/strategies"],
     ["hccl/parallel", "hccl/verify"],
     ["hccl/runtime", "hccl/execute"],
     ["hccl/collective", "hccl/check", "hccl/compression"],
@@ -27,24 +43,28 @@ FLOORS = [
     ["base"],
 ]
 
+# Floors of several rooms: their folders know each other in one direction.
+FLOORS_OF_ROOMS = ["study/jobs", "study/compare", "study/communication", "study/files"]
+
 # Headers of libraries that stay behind a wall: pattern of the header, the folders and files that may include it. The last
 # four take many times as long to compile as all else of a file.
 GUARDED_HEADERS = [
     (re.compile(r"(simgrid|xbt|smpi|src)/"), ["sim/simgrid", "tests/sim"]),
     (re.compile(r"(oneapi/)?dnnl"), ["device/numerics/onednn"]),
-    (re.compile(r"SQLiteCpp/|sqlite3\.h"), ["study/sweep"]),
+    (re.compile(r"SQLiteCpp/|sqlite3\.h"), ["study/compare/sweep"]),
     (
         re.compile(r"Eigen/"),
-        ["hccl/compression/linear_algebra.cpp", "study/calibrate/fit_problem.hpp", "study/calibrate/least_squares.cpp"],
+        ["hccl/compression/linear_algebra.cpp", "study/communication/calibrate/fit_problem.hpp",
+         "study/communication/calibrate/least_squares.cpp"],
     ),
     (re.compile(r"pybind11/"), ["python/core"]),
     (re.compile(r"CLI/"), ["cli/options/parse/command.cpp"]),
-    (re.compile(r"yaml-cpp/"), ["study/job/msjob/yaml.cpp"]),
+    (re.compile(r"yaml-cpp/"), ["study/files/yaml.cpp"]),
     (re.compile(r"nlohmann/"), ["base/json_text.cpp", "tests/hccl/comm/rank_table_test.cpp"]),  # the test: JSON Patch
     (
         re.compile(r"google/protobuf/|.*\.pb\.h"),
         ["hccl/schedule/file", "hccl/training/numerics/checkpoint.cpp", "tests/hccl/schedule/file",
-         "study/replay/chakra", "study/strategy/strategy_file.cpp", "cli/draw/perfetto.cpp", "tests/cli/draw",
+         "study/communication/replay/chakra", "study/files/strategy/strategy_file.cpp", "cli/draw/perfetto.cpp", "tests/cli/draw",
          "models/onnx/module"],
     ),
     (re.compile(r"onnx/.*\.h$"), ["models/onnx/module"]),
@@ -77,8 +97,16 @@ FLOOR_OF = {folder: number for number, floor in enumerate(reversed(FLOORS)) for 
 
 
 def folder_of(path):
-    """The entry of FLOORS that holds a path, or None."""
-    return next((folder for folder in FLOOR_OF if path.startswith(folder + "/")), None)
+    """The innermost entry of FLOORS that holds a path, or None."""
+    return max((folder for folder in FLOOR_OF if path.startswith(folder + "/")), key=len, default=None)
+
+
+def room_of(path):
+    """The room on a floor of several that holds a path, or None."""
+    floor = folder_of(path)
+    if floor not in FLOORS_OF_ROOMS:
+        return None
+    return "/".join(path.split("/")[: floor.count("/") + 2])
 
 
 def check_include(path, quote, header, exists):
@@ -93,7 +121,7 @@ def check_include(path, quote, header, exists):
     if not exists(header):
         return f'"{header}" is not a path from the root of the repository'
     source, target = folder_of(path), folder_of(header)
-    if source == "cli" and CLI_FORBIDDEN.match(header):
+    if path.startswith("cli/") and CLI_FORBIDDEN.match(header):
         return f'"{header}": cli parses and prints only; what simulates or starts processes is in study'
     if source is None or source == target:
         return None
@@ -112,6 +140,27 @@ def check_includes(path, lines, exists):
         problem = match and check_include(path, match[1], match[2], exists)
         if problem:
             yield f"{path}:{number}: {problem}"
+
+
+def check_rooms(includes):
+    """No two rooms of a floor know each other, over others or not. `includes`: pairs of a source and a header."""
+    known = {}
+    for path, header in includes:
+        source, target = room_of(path), room_of(header)
+        if source and target and source != target and folder_of(path) == folder_of(header):
+            known.setdefault(source, {}).setdefault(target, path)
+
+    def reached(room, seen):
+        for target in known.get(room, {}):
+            if target not in seen:
+                seen.add(target)
+                reached(target, seen)
+        return seen
+
+    for room in sorted(known):
+        for target, path in sorted(known[room].items()):
+            if room in reached(target, {target}):
+                yield f"{path}:1: {room} and {target} know each other"
 
 
 def check_lines(path, lines):
@@ -186,6 +235,7 @@ def problems(root):
     paths = {str(path) for path in repository.files(root)}
     found = list(check_maps(paths))
     found += check_folders(paths, lambda path: (Path(root) / path).read_text(encoding="utf-8"))
+    includes = []
     copies = copies_of_settings((Path(root) / STEP_SPEC).read_text(encoding="utf-8")) if STEP_SPEC in paths else None
     for path in sorted(paths):
         try:
@@ -196,9 +246,10 @@ def problems(root):
         found += check_names(path, lines, paths)
         if path.endswith(repository.CPP_SUFFIXES):
             found += check_includes(path, lines, paths.__contains__)
+            includes += [(path, match[2]) for match in map(INCLUDE.match, lines) if match]
             if copies is not None and not path.startswith("tests/"):
                 found += check_copies(path, lines, copies)
-    return found
+    return found + list(check_rooms(includes))
 
 
 def main():

@@ -21,18 +21,18 @@
 #include "cli/options/training/run_options.hpp"
 #include "cli/print/baseline.hpp"
 #include "cli/print/failure.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/run/goodput_report.hpp"
 #include "cli/print/run/iteration.hpp"
 #include "cli/print/run/numerics_report.hpp"
 #include "cli/print/run/run_report.hpp"
 #include "cli/profiler/profile_folder.hpp"
 #include "cli/terminal/interruption.hpp"
+#include "cli/terminal/output.hpp"
 #include "cli/terminal/progress.hpp"
 #include "cli/terminal/ticker.hpp"
-#include "study/experiment/strategies.hpp"
-#include "study/replay/write_plan.hpp"
-#include "study/run/numerics.hpp"
+#include "study/communication/replay/write_plan.hpp"
+#include "study/run/experiment/strategies.hpp"
+#include "study/run/numerics/numerics.hpp"
 #include "study/run/run.hpp"
 
 namespace hcclsim::cli {
@@ -154,7 +154,8 @@ study::Training compute(const RunOptions& options, const study::Experiment& expe
           },
       .end = [&] { progress.erase(); },
       .stop = [&] { return session.interruption.signal() != 0; }};
-  return study::compute_numerics(options.spec, experiment, clock, watch, report);
+  return study::compute_numerics(experiment, report.step, report.start_up_plan(), clock, watch,
+                                 report.numerics.emplace());
 }
 
 std::string effort_text(const study::Effort& effort) {

@@ -9,10 +9,10 @@
 #include "base/output_file.hpp"
 #include "cli/draw/timeline.hpp"
 #include "cli/print/failure.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/run/concurrent_report.hpp"
+#include "cli/terminal/output.hpp"
 #include "sim/cluster.hpp"
-#include "study/concurrent/concurrent.hpp"
+#include "study/jobs/concurrent/concurrent.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "cli/draw/svg_chart.hpp"
 #include "cli/html/pages.hpp"
 #include "cli/print/failure.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/run/ps_report.hpp"
+#include "cli/terminal/output.hpp"
 #include "study/run/run.hpp"
 
 namespace hcclsim::cli {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/options/parse/common.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "hccl/schedule/explicit_form.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
 

@@ -8,9 +8,9 @@
 #include "base/error.hpp"
 #include "cli/options/collective_choice.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/print/output.hpp"
-#include "study/measure/names.hpp"
-#include "study/schedules/make.hpp"
+#include "cli/terminal/output.hpp"
+#include "study/communication/measure/names.hpp"
+#include "study/communication/schedules/make.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -12,10 +12,10 @@
 #include "cli/draw/space_time.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/platform_options.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "hccl/schedule/file/schedule_file.hpp"
 #include "hccl/schedule/walk.hpp"
-#include "study/schedules/make.hpp"
+#include "study/communication/schedules/make.hpp"
 
 namespace hcclsim::cli {
 namespace {

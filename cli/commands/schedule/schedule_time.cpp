@@ -12,8 +12,8 @@
 #include "cli/options/parse/common.hpp"
 #include "cli/print/baseline.hpp"
 #include "cli/print/failure.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

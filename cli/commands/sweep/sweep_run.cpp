@@ -7,13 +7,13 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/suggest.hpp"
+#include "cli/commands/sweep/point_command.hpp"
 #include "cli/options/hccl_options.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/point_command.hpp"
-#include "cli/print/output.hpp"
 #include "cli/terminal/interruption.hpp"
+#include "cli/terminal/output.hpp"
 #include "cli/terminal/progress.hpp"
-#include "study/sweep/ranking.hpp"
+#include "study/compare/sweep/ranking.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/options/sweep_grid.hpp"
-#include "study/sweep/sweep.hpp"
+#include "cli/commands/sweep/sweep_grid.hpp"
+#include "study/compare/sweep/sweep.hpp"
 
 /// What the commands have in common that compute a grid.
 namespace hcclsim::cli {

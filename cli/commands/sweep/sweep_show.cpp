@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "cli/commands/sweep/sweep_grid.hpp"
 #include "cli/draw/svg_chart.hpp"
 #include "cli/draw/svg_heat_map.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/options/sweep_grid.hpp"
-#include "cli/print/output.hpp"
-#include "study/plan_search/plan_search.hpp"
-#include "study/sweep/curves.hpp"
-#include "study/sweep/generations.hpp"
-#include "study/sweep/ranking.hpp"
-#include "study/sweep/sweep.hpp"
+#include "cli/terminal/output.hpp"
+#include "study/compare/plans/plan_search.hpp"
+#include "study/compare/sweep/curves.hpp"
+#include "study/compare/sweep/generations.hpp"
+#include "study/compare/sweep/ranking.hpp"
+#include "study/compare/sweep/sweep.hpp"
 
 namespace hcclsim::cli {
 namespace {

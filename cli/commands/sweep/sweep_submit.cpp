@@ -12,10 +12,10 @@
 #include "base/error.hpp"
 #include "cli/commands/sweep/sweep_run.hpp"
 #include "cli/options/parse/common.hpp"
-#include "cli/print/output.hpp"
 #include "cli/terminal/interruption.hpp"
+#include "cli/terminal/output.hpp"
 #include "cli/terminal/progress.hpp"
-#include "study/sweep/submission.hpp"
+#include "study/compare/sweep/submission.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -10,11 +10,11 @@
 #include "base/config_file.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "cli/options/baseline_options.hpp"
 #include "cli/options/parse/command.hpp"
 #include "cli/options/training/failure_options.hpp"
 #include "cli/options/training/numerics_options.hpp"
 #include "cli/options/training/ps_options.hpp"
-#include "cli/print/baseline.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/options/training/run_options.hpp"
-#include "study/concurrent/concurrent.hpp"
+#include "study/jobs/concurrent/concurrent.hpp"
 
 /// `run --concurrent FILE --concurrent FILE …`: jobs at the same time. Each is what `run --config FILE` with the same
 /// command line is, on NPUs of its own.

@@ -14,8 +14,8 @@
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
 #include "cli/options/parse/overwriting.hpp"
-#include "study/context/apply_context.hpp"
-#include "study/context/auto_parallel_context.hpp"
+#include "study/files/context/apply_context.hpp"
+#include "study/files/context/auto_parallel_context.hpp"
 
 namespace hcclsim::cli {
 namespace {

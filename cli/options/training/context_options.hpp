@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "study/run/spec.hpp"
+#include "study/spec/run_spec.hpp"
 
 /// The options of MindSpore's set_auto_parallel_context: from a file, and each by its own name.
 namespace hcclsim::study {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "cli/options/parse/origins.hpp"
-#include "study/run/spec.hpp"
+#include "study/spec/run_spec.hpp"
 
 /// Options of `hcclsim run` that have to do with a job that runs for days. All of them are refused without
 /// --mtbf, but those of checkpoints, which a step has without failures too.

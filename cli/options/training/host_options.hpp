@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/options/parse/origins.hpp"
-#include "study/run/spec.hpp"
+#include "study/spec/run_spec.hpp"
 
 /// Options of `hcclsim run` that say what hosts do for a step: how they launch it, and how its batches come.
 namespace hcclsim::cli {

@@ -4,8 +4,8 @@
 #include "base/text.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
-#include "study/foreign/megatron.hpp"
-#include "study/foreign/mindformers.hpp"
+#include "study/files/foreign/megatron.hpp"
+#include "study/files/foreign/mindformers.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "study/foreign/mapping.hpp"
+#include "study/files/foreign/mapping.hpp"
 
 /// Files that other programs train with, taken as options of `run`: mindformers' YAML, scripts that start Megatron.
 namespace hcclsim::cli {

@@ -6,7 +6,7 @@
 #include "cli/options/parse/origins.hpp"
 #include "device/numerics/learning_rate.hpp"
 #include "models/lowering/optimizer.hpp"
-#include "study/run/spec.hpp"
+#include "study/spec/run_spec.hpp"
 
 /// The options of `hcclsim run` that have to do with real gradients (--numerics). All of them are refused without it,
 /// and those of an optimizer with another one: an option that would change nothing is a mistake.

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
-#include "study/experiment/comm_reuse.hpp"
+#include "study/run/experiment/comm_reuse.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/run/spec.hpp"
+#include "study/spec/run_spec.hpp"
 
 /// How a step is spread over ranks and over time: pipeline, micro-batches, shared parameters, recomputing.
 namespace hcclsim::cli {

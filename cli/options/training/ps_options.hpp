@@ -7,7 +7,7 @@
 
 #include "base/units.hpp"
 #include "hccl/ps/embedding.hpp"
-#include "study/ps/spec.hpp"
+#include "study/jobs/ps/spec.hpp"
 
 /// The options of `hcclsim run` that have to do with parameter servers (--mode ps). All of them are refused without it,
 /// and with it those of what such a job does not have.

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "cli/html/html_report.hpp"
 #include "cli/options/hccl_options.hpp"
+#include "cli/options/html_report.hpp"
 #include "cli/options/platform_options.hpp"
 #include "cli/options/timeline_options.hpp"
 #include "cli/options/training/context_options.hpp"
@@ -17,7 +17,7 @@
 #include "cli/options/training/parallel_options.hpp"
 #include "cli/options/training/precision_options.hpp"
 #include "cli/options/training/ps_options.hpp"
-#include "study/run/spec.hpp"
+#include "study/spec/run_spec.hpp"
 
 /// The options of `hcclsim run` as checked values; what a framework sets by default is filled in. Everything that can
 /// be judged without a model or a platform is checked here, before either is loaded.

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/job/job.hpp"
+#include "study/jobs/job/job.hpp"
 
 /// What became of an MSJob, as `hcclsim job` prints it.
 namespace hcclsim::cli {

@@ -10,8 +10,8 @@
 
 #include "cli/print/job/job_report.hpp"
 #include "cli/print/job/kubectl_words.hpp"
-#include "cli/print/output.hpp"
-#include "study/job/training.hpp"
+#include "cli/terminal/output.hpp"
+#include "study/jobs/job/training.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "study/job/cluster/pod.hpp"
+#include "study/jobs/job/cluster/pod.hpp"
 
 /// Words and forms of kubectl.
 namespace hcclsim::cli {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/json.hpp"
-#include "study/experiment/comm_reuse.hpp"
+#include "study/run/experiment/comm_reuse.hpp"
 
 /// What `--comm-reuse` prints: communication operators and streams before and after, by stage, and the classes.
 namespace hcclsim::cli {

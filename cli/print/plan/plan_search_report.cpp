@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/json.hpp"
-#include "cli/print/output.hpp"
-#include "study/sweep/point.hpp"
+#include "cli/terminal/output.hpp"
+#include "study/compare/sweep/point.hpp"
 
 namespace hcclsim::cli {
 namespace {

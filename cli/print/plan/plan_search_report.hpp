@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "study/plan_search/plan_search.hpp"
-#include "study/plan_search/plan_space.hpp"
+#include "study/compare/plans/plan_search.hpp"
+#include "study/compare/plans/plan_space.hpp"
 
 namespace hcclsim::cli {
 

@@ -9,7 +9,7 @@
 
 #include "base/json.hpp"
 #include "cli/options/hccl_options.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "hccl/comm/communicator.hpp"
 
 namespace hcclsim::cli {

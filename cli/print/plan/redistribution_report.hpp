@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/measure/redistribution.hpp"
+#include "study/communication/measure/redistribution.hpp"
 
 /// What `hcclsim plan redistribute` prints: a line for each step, with what it moves and how long its collective takes.
 namespace hcclsim::cli {

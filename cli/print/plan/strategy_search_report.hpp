@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/strategy_search/strategy_search.hpp"
+#include "study/compare/strategies/strategy_search.hpp"
 
 namespace hcclsim::cli {
 

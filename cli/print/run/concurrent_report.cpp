@@ -12,7 +12,7 @@
 #include "cli/options/hccl_options.hpp"
 #include "cli/print/faults.hpp"
 #include "cli/print/folded.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "hccl/comm/communicator.hpp"
 
 namespace hcclsim::cli {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/concurrent/concurrent.hpp"
+#include "study/jobs/concurrent/concurrent.hpp"
 
 /// What `hcclsim run --concurrent` prints: each job alone and beside the others, and the links on which they meet
 /// (docs/formats.md).

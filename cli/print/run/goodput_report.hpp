@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/json.hpp"
-#include "study/goodput/goodput.hpp"
+#include "study/run/goodput.hpp"
 
 /// A job of days: what failures, checkpoints and restarts leave of its steps.
 namespace hcclsim::cli {

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "base/error.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

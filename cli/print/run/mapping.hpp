@@ -3,9 +3,9 @@
 #include <string>
 
 #include "base/json.hpp"
-#include "study/foreign/mapping.hpp"
+#include "study/files/foreign/mapping.hpp"
 
-/// What became of a file of another program (study/foreign/mapping.hpp).
+/// What became of a file of another program (study/files/foreign/mapping.hpp).
 namespace hcclsim::cli {
 
 /// A line per option, and what became none; empty without a file.

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/json.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

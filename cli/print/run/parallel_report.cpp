@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

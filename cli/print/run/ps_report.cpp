@@ -8,7 +8,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

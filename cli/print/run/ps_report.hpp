@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/ps/ps.hpp"
+#include "study/jobs/ps/ps.hpp"
 
 /// What `hcclsim run --mode ps` prints: text for people, JSON and CSV for programs (docs/formats.md).
 namespace hcclsim::cli {

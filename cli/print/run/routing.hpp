@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/json.hpp"
-#include "study/fabric/routing_spread.hpp"
+#include "study/platform/routing_spread.hpp"
 
 /// What the hash of routing ecmp does to a time, as reports have it. docs/formats.md describes the JSON.
 namespace hcclsim::cli {

@@ -10,7 +10,6 @@
 #include "cli/print/explanation.hpp"
 #include "cli/print/folded.hpp"
 #include "cli/print/link_report.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/plan/comm_reuse_report.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/run/goodput_report.hpp"
@@ -21,6 +20,7 @@
 #include "cli/print/run/routing.hpp"
 #include "cli/print/run/run_report.hpp"
 #include "cli/print/run/uncertainty.hpp"
+#include "cli/terminal/output.hpp"
 
 // The forms of run_report.hpp for programs. Their keys are stable: docs/formats.md.
 namespace hcclsim::cli {

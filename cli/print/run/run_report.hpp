@@ -8,7 +8,7 @@
 
 #include "base/units.hpp"
 #include "cli/options/training/run_options.hpp"
-#include "study/baseline.hpp"
+#include "study/compare/baseline/baseline.hpp"
 #include "study/run/result.hpp"
 
 /// What `hcclsim run` prints, and the writers of its forms: text for people, JSON and CSV for programs

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/json.hpp"
-#include "study/uncertainty/assumptions.hpp"
+#include "study/platform/assumptions.hpp"
 
 /// The range of a simulated time, as reports have it. docs/formats.md describes the JSON.
 namespace hcclsim::cli {

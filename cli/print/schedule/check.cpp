@@ -4,8 +4,8 @@
 
 #include "base/json.hpp"
 #include "cli/options/hccl_options.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "study/schedules/check.hpp"
-#include "study/schedules/compare.hpp"
-#include "study/schedules/time.hpp"
+#include "study/communication/schedules/check.hpp"
+#include "study/communication/schedules/compare.hpp"
+#include "study/communication/schedules/time.hpp"
 
 /// What the commands of `hcclsim schedule` print, as text, JSON and CSV (docs/formats.md).
 namespace hcclsim::cli {

@@ -9,8 +9,8 @@
 #include "cli/print/faults.hpp"
 #include "cli/print/folded.hpp"
 #include "cli/print/link_report.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/schedule/schedule_report.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/json.hpp"
-#include "cli/print/output.hpp"
+#include "cli/terminal/output.hpp"
 #include "study/platform/link_sources.hpp"
 
 namespace hcclsim::cli {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/tune/compression_search.hpp"
+#include "study/compare/tune/compression_search.hpp"
 
 /// What `hcclsim tune --compress` prints.
 namespace hcclsim::cli {

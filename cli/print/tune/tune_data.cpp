@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "base/json.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/tune/tune_report.hpp"
+#include "cli/terminal/output.hpp"
 
 // The form of tune_report.hpp for programs. Keys are stable: docs/formats.md.
 namespace hcclsim::cli {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/tune/result.hpp"
+#include "study/compare/tune/result.hpp"
 
 /// What `hcclsim tune` prints, as text and JSON (docs/formats.md). Nothing here simulates. Dates are seconds since
 /// fp_start.

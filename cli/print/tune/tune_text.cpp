@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "cli/options/hccl_options.hpp"
-#include "cli/print/output.hpp"
 #include "cli/print/profile_report.hpp"
 #include "cli/print/tune/tune_report.hpp"
+#include "cli/terminal/output.hpp"
 #include "study/platform/link_sources.hpp"
 
 // The form of tune_report.hpp for people.

@@ -12,7 +12,7 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
-#include "study/run/training_loop.hpp"
+#include "study/run/numerics/training_loop.hpp"
 
 namespace hcclsim::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "models/onnx/import.hpp"
-#include "study/foreign/megatron.hpp"
-#include "study/foreign/mindformers.hpp"
+#include "study/files/foreign/megatron.hpp"
+#include "study/files/foreign/mindformers.hpp"
 #include "tests/fuzz/scratch_folder.hpp"
 #include "tests/fuzz/targets.hpp"
 

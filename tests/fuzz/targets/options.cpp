@@ -6,10 +6,10 @@
 #include "hccl/collective/algorithm.hpp"
 #include "models/zoo/zoo.hpp"
 #include "sim/platform/options.hpp"
-#include "study/measure/names.hpp"
-#include "study/split/comparison.hpp"
-#include "study/sweep/slurm.hpp"
-#include "study/tune/spec.hpp"
+#include "study/communication/measure/names.hpp"
+#include "study/compare/sweep/slurm.hpp"
+#include "study/compare/tune/spec.hpp"
+#include "study/run/split/comparison.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace hcclsim::fuzz {

@@ -7,12 +7,12 @@
 #include "base/json.hpp"
 #include "base/memory_file.hpp"
 #include "models/zoo/zoo.hpp"
-#include "study/baseline.hpp"
-#include "study/calibrate/bandwidth_log.hpp"
-#include "study/job/msjob/read_msjob.hpp"
-#include "study/job/simulate_job.hpp"
-#include "study/profile/import.hpp"
-#include "study/validate/validation_file.hpp"
+#include "study/communication/calibrate/bandwidth_log.hpp"
+#include "study/compare/baseline/baseline.hpp"
+#include "study/compare/validate/validation_file.hpp"
+#include "study/files/profile/import.hpp"
+#include "study/jobs/job/msjob/read_msjob.hpp"
+#include "study/jobs/job/simulate_job.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace hcclsim::fuzz {

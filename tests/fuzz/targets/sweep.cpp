@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "study/sweep/curves.hpp"
-#include "study/sweep/database.hpp"
-#include "study/sweep/grid.hpp"
-#include "study/sweep/point.hpp"
-#include "study/sweep/ranking.hpp"
-#include "study/sweep/store.hpp"
+#include "study/compare/sweep/curves.hpp"
+#include "study/compare/sweep/database.hpp"
+#include "study/compare/sweep/grid.hpp"
+#include "study/compare/sweep/point.hpp"
+#include "study/compare/sweep/ranking.hpp"
+#include "study/compare/sweep/store.hpp"
 #include "tests/fuzz/scratch_folder.hpp"
 #include "tests/fuzz/targets.hpp"
 

@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "study/replay/chakra/read_chakra.hpp"
-#include "study/replay/chakra/write_chakra.hpp"
-#include "study/replay/goal/read_goal.hpp"
-#include "study/replay/meetings.hpp"
+#include "study/communication/replay/chakra/read_chakra.hpp"
+#include "study/communication/replay/chakra/write_chakra.hpp"
+#include "study/communication/replay/goal/read_goal.hpp"
+#include "study/communication/replay/meetings.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace hcclsim::fuzz {

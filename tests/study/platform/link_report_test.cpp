@@ -16,7 +16,7 @@
 
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/runtime/fold/fold.hpp"
-#include "study/measure/collective.hpp"
+#include "study/communication/measure/collective.hpp"
 #include "study/run/run.hpp"
 #include "tests/study/run/small_gpt.hpp"
 #include "tests/support/simulation.hpp"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "study/split/optimum.hpp"
+#include "study/run/split/optimum.hpp"
 
 /// Hand-computed steps of a network with ten gradients of 1 MB, ready at 1, 2, … 10 ms.
 namespace hcclsim::study {

@@ -12,8 +12,8 @@
 
 #include "base/error.hpp"
 #include "sim/faults/fault.hpp"
-#include "study/concurrent/concurrent.hpp"
-#include "study/ps/ps.hpp"
+#include "study/jobs/concurrent/concurrent.hpp"
+#include "study/jobs/ps/ps.hpp"
 #include "study/run/run.hpp"
 #include "tests/study/run/kinds_of_plans.hpp"
 #include "tests/support/simulation.hpp"

@@ -7,7 +7,7 @@
 
 #include "hccl/compression/settings.hpp"
 #include "hccl/parallel/optimizer_parallel.hpp"
-#include "study/run/spec.hpp"
+#include "study/spec/run_spec.hpp"
 #include "tests/study/run/small_gpt.hpp"
 
 /// A small step of every kind of plan on eight NPUs, for tests that hold whatever is trained.

@@ -13,7 +13,7 @@
 #include "hccl/parallel/optimizer_parallel.hpp"
 #include "hccl/parallel/recompute.hpp"
 #include "hccl/parallel/segments/fusion.hpp"
-#include "study/hbm_advice.hpp"
+#include "study/run/experiment/hbm_advice.hpp"
 #include "study/run/run.hpp"
 #include "tests/study/run/small_gpt.hpp"
 

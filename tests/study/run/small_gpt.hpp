@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "study/run/spec.hpp"
+#include "study/spec/run_spec.hpp"
 
 /// Runs of networks that are small in what a test does not look at.
 namespace hcclsim::study {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "study/compare/tune/tune.hpp"
 #include "study/platform/shipped_platforms.hpp"
 #include "study/run/run.hpp"
-#include "study/tune/tune.hpp"
 #include "tests/support/case_name.hpp"
 #include "tests/support/simulation.hpp"
 

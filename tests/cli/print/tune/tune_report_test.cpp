@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/json.hpp"
+#include "study/compare/tune/tune.hpp"
 #include "study/platform/shipped_platforms.hpp"
-#include "study/tune/tune.hpp"
 #include "tests/support/simulation.hpp"
 
 namespace hcclsim::cli {

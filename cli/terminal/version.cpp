@@ -1,0 +1,7 @@
+#include "cli/terminal/version.hpp"
+
+namespace hcclsim::cli {
+
+std::string_view version() { return HCCLSIM_VERSION; }
+
+}  // namespace hcclsim::cli

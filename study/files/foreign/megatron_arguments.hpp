@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "study/files/foreign/mapping.hpp"
+#include "study/files/foreign/shell_script.hpp"
+
+namespace hcclsim::study {
+
+/// The arguments of a command that starts Megatron, and which of them were asked for.
+class MegatronArguments {
+ public:
+  /// Finds the command; throws if there is none, or several.
+  MegatronArguments(const std::string& text, const std::string& file, MappingWriter& writer);
+
+  /// "pretrain_gpt.py".
+  [[nodiscard]] const std::string& program() const { return program_; }
+  [[nodiscard]] MappingWriter& writer() { return writer_; }
+  [[nodiscard]] bool has(const std::string& name);
+  /// Whether it is there as the script has it, not noted as read.
+  [[nodiscard]] bool was_read(const std::string& name) const { return read_.contains(name); }
+  [[nodiscard]] const std::map<std::string, std::vector<std::string>>& all() const { return arguments_; }
+  /// The only value of an argument. Refuses one that nobody knows before the script runs.
+  [[nodiscard]] std::optional<std::string> text(const std::string& name);
+  [[nodiscard]] std::optional<std::uint64_t> whole(const std::string& name);
+  [[nodiscard]] std::uint64_t at_least_one(const std::string& name, std::uint64_t otherwise = 1);
+  [[nodiscard]] std::optional<double> number(const std::string& name);
+  /// MindSpeed's --noop-layers: layers that do nothing, each once.
+  [[nodiscard]] std::set<std::uint64_t> idle_layers();
+  /// Ranks of the job, as the launcher or the script's WORLD_SIZE says.
+  [[nodiscard]] std::optional<std::uint64_t> ranks() const { return ranks_; }
+  [[nodiscard]] std::uint32_t line_of(const std::string& name) const;
+  /// "--num-layers 32".
+  [[nodiscard]] std::string source(const std::string& name) const;
+  void set(const std::string& name, std::string_view option, std::string value);
+  void refuse(const std::string& name, std::string_view reason);
+
+ private:
+  void take_command(const ShellCommand& command, std::size_t program);
+  void find_ranks(const ShellScript& script, const std::vector<std::string>& launcher);
+
+  MappingWriter& writer_;
+  std::string program_;
+  std::uint32_t line_ = 1;
+  std::map<std::string, std::vector<std::string>> arguments_;
+  std::map<std::string, std::uint32_t> lines_;
+  std::set<std::string> read_;
+  std::optional<std::uint64_t> ranks_;
+};
+
+/// Maps what says which network it is, its sizes and its experts.
+void map_megatron_model(MegatronArguments& arguments);
+
+}  // namespace hcclsim::study

@@ -1,0 +1,409 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "study/files/foreign/mindformers_keys.hpp"
+
+namespace hcclsim::study {
+namespace {
+
+using Kind = YamlNode::Kind;
+
+/// Keys of model_config that say nothing of it.
+constexpr std::array effect_free_of_model{"type",
+                                          "bos_token_id",
+                                          "eos_token_id",
+                                          "pad_token_id",
+                                          "ignore_token_id",
+                                          "mask_token_id",
+                                          "rms_norm_eps",
+                                          "layer_norm_eps",
+                                          "layernorm_epsilon",
+                                          "layer_norm_epsilon",
+                                          "initializer_range",
+                                          "init_method_std",
+                                          "theta",
+                                          "rotary_base",
+                                          "rope_theta",
+                                          "scaling_factor",
+                                          "extend_method",
+                                          "use_past",
+                                          "offset",
+                                          "checkpoint_name_or_path",
+                                          "repetition_penalty",
+                                          "max_decode_length",
+                                          "max_length",
+                                          "top_p",
+                                          "do_sample",
+                                          "temperature",
+                                          "pretrain_seqlen",
+                                          "compute_in_2d",
+                                          "block_size",
+                                          "num_blocks",
+                                          "is_dynamic",
+                                          "batch_size",
+                                          "layernorm_compute_type",
+                                          "rotary_dtype",
+                                          "embedding_init_type",
+                                          "moe_config",
+                                          "is_npu_acceleration",
+                                          "use_rope_slice",
+                                          "use_attn_mask_compression",
+                                          "input_sliced_sig",
+                                          "use_eod_attn_mask_compression",
+                                          "use_prompt_flash_attention",
+                                          "use_incre_flash_attention",
+                                          "use_paged_attention",
+                                          "fused_kernel",
+                                          "parallel_optimizer",
+                                          "hidden_act",
+                                          "attn_proj_has_bias",
+                                          "rl_config",
+                                          "use_ring_attention",
+                                          "use_flash_attention",
+                                          "use_kvcache_op",
+                                          "is_flexible_shape",
+                                          "use_relative_positions",
+                                          "is_training",
+                                          "num_labels",
+                                          "post_layernorm_residual",
+                                          "use_fused_rope",
+                                          "use_fused_swiglu",
+                                          "enable_emb_opt",
+                                          "dropout_prob",
+                                          "rotary_emb_base"};
+
+class MindformersModel {
+ public:
+  explicit MindformersModel(MindformersKeys& keys) : keys_(keys) {}
+  void map() { map_model(); }
+
+ private:
+  [[nodiscard]] const YamlNode* of_model(std::string_view key) { return keys_.find("model", "model_config", key); }
+  std::optional<std::uint64_t> size_of_model(std::string_view key) {
+    const YamlNode* const node = of_model(key);
+    if (node == nullptr || node->kind == Kind::null) return std::nullopt;
+    return keys_.whole_of(*node, fmt::format("model.model_config.{}", key));
+  }
+  void set_size(std::string_view key, std::string_view option) {
+    const YamlNode* const node = of_model(key);
+    if (node == nullptr || node->kind == Kind::null) return;
+    set_of_model(key, option, std::to_string(keys_.whole_of(*node, fmt::format("model.model_config.{}", key), 1)));
+  }
+  /// Whether a switch of the network is on; false without it.
+  bool truth_of_model(std::string_view key) {
+    const YamlNode* const node = of_model(key);
+    return node != nullptr && keys_.truth_of(*node, fmt::format("model.model_config.{}", key));
+  }
+  void set_of_model(std::string_view key, std::string_view option, std::string value) {
+    const YamlNode* const node = of_model(key);
+    writer().set(source(fmt::format("model.model_config.{}", key), *node), option, std::move(value), node->line);
+  }
+
+  [[nodiscard]] std::uint64_t experts() { return keys_.at_least_one("moe_config", "expert_num"); }
+
+  /// "llama" of LlamaConfig and LlamaForCausalLM.
+  std::string family_of(const std::string& type) {
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> families{
+        {{"llama", "llama"},
+         {"gpt2", "gpt"},
+         {"pangualpha", "pangu-2.6b"},
+         {"bert", "bert-base"},
+         {"mixtral", "mixtral"}}};
+    const std::string lower = lower_case(type);
+    for (const char* const head : {"classification", "multiplechoice", "questionanswering", "reward"}) {
+      if (lower.find(head) != std::string::npos) return {};
+    }
+    for (const auto& [name, model] : families) {
+      if (lower.starts_with(name)) return std::string(model);
+    }
+    return {};
+  }
+
+  void map_model() {
+    const YamlNode* const config = keys_.find("model", "model_config");
+    if (config == nullptr) {
+      writer().refuse("model", "model", "the file has no model.model_config: give --model and its sizes",
+                      keys_.root().line);
+      return;
+    }
+    const YamlNode* type = keys_.find("model", "arch", "type");
+    const char* const path = type == nullptr ? "model.model_config.type" : "model.arch.type";
+    if (type == nullptr) type = of_model("type");
+    if (type == nullptr) {
+      writer().refuse("model", "model",
+                      "it has neither arch.type nor model_config.type, as files have whose network is described in "
+                      "pretrained_model_dir: give --model and its sizes",
+                      config->line);
+      return;
+    }
+    std::string family = family_of(type->text);
+    if (family.empty()) {
+      writer().fail(type->line,
+                    "model type {}: no network of run has its layers; accepted: LlamaForCausalLM, MixtralForCausalLM, "
+                    "GPT2LMHeadModel, PanguAlphaHeadModel, BertForPreTraining and their configurations",
+                    type->text);
+    }
+    if (family == "llama" && experts() > 1) family = "mixtral";
+    writer().set(source(path, *type), "model", family, type->line);
+    set_size("num_layers", "layers");
+    set_size("num_hidden_layers", "layers");
+    set_size("hidden_size", "hidden");
+    set_size("num_heads", "heads");
+    set_size("num_attention_heads", "heads");
+    set_size("seq_length", "sequence");
+    set_size("vocab_size", "vocabulary");
+    const bool shares = family == "llama" || family == "mixtral";
+    for (const char* const key : {"n_kv_heads", "num_key_value_heads", "multi_query_group_num"}) {
+      if (of_model(key) == nullptr || of_model(key)->kind == Kind::null) continue;
+      if (shares)
+        set_size(key, "kv-heads");
+      else
+        refuse_of_model(key, "its heads do not share keys and values");
+    }
+    // The family's published network may share keys and values among heads, a file without a number does not.
+    if (family == "mixtral" && !writer().has("kv-heads") && of_model("num_heads") != nullptr) {
+      set_of_model("num_heads", "kv-heads", std::to_string(*size_of_model("num_heads")));
+    }
+    map_feed_forward(shares);
+    map_dropout(shares);
+    map_types();
+    map_softmax();
+    if (family == "mixtral") map_experts();
+    for (const char* const key : {"max_position_embedding", "max_position_embeddings", "position_embedding_size"}) {
+      if (of_model(key) == nullptr) continue;
+      if (shares)
+        writer().no_effect(source(key, *of_model(key)), "positions are turned, and have no table");
+      else
+        set_size(key, "positions");
+    }
+    for (const char* const key : {"qkv_has_bias", "use_past"}) {
+      if (truth_of_model(key)) refuse_of_model(key, unknown_text);
+    }
+    if (of_model("qkv_concat") != nullptr) {
+      writer().no_effect(source("model.model_config.qkv_concat", *of_model("qkv_concat")),
+                         truth_of_model("qkv_concat") ? "one product in the place of three" : "it is off");
+    }
+    if (size_of_model("fine_grain_interleave").value_or(1) > 1) {
+      refuse_of_model("fine_grain_interleave",
+                      "halves of a sequence that overlap each other's communication are not simulated");
+    }
+    if (of_model("use_flash_attention") != nullptr) {
+      set_of_model("use_flash_attention", "fused-attention", truth_of_model("use_flash_attention") ? "on" : "off");
+    } else {
+      writer().set("model.model_config without use_flash_attention", "fused-attention", "off", config->line);
+    }
+    if (of_model("tie_word_embeddings") != nullptr && truth_of_model("tie_word_embeddings") == shares) {
+      refuse_of_model("tie_word_embeddings",
+                      shares ? "the logits have a weight of their own" : "the logits have the table of tokens");
+    }
+    map_stage_layers();
+    map_interleaving();
+    note_usual_sizes();
+    for (const YamlMember& member : config->members) note_rest_of_model(member);
+  }
+
+  /// Parts of each stage; parallel.pipeline_config says whether they take turns.
+  void map_interleaving() {
+    if (of_model("pp_interleave_num") == nullptr) return;
+    const std::uint64_t parts = size_of_model("pp_interleave_num").value_or(1);
+    const YamlNode* const turns = keys_.find("parallel", "pipeline_config", "pipeline_interleave");
+    if (parts <= 1 || turns == nullptr || !keys_.truth_of(*turns, "parallel.pipeline_config.pipeline_interleave")) {
+      writer().no_effect(source("model.model_config.pp_interleave_num", *of_model("pp_interleave_num")), "it is off");
+    } else {
+      set_of_model("pp_interleave_num", "chunks", std::to_string(parts));
+    }
+  }
+
+  /// Sizes that a network may have, and this one has as all of its kind.
+  void note_usual_sizes() {
+    const auto note = [&](std::string_view key, std::uint64_t usual, std::string_view reason) {
+      const YamlNode* const node = of_model(key);
+      if (node == nullptr || node->kind == Kind::null) return;
+      const std::string from = source(fmt::format("model.model_config.{}", key), *node);
+      if (parse_number<double>(node->text) == static_cast<double>(usual))
+        writer().no_effect(from, std::string(reason));
+      else
+        refuse_of_model(key, unknown_text);
+    };
+    const auto heads =
+        of_model("num_heads") != nullptr ? size_of_model("num_heads") : size_of_model("num_attention_heads");
+    note("kv_channels", size_of_model("hidden_size").value_or(0) / std::max<std::uint64_t>(1, heads.value_or(1)),
+         "features over heads");
+    note("embedding_size", size_of_model("hidden_size").value_or(0), "it is hidden_size");
+    if (const YamlNode* const types = of_model("type_vocab_size"); types != nullptr) {
+      constexpr std::uint64_t few = 16;  // as of BERT
+      if (size_of_model("type_vocab_size").value_or(0) > few)
+        refuse_of_model("type_vocab_size", unknown_text);
+      else
+        writer().no_effect(source("model.model_config.type_vocab_size", *types), "a table of few rows");
+    }
+    note("rotary_pct", 1, "all features of a head are turned");
+    note("expert_num", 1, "there are no experts");
+    note("per_token_num_experts_chosen", 1, "there are no experts");
+  }
+
+  void note_rest_of_model(const YamlMember& member) {
+    const std::string path = "model.model_config." + member.key;
+    const bool free = std::ranges::find(effect_free_of_model, member.key) != effect_free_of_model.end();
+    if (free) {
+      if (member.key != "type" && !used_in_option(path)) writer().no_effect(source(path, member.value), no_effect_text);
+      return;
+    }
+    if (keys_.was_read(path)) return;
+    if (is_false(member.value))
+      writer().no_effect(source(path, member.value), "it is off");
+    else
+      keys_.note_other(path, member);
+  }
+  [[nodiscard]] bool used_in_option(const std::string& path) const {
+    return path.ends_with(".use_flash_attention") || path.ends_with(".use_past") || path.ends_with(".offset");
+  }
+  void refuse_of_model(std::string_view key, std::string_view reason) {
+    const YamlNode* const node = of_model(key);
+    writer().refuse(key, source(fmt::format("model.model_config.{}", key), *node), reason, node->line);
+  }
+
+  /// As mindformers' LlamaFeedForward rounds it: 4 · hidden, times a factor, two thirds of it, up to a multiple.
+  void map_feed_forward(bool gated) {
+    const YamlNode* const factor = of_model("ffn_dim_multiplier");
+    const std::uint64_t multiple = std::max<std::uint64_t>(1, size_of_model("multiple_of").value_or(256));
+    for (const char* const key : {"intermediate_size", "ffn_hidden_size"}) {
+      if (of_model(key) == nullptr || of_model(key)->kind == Kind::null) continue;
+      set_size(key, "feed-forward");
+      return;
+    }
+    const auto hidden = size_of_model("hidden_size");
+    if (!hidden.has_value()) return;
+    std::uint64_t features = 4 * *hidden;
+    if (gated) {
+      if (factor != nullptr && factor->kind == Kind::scalar && factor->text != "None") {
+        const auto times = parse_number<double>(factor->text);
+        if (!times.has_value() || !(*times > 0 && *times < 100))
+          writer().fail(factor->line, "model.model_config.ffn_dim_multiplier is '{}', must be a number above 0",
+                        factor->text);
+        features = static_cast<std::uint64_t>((*times + 0.01) * static_cast<double>(features));
+      }
+      features = (2 * features / 3 + multiple - 1) / multiple * multiple;
+    } else if (const auto ratio = size_of_model("expand_ratio"); ratio.has_value()) {
+      features = *ratio * *hidden;
+    }
+    set_of_model("hidden_size", "feed-forward", std::to_string(features));
+  }
+
+  void map_dropout(bool without) {
+    const YamlNode* first = nullptr;
+    for (const char* const key : {"hidden_dropout_rate", "attention_dropout_rate", "hidden_dropout_prob",
+                                  "attention_probs_dropout_prob", "embedding_dropout_prob", "emb_dropout_prob"}) {
+      const YamlNode* const rate = of_model(key);
+      if (rate == nullptr || rate->kind == Kind::null) continue;
+      const auto value = parse_number<double>(rate->text);
+      if (!value.has_value())
+        writer().fail(rate->line, "model.model_config.{} is '{}', must be a number", key, rate->text);
+      if (without) {
+        if (*value != 0) refuse_of_model(key, "this network has no dropout");
+        continue;
+      }
+      if (first == nullptr) {
+        first = rate;
+        set_of_model(key, "dropout", rate->text);
+      } else if (parse_number<double>(first->text) != value) {
+        refuse_of_model(key, "all dropouts of a network have one rate");
+      }
+    }
+  }
+
+  void map_types() {
+    const auto type_of = [&](std::string_view key, std::string_view option) {
+      const YamlNode* const node = of_model(key);
+      if (node == nullptr) return;
+      static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> names{
+          {{"float16", "fp16"}, {"bfloat16", "bf16"}, {"float32", "fp32"}}};
+      const auto* const found =
+          std::ranges::find(names, node->text, &std::pair<std::string_view, std::string_view>::first);
+      if (found == names.end())
+        writer().fail(node->line, "model.model_config.{} is '{}'; accepted: float16, bfloat16, float32", key,
+                      node->text);
+      set_of_model(key, option, std::string(found->second));
+    };
+    type_of("compute_dtype", "compute-dtype");
+    type_of("param_init_type", "param-dtype");
+  }
+
+  /// A fused attention computes its softmax in fp32 whatever the file says.
+  void map_softmax() {
+    const YamlNode* const type = of_model("softmax_compute_type");
+    if (type == nullptr) return;
+    const std::string from = source("model.model_config.softmax_compute_type", *type);
+    const bool casts = type->text == "float32" && writer().value_of("compute-dtype") != "fp32";
+    if (casts && !truth_of_model("use_flash_attention"))
+      writer().leave_out(from, "scores of an attention that is not fused are computed in the type of --compute-dtype");
+    else
+      writer().no_effect(from, casts ? "a fused attention has its softmax in fp32" : no_effect_text);
+  }
+
+  void map_experts() {
+    const auto set = [&](std::string_view key, std::string_view option) {
+      const YamlNode* const node = keys_.find("moe_config", key);
+      if (node != nullptr)
+        writer().set(source(fmt::format("moe_config.{}", key), *node), option, node->text, node->line);
+    };
+    set("expert_num", "experts");
+    set("num_experts_chosen", "moe-top-k");
+    set("capacity_factor", "moe-capacity");
+    for (const char* const key : {"routing_policy", "enable_sdrop"}) {
+      const YamlNode* const node = keys_.find("moe_config", key);
+      if (node == nullptr) continue;
+      if (is_false(*node)) {
+        writer().no_effect(source(fmt::format("moe_config.{}", key), *node), "it is off");
+        continue;
+      }
+      writer().leave_out(source(fmt::format("moe_config.{}", key), *node),
+                         "rows go to the experts that score best, as far as their capacity reaches");
+    }
+    for (const char* const key :
+         {"aux_loss_factor", "z_loss_factor", "topk_method", "router_dense_type", "norm_topk_prob",
+          "use_fused_ops_topkrouter", "use_fused_ops_permute", "callback_moe_droprate", "topk_bias_update_rate"}) {
+      if (const YamlNode* const node = keys_.find("moe_config", key))
+        writer().no_effect(source(fmt::format("moe_config.{}", key), *node), no_effect_text);
+    }
+    for (const YamlMember& member : keys_.find("moe_config")->members) {
+      const std::string path = "moe_config." + member.key;
+      if (keys_.was_read(path) || member.key == "expert_parallel") continue;
+      if (is_false(member.value))
+        writer().no_effect(source(path, member.value), "it is off");
+      else
+        keys_.note_other(path, member);
+    }
+  }
+
+  /// "offset": layers of each stage more or less than an even share.
+  void map_stage_layers() {
+    const YamlNode* const offset = of_model("offset");
+    if (offset == nullptr || offset->kind != Kind::list) return;
+    const std::uint64_t stages = keys_.at_least_one("parallel_config", "pipeline_stage");
+    const std::uint64_t layers = size_of_model("num_layers").value_or(0);
+    if (offset->items.size() != stages)
+      writer().fail(offset->line, "model.model_config.offset has {} numbers for {} stages; give one for each",
+                    offset->items.size(), stages);
+    std::string text;
+    for (const YamlNode& item : offset->items) {
+      const auto more = parse_number<std::int32_t>(item.text);
+      if (item.kind != Kind::scalar || !more.has_value())
+        writer().fail(item.line, "model.model_config.offset: '{}' is no whole number; lists of lists are not read",
+                      literal(item));
+      text += fmt::format("{}{}", text.empty() ? "" : ",", static_cast<std::int64_t>(layers / stages) + *more);
+    }
+    if (stages > 1) set_of_model("offset", "stage-layers", text);
+  }
+
+  [[nodiscard]] MappingWriter& writer() { return keys_.writer(); }
+
+  MindformersKeys& keys_;
+};
+
+}  // namespace
+
+void map_mindformers_model(MindformersKeys& keys) { MindformersModel(keys).map(); }
+
+}  // namespace hcclsim::study
