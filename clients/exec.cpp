@@ -138,7 +138,7 @@ ExecResult exec(const ExecSpec& spec, const std::function<void(const ExecTrace&)
     return result;
   };
   const auto obeyed = obeyed_variables(spec);
-  ExecResult result = study::on_platform(spec.platform, obeyed, sim::NetworkKind::fluid, simulate);
+  ExecResult result = study::on_platform(spec.platform, obeyed, simulate);
   ::close(standard_error);
   return result;
 }

@@ -23,7 +23,8 @@ double last_loss(const std::string& hook) {
   return study::on_experiment(spec, [&spec](study::Experiment& experiment) {
     study::TrainingClock clock(experiment, spec.simulation.iterations, {});
     study::RunResult result = study::simulate_run(experiment);
-    static_cast<void>(study::compute_numerics(spec, experiment, clock, {}, result));
+    static_cast<void>(
+        study::compute_numerics(experiment, result.step, result.start_up_plan(), clock, {}, result.numerics.emplace()));
     return result.numerics->iterations.back().loss;
   });
 }

@@ -26,6 +26,11 @@ auto on_cluster(const PlatformSpec& spec, sim::NetworkKind network, const Work& 
   });
 }
 
+template <typename Work>
+auto on_cluster(const PlatformSpec& spec, const Work& work) {
+  return on_cluster(spec, sim::NetworkKind::fluid, work);
+}
+
 /// The same with a LoadedPlatform; `obeyed` as that takes it.
 template <typename Work>
 auto on_platform(const PlatformSpec& spec, std::span<const std::string_view> obeyed, sim::NetworkKind network,
@@ -34,6 +39,11 @@ auto on_platform(const PlatformSpec& spec, std::span<const std::string_view> obe
     LoadedPlatform platform(spec.rank_table, spec.hccl_settings, obeyed, cluster);
     return work(platform);
   });
+}
+
+template <typename Work>
+auto on_platform(const PlatformSpec& spec, std::span<const std::string_view> obeyed, const Work& work) {
+  return on_platform(spec, obeyed, sim::NetworkKind::fluid, work);
 }
 
 }  // namespace hcclsim::study

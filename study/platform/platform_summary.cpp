@@ -131,7 +131,7 @@ std::string platform_title(const std::string& file) {
 }
 
 PlatformSummary summarize_platform(const std::string& file, std::optional<std::pair<Rank, Rank>> route) {
-  return on_cluster({.file = file}, sim::NetworkKind::fluid, [&](sim::Cluster& cluster) {
+  return on_cluster({.file = file}, [&](sim::Cluster& cluster) {
     PlatformSummary summary = summarize(cluster);
     if (route.has_value()) summary.route = summarize_route(cluster, *route);
     return summary;
@@ -139,7 +139,7 @@ PlatformSummary summarize_platform(const std::string& file, std::optional<std::p
 }
 
 PlatformSize load_platform(const std::string& file) {
-  return on_cluster({.file = file}, sim::NetworkKind::fluid, [&](sim::Cluster& cluster) {
+  return on_cluster({.file = file}, [&](sim::Cluster& cluster) {
     for (Rank rank = 1; rank < cluster.size(); ++rank) {
       static_cast<void>(cluster.route(0, rank));
       static_cast<void>(cluster.route(rank, 0));

@@ -9,7 +9,7 @@
 namespace hcclsim::study {
 
 std::vector<hccl::RankTableProblem> find_on_platform(const hccl::RankTable& table, const std::string& platform) {
-  return on_cluster({.file = platform}, sim::NetworkKind::fluid, [&](sim::Cluster& cluster) {
+  return on_cluster({.file = platform}, [&](sim::Cluster& cluster) {
     std::vector<hccl::RankTableProblem> problems = hccl::find_npus(table, cluster).problems;
     if (problems.empty()) {
       hccl::place_ranks(table, cluster);
@@ -20,7 +20,7 @@ std::vector<hccl::RankTableProblem> find_on_platform(const hccl::RankTable& tabl
 }
 
 std::string rank_table_of_platform(const std::string& platform, std::optional<Rank> npus) {
-  return on_cluster({.file = platform}, sim::NetworkKind::fluid, [&](sim::Cluster& cluster) {
+  return on_cluster({.file = platform}, [&](sim::Cluster& cluster) {
     const Rank taken = npus.value_or(cluster.size());
     if (taken > cluster.size()) {
       bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", taken, platform, cluster.size(),

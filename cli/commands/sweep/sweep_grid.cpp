@@ -182,7 +182,7 @@ std::string in_words_of(const Option* option, const std::string& values) {
   return fmt::format("{}", fmt::join(words, ","));
 }
 
-study::SweepGrid sweep_of(PointCommand& command) {
+study::SweepGrid grid_of(PointCommand& command) {
   study::SweepGrid sweep{
       .command = command.options().name(), .platform = command.platform(), .version = std::string(version())};
   for (const auto& option : command.options().options()) {
@@ -193,7 +193,7 @@ study::SweepGrid sweep_of(PointCommand& command) {
 
 }  // namespace
 
-study::SweepGrid sweep_of(const std::string& command) { return sweep_of(*PointCommand::make(command)); }
+study::SweepGrid sweep_of(const std::string& command) { return grid_of(*PointCommand::make(command)); }
 
 study::SweepGrid read_grid(const std::string& command, const std::vector<std::string>& arguments,
                            const std::string& config) {
@@ -211,7 +211,7 @@ study::SweepGrid read_grid(const std::string& command, const std::vector<std::st
               "no command to sweep; give run, collective or job behind the database, or --config with such a section");
   }
   const std::unique_ptr<PointCommand> point = PointCommand::make(name);
-  study::SweepGrid sweep = sweep_of(*point);
+  study::SweepGrid sweep = grid_of(*point);
   AxisReader of_file(*point, sweep.grid);
   for (const ConfigEntry& entry : entries) {
     const std::string place = fmt::format("{}: {}", entry.place, entry.key);

@@ -296,8 +296,7 @@ class Calibrator {
 }  // namespace
 
 FittedPlatform fit_platform(const CalibrateSpec& spec) {
-  return on_cluster(spec.measured.platform, sim::NetworkKind::fluid,
-                    [&](sim::Cluster& cluster) { return Calibrator(spec, cluster).fit(); });
+  return on_cluster(spec.measured.platform, [&](sim::Cluster& cluster) { return Calibrator(spec, cluster).fit(); });
 }
 
 }  // namespace hcclsim::study

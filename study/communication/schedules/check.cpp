@@ -170,7 +170,7 @@ ScheduleCheck check_schedule(const CheckSpec& spec) {
   if (!defects.empty()) return {.report = refused_form(defects, options.most_findings)};
   if (spec.platform.file.empty()) return check_alone(spec, *schedule, options);
   constexpr std::array<std::string_view, 2> obeyed{buffer_size, "HCCL_INTER_HCCS_DISABLE"};
-  return on_platform(spec.platform, obeyed, sim::NetworkKind::fluid,
+  return on_platform(spec.platform, obeyed,
                      [&](LoadedPlatform& platform) { return check_on(platform, spec, schedule, options); });
 }
 

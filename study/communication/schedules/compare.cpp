@@ -19,7 +19,7 @@ using SchedulePair = std::array<std::shared_ptr<const hccl::Schedule>, 2>;
 
 /// Simulates both, each alone.
 std::pair<std::array<Seconds, 2>, PlatformFacts> times_of(const CompareSpec& spec, const SchedulePair& schedules) {
-  return on_platform(spec.platform, obeyed_by_schedules, sim::NetworkKind::fluid, [&](LoadedPlatform& platform) {
+  return on_platform(spec.platform, obeyed_by_schedules, [&](LoadedPlatform& platform) {
     const std::vector<std::vector<hccl::CollectiveCall>> points{{{.name = spec.first, .schedule = schedules[0]}},
                                                                 {{.name = spec.second, .schedule = schedules[1]}}};
     for (const auto& calls : points) platform.require_ranks(calls.front().name, calls.front().schedule->ranks);

@@ -15,7 +15,7 @@ TextOnPlatform make_schedule(const MakeSpec& spec) {
   // A schedule has no dates, and without the communicator's buffer no windows.
   std::vector<std::string_view> obeyed{"HCCL_ALGO", "HCCL_DETERMINISTIC", "HCCL_INTER_HCCS_DISABLE"};
   if (spec.request.launch == hccl::LaunchMode::op) obeyed.emplace_back("HCCL_BUFFSIZE");
-  return on_platform(spec.platform, obeyed, sim::NetworkKind::fluid, [&](LoadedPlatform& platform) {
+  return on_platform(spec.platform, obeyed, [&](LoadedPlatform& platform) {
     hccl::CollectiveRequest request = spec.request;
     hccl::Operation& operation = request.operation;
     operation.ranks = platform.participating(spec.ranks);
@@ -31,7 +31,7 @@ TextOnPlatform make_schedule(const MakeSpec& spec) {
 TextOnPlatform draw_schedule(const PlatformSpec& platform, const std::string& file,
                              const std::shared_ptr<const hccl::Schedule>& schedule,
                              const std::function<std::string(const sim::Trace&)>& draw) {
-  return on_platform(platform, obeyed_by_schedules, sim::NetworkKind::fluid, [&](LoadedPlatform& on) {
+  return on_platform(platform, obeyed_by_schedules, [&](LoadedPlatform& on) {
     on.require_ranks(file, schedule->ranks);
     const std::vector<hccl::CollectiveCall> calls{{.name = schedule->algorithm, .schedule = schedule}};
     const hccl::SimulateOptions options{.trace = true, .exec_timeout = on.config.exec_timeout};

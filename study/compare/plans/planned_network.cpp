@@ -24,7 +24,7 @@ PlannedNetwork planned_network(const models::Graph& graph) {
 }
 
 PlannedNpus planned_npus(const RunSpec& spec) {
-  const auto [npus, of_server] = on_cluster(spec.platform, sim::NetworkKind::fluid, [&](sim::Cluster& cluster) {
+  const auto [npus, of_server] = on_cluster(spec.platform, [&](sim::Cluster& cluster) {
     const Rank asked = spec.npus.value_or(cluster.size());
     if (asked > cluster.size()) {
       bad_input("option", "--npus {}: {} has {} NPUs; accepted: 1 to {}", asked, cluster.path(), cluster.size(),

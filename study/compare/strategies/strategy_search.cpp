@@ -46,7 +46,7 @@ RunSpec plain_run(const StrategySearchSpec& spec) {
 }
 
 SearchedRun look_at(const RunSpec& run) {
-  return on_cluster(run.platform, sim::NetworkKind::fluid, [&](sim::Cluster& cluster) {
+  return on_cluster(run.platform, [&](sim::Cluster& cluster) {
     const Experiment experiment(run, cluster);
     return SearchedRun{platform_name(cluster.path()), std::string(experiment.soc.name), experiment.npus,
                        experiment.batch.micro_batch};

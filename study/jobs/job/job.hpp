@@ -66,7 +66,7 @@ struct JobResult {
 /// loading, the job and `work` throw.
 template <typename Work>
 auto on_job(const JobSpec& spec, const Work& work) {
-  return on_cluster(spec.run.platform, sim::NetworkKind::fluid,
+  return on_cluster(spec.run.platform,
                     [&](sim::Cluster& cluster) { return work([&] { return run_job(spec, cluster); }); });
 }
 

@@ -8,7 +8,7 @@ namespace hcclsim::study {
 
 KernelTimes kernel_times(const PlatformSpec& platform, const models::Graph& graph,
                          const device::ProgramOptions& options) {
-  return on_platform(platform, {}, sim::NetworkKind::fluid, [&](const LoadedPlatform& loaded) {
+  return on_platform(platform, {}, [&](const LoadedPlatform& loaded) {
     std::vector<std::string> notes;
     KernelTimes times{.fused_attention = fuses_attention(loaded.soc, options), .times = {}};
     for (const models::Kernel& kernel : make_program(graph, loaded.soc, options, notes).kernels) {
