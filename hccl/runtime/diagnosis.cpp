@@ -1,18 +1,14 @@
+#include "hccl/runtime/diagnosis.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
-#include "hccl/runtime/runtime.hpp"
 
-// Why a simulation does not go on: from the NPU that has waited longest, from one obstacle to the one that it comes
-// from, to a lost NPU, a link that is cut or slow, or a rank that is late. A wait that is too long is looked at when
-// the clock stands at the date of its time-out, so that all of this is as it is then; only streams that wait for nobody
-// are ahead of it, with dates behind that one.
 namespace hcclsim::hccl {
 namespace {
 
@@ -27,13 +23,13 @@ bool matters_more(const Waiting& one, const Waiting& other) {
 
 }  // namespace
 
-const CollectiveRun& Runtime::run_under_way(const Task& task) const {
+const CollectiveRun& Diagnosis::run_under_way(const Task& task) const {
   const Call& call = calls_[task.index];
   const CommunicatorState& state = communicators_[call.communicator];
   return *state.runs[call.sequence - state.first];
 }
 
-std::vector<Runtime::Obstacle> Runtime::obstacles(std::uint32_t stream) const {
+std::vector<Diagnosis::Obstacle> Diagnosis::obstacles(std::uint32_t stream) const {
   const Task& task = streams_[stream].tasks.front();
   if (task.kind != Kind::collective || streams_[stream].lost || !streams_[stream].blocked) return {{stream}};
   std::vector<Waiting> waits = run_under_way(task).waiting(calls_[task.index].place);
@@ -44,13 +40,13 @@ std::vector<Runtime::Obstacle> Runtime::obstacles(std::uint32_t stream) const {
   return found;
 }
 
-const sim::Route* Runtime::way_of_copy(const Stream& stream) const {
+const sim::Route* Diagnosis::way_of_copy(const Stream& stream) const {
   if (machine_.cpus == nullptr) return nullptr;
   const Copy& copy = copies_[stream.tasks.front().index];
   return copy.to_host ? machine_.cpus->way_from(stream.rank) : machine_.cpus->way_to(stream.rank);
 }
 
-std::optional<Runtime::Obstacle> Runtime::first_wait() const {
+std::optional<Diagnosis::Obstacle> Diagnosis::first_wait() const {
   std::optional<Obstacle> first;
   for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
     if (streams_[stream].tasks.empty() || streams_[stream].lost || !streams_[stream].blocked) continue;
@@ -64,8 +60,7 @@ std::optional<Runtime::Obstacle> Runtime::first_wait() const {
   return first;
 }
 
-bool Runtime::stands_still() const {
-  if (machine_.faults == nullptr) return false;
+bool Diagnosis::stands_still() const {
   const Seconds now = machine_.loop.now();
   const auto never_passes = [&](const sim::Route& route) {
     return std::isinf(machine_.faults->passes(route, now)) || std::isinf(machine_.faults->resumes(route.source, now)) ||
@@ -87,7 +82,7 @@ bool Runtime::stands_still() const {
   });
 }
 
-std::optional<std::uint32_t> Runtime::stream_to_call(Rank npu, const Task& task) const {
+std::optional<std::uint32_t> Diagnosis::stream_to_call(Rank npu, const Task& task) const {
   const Call& wanted = calls_[task.index];
   std::optional<std::uint32_t> unfinished;
   for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
@@ -102,7 +97,7 @@ std::optional<std::uint32_t> Runtime::stream_to_call(Rank npu, const Task& task)
   return unfinished;
 }
 
-std::optional<std::uint32_t> Runtime::stream_to_record(Rank npu, const Task& wait) const {
+std::optional<std::uint32_t> Diagnosis::stream_to_record(Rank npu, const Task& wait) const {
   for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
     if (streams_[stream].rank != npu) continue;
     for (const Task& task : streams_[stream].tasks) {
@@ -113,7 +108,7 @@ std::optional<std::uint32_t> Runtime::stream_to_record(Rank npu, const Task& wai
   return std::nullopt;
 }
 
-std::string Runtime::cause_of_transfer(const Waiting& transfer, Seconds date) const {
+std::string Diagnosis::cause_of_transfer(const Waiting& transfer, Seconds date) const {
   std::string cause;
   if (machine_.faults == nullptr) return cause;
   sim::visit_ways(*transfer.route, transfer.bytes, [&](const sim::Route& way, double) {
@@ -124,54 +119,55 @@ std::string Runtime::cause_of_transfer(const Waiting& transfer, Seconds date) co
   return before.empty() ? before : "the transfer is not done yet; " + before;
 }
 
-std::string Runtime::cause_of_lateness(Rank npu, Seconds date) const {
+std::string Diagnosis::cause_of_lateness(Rank npu, Seconds date) const {
   if (machine_.faults == nullptr) return {};
   const std::string cause = machine_.faults->cause(npu, date);
   return cause.empty() ? machine_.faults->cause_before(npu, date) : cause;
 }
 
-std::string Runtime::late(Rank npu, const std::string& what, Seconds comes, Seconds date) const {
+std::string Diagnosis::late(Rank npu, const std::string& what, Seconds comes, Seconds date) const {
   const std::string cause = cause_of_lateness(npu, date);
   return fmt::format("rank {} is late: {} at {:.9g} s only{}", npu, what, comes, cause.empty() ? "" : "; " + cause);
 }
 
-Runtime::Origin Runtime::origin(const Obstacle& obstacle, Seconds date) const {
-  const Stream& stream = streams_[obstacle.stream];
+Origin<Diagnosis::Obstacle> Diagnosis::Facts::origin(const Obstacle& obstacle) const {
+  const Stream& stream = of.streams_[obstacle.stream];
   const Task& task = stream.tasks.front();
   if (stream.lost || (obstacle.waiting.has_value() && obstacle.waiting->what == Waiting::For::npu)) {
-    return {.cause = machine_.faults->cause(stream.rank, sim::FaultPlan::never)};
+    return {.cause = of.machine_.faults->cause(stream.rank, sim::FaultPlan::never)};
   }
   if (obstacle.waiting.has_value() && obstacle.waiting->since > date) {
-    return {.cause = late(stream.rank, "it goes on", obstacle.waiting->since, date)};
+    return {.cause = of.late(stream.rank, "it goes on", obstacle.waiting->since, date)};
   }
   if (obstacle.waiting.has_value() && obstacle.waiting->what == Waiting::For::transfer) {
-    const std::string cause = cause_of_transfer(*obstacle.waiting, date);
+    const std::string cause = of.cause_of_transfer(*obstacle.waiting, date);
     return {.cause = cause.empty() ? "the transfer is not done yet" : cause};
   }
   if (obstacle.waiting.has_value() && obstacle.waiting->what == Waiting::For::work) {
     return {.cause = fmt::format("rank {} is not done with it yet", stream.rank)};
   }
-  if (obstacle.waiting.has_value()) return origin_of_notify(obstacle, date);
-  if (task.kind == Kind::wait) {
-    const std::optional<std::uint32_t> recording = stream_to_record(stream.rank, task);
-    if (recording.has_value()) return {.next = recording};
-    return {};
-  }
-  if (task.kind == Kind::collective) return {.cause = cause_of_lateness(stream.rank, date)};
-  if (task.kind == Kind::copy && stream.blocked && way_of_copy(stream) != nullptr) {
-    const std::string cause = machine_.faults->cause(*way_of_copy(stream), date);
+  if (obstacle.waiting.has_value()) return of.origin_of_notify(obstacle, date);
+  if (task.kind == Kind::wait) return of.next(of.stream_to_record(stream.rank, task));
+  if (task.kind == Kind::collective) return {.cause = of.cause_of_lateness(stream.rank, date)};
+  if (task.kind == Kind::copy && stream.blocked && of.way_of_copy(stream) != nullptr) {
+    const std::string cause = of.machine_.faults->cause(*of.way_of_copy(stream), date);
     return {.cause = cause.empty() ? "the copy is not done yet" : cause};
   }
   const bool is_kernel = task.kind == Kind::kernel || task.kind == Kind::block;  // on shared NPUs
   if (is_kernel && stream.date > date) {
-    return {.cause = late(stream.rank, "what comes before begins", stream.date, date)};
+    return {.cause = of.late(stream.rank, "what comes before begins", stream.date, date)};
   }
-  const std::string cause = cause_of_lateness(stream.rank, date);
+  const std::string cause = of.cause_of_lateness(stream.rank, date);
   return {.cause = fmt::format("rank {} is busy with what comes before {} {:.9g} s{}", stream.rank,
                                stream.date > date ? "until" : "since", stream.date, cause.empty() ? "" : ": " + cause)};
 }
 
-Runtime::Origin Runtime::origin_of_notify(const Obstacle& obstacle, Seconds date) const {
+Origin<Diagnosis::Obstacle> Diagnosis::next(std::optional<std::uint32_t> stream) const {
+  if (!stream.has_value()) return {};
+  return {.next = obstacles(*stream)};
+}
+
+Origin<Diagnosis::Obstacle> Diagnosis::origin_of_notify(const Obstacle& obstacle, Seconds date) const {
   const Waiting& waiting = *obstacle.waiting;
   if (waiting.peer == Waiting::nobody) return {};
   const Task& task = streams_[obstacle.stream].tasks.front();
@@ -190,14 +186,14 @@ Runtime::Origin Runtime::origin_of_notify(const Obstacle& obstacle, Seconds date
     const std::string cause = machine_.faults->cause(*waiting.route, date);
     return {.cause = cause.empty() ? machine_.faults->cause(*waiting.route, waiting.posted) : cause};
   }
-  if (arrival.has_value()) return {.next = run.caller(found->second)};
+  if (arrival.has_value()) return next(run.caller(found->second));
   const std::optional<std::uint32_t> calling = stream_to_call(waiting.peer, task);
-  if (calling.has_value()) return {.next = calling};
+  if (calling.has_value()) return next(calling);
   return {.cause = cause_of_lateness(waiting.peer, date)};
 }
 
-std::string Runtime::line(const Obstacle& obstacle, Seconds date) const {
-  const Stream& stream = streams_[obstacle.stream];
+std::string Diagnosis::Facts::line(const Obstacle& obstacle) const {
+  const Stream& stream = of.streams_[obstacle.stream];
   const Task& task = stream.tasks.front();
   std::string text = fmt::format("\n  rank {}, stream {}", stream.rank, stream.number);
   if (task.id.iteration >= 0) text += fmt::format(", iteration {}", task.id.iteration + 1);
@@ -205,14 +201,14 @@ std::string Runtime::line(const Obstacle& obstacle, Seconds date) const {
   if (stream.lost) return text + "stands still for good";
   if (task.kind == Kind::wait) return text + "waits for another stream of the rank";
   if (task.kind == Kind::copy && stream.blocked) {
-    const Copy& copy = copies_[task.index];
+    const Copy& copy = of.copies_[task.index];
     return text + fmt::format("copies {} bytes {} its CPU since {:.9g} s", copy.bytes, copy.to_host ? "to" : "from",
                               stream.blocked_since);
   }
   if (task.kind != Kind::collective) return text + "has not come to what is waited for";
-  const Call& call = calls_[task.index];
-  text += fmt::format("{} #{} on {}", machine_.trace.name(task.name), call.sequence,
-                      communicators_[call.communicator].communicator.name);
+  const Call& call = of.calls_[task.index];
+  text += fmt::format("{} #{} on {}", of.machine_.trace.name(task.name), call.sequence,
+                      of.communicators_[call.communicator].communicator.name);
   if (!obstacle.waiting.has_value()) return text;
   const Waiting& waiting = *obstacle.waiting;
   text += fmt::format(", {}, queue {}: ", waiting.step, waiting.queue);
@@ -234,60 +230,22 @@ std::string Runtime::line(const Obstacle& obstacle, Seconds date) const {
   return text + fmt::format("waits for notify {} {} since {:.9g} s", waiting.notify, whom, waiting.since);
 }
 
-std::pair<std::string, bool> Runtime::trail(const Obstacle& from, Seconds date) const {
-  /// A place on the way, and what there is beside it.
-  struct Place {
-    std::vector<Obstacle> obstacles;
-    std::size_t at = 0;
-  };
-  std::vector<Place> way{{{from}}};
-  const auto lines = [&](std::size_t places) {
-    std::string text;
-    for (std::size_t i = 0; i < places; ++i) text += line(way[i].obstacles[way[i].at], date);
-    return text;
-  };
-  const auto place_of = [](const Obstacle& obstacle) {
-    constexpr std::uint32_t no_queue = ~0U;
-    const bool waits = obstacle.waiting.has_value();
-    return std::tuple(obstacle.stream, waits ? obstacle.waiting->queue : no_queue,
-                      waits ? obstacle.waiting->peer : Waiting::nobody);
-  };
-  std::set<std::tuple<std::uint32_t, std::uint32_t, Rank>> seen;
-  std::string first;  // the way that was tried first
-  while (!way.empty()) {
-    Place& place = way.back();
-    if (place.at == place.obstacles.size()) {
-      way.pop_back();
-      if (!way.empty()) ++way.back().at;
-      continue;
-    }
-    const Obstacle& here = place.obstacles[place.at];
-    if (!seen.insert(place_of(here)).second) {
-      if (first.empty()) first = lines(way.size() - 1);
-      ++place.at;
-      continue;
-    }
-    const Origin origin = this->origin(here, date);
-    if (!origin.cause.empty()) return {lines(way.size()) + "\n  cause: " + origin.cause, true};
-    if (origin.next.has_value()) {
-      way.push_back({obstacles(*origin.next)});
-      continue;
-    }
-    if (first.empty()) first = lines(way.size());
-    ++place.at;
-  }
-  return {first + "\n  cause: a deadlock: nobody does what is waited for", false};
+std::tuple<std::uint32_t, std::uint32_t, Rank> Diagnosis::Facts::key(const Obstacle& obstacle) {
+  constexpr std::uint32_t no_queue = ~0U;
+  const bool waits = obstacle.waiting.has_value();
+  return {obstacle.stream, waits ? obstacle.waiting->queue : no_queue,
+          waits ? obstacle.waiting->peer : Waiting::nobody};
 }
 
-void Runtime::check_waits() {
+std::optional<Seconds> Diagnosis::first_overdue() const {
   const std::optional<Obstacle> first = first_wait();
-  if (!first.has_value()) return;
+  if (!first.has_value()) return std::nullopt;
   const Seconds overdue = first->waiting->since + machine_.exec_timeout;
   if (overdue <= machine_.loop.now()) report_timeout(*first);
-  machine_.loop.watch(*this, CollectiveRun::overdue_tag, overdue);
+  return overdue;
 }
 
-void Runtime::report_timeout(const Obstacle& first) const {
+void Diagnosis::report_timeout(const Obstacle& first) const {
   const Waiting& waiting = *first.waiting;
   const Stream& stream = streams_[first.stream];
   const Seconds date = waiting.since + machine_.exec_timeout;
@@ -297,25 +255,52 @@ void Runtime::report_timeout(const Obstacle& first) const {
       "timeout",
       "{}{}rank {} waits{} since {:.9g} s, and HCCL_EXEC_TIMEOUT lets it wait {:.6g} s: the job ends at {:.9g} s{}",
       machine_.job, machine_.job.empty() ? "" : ": ", stream.rank, whom, waiting.since, machine_.exec_timeout, date,
-      trail(first, date).first);
+      text_of(trail(first, date)));
 }
 
-void Runtime::report_faults() const {
+void Diagnosis::report_faults() const {
   if (machine_.faults == nullptr) return;
   const std::optional<Obstacle> first = first_wait();
   if (first.has_value() && !std::isinf(machine_.exec_timeout)) {
-    if (trail(*first, first->waiting->since + machine_.exec_timeout).second) report_timeout(*first);
+    if (!trail(*first, first->waiting->since + machine_.exec_timeout).cause.empty()) report_timeout(*first);
     return;
   }
   std::optional<Obstacle> from = first;
   for (std::uint32_t stream = 0; stream < streams_.size() && !from.has_value(); ++stream) {
     if (!streams_[stream].tasks.empty()) from = obstacles(stream).front();
   }
-  const auto [text, by_fault] = trail(*from, sim::FaultPlan::never);
-  if (!by_fault) return;
+  const Trail found = trail(*from, sim::FaultPlan::never);
+  if (found.cause.empty()) return;
   simulated_failure("deadlock", "{}{}the simulation stopped before all streams had finished{}{}", machine_.job,
                     machine_.job.empty() ? "" : ": ",
-                    first.has_value() ? ": nothing ends a wait without HCCL_EXEC_TIMEOUT" : "", text);
+                    first.has_value() ? ": nothing ends a wait without HCCL_EXEC_TIMEOUT" : "", text_of(found));
+}
+
+void Diagnosis::report() const {
+  report_faults();
+  constexpr std::size_t most_lines = 8;
+  std::string message = fmt::format("{}{}the simulation stopped before all streams had finished:", machine_.job,
+                                    machine_.job.empty() ? "" : ": ");
+  std::size_t unfinished = 0;
+  for (const Stream& stream : streams_) {
+    if (stream.tasks.empty() || ++unfinished > most_lines) continue;
+    const Task& task = stream.tasks.front();
+    std::string what;
+    if (task.kind == Kind::wait) {
+      what = fmt::format("waits for record {} of event {}, which was not reached", task.generation, task.index);
+    } else if (task.kind == Kind::collective) {
+      const Call& call = calls_[task.index];
+      const CommunicatorState& state = communicators_[call.communicator];
+      what = fmt::format("{} on {}", state.runs[call.sequence - state.first]->waiting_for(call.place),
+                         state.communicator.name);
+    } else {
+      what = "has not begun its next task";
+    }
+    message += fmt::format("\n  rank {}, stream {}: {} ({} more of the stream behind)", stream.rank, stream.number,
+                           what, stream.tasks.size() - 1);
+  }
+  if (unfinished > most_lines) message += fmt::format("\n  and {} more streams", unfinished - most_lines);
+  throw Error(ErrorCode::simulated_failure, "deadlock", message);
 }
 
 }  // namespace hcclsim::hccl

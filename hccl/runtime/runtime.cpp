@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "hccl/runtime/diagnosis.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -187,11 +188,15 @@ void Runtime::run() {
 }
 
 void Runtime::require_finished() const {
-  for (const Stream& stream : streams_) {
-    if (stream.tasks.empty()) continue;
-    report_faults();
-    report_deadlock();
-  }
+  const bool finished = std::ranges::all_of(streams_, [](const Stream& stream) { return stream.tasks.empty(); });
+  if (!finished) Diagnosis(*this).report();
+}
+
+bool Runtime::stands_still() const { return machine_.faults != nullptr && Diagnosis(*this).stands_still(); }
+
+void Runtime::check_waits() {
+  const std::optional<Seconds> overdue = Diagnosis(*this).first_overdue();
+  if (overdue.has_value()) machine_.loop.watch(*this, CollectiveRun::overdue_tag, *overdue);
 }
 
 void Runtime::enqueue(StreamId id, const Task& task) {
@@ -384,32 +389,6 @@ void Runtime::forget_finished_runs(CommunicatorState& state) {
     state.runs.pop_front();
     ++state.first;
   }
-}
-
-void Runtime::report_deadlock() const {
-  constexpr std::size_t most_lines = 8;
-  std::string message = fmt::format("{}{}the simulation stopped before all streams had finished:", machine_.job,
-                                    machine_.job.empty() ? "" : ": ");
-  std::size_t unfinished = 0;
-  for (const Stream& stream : streams_) {
-    if (stream.tasks.empty() || ++unfinished > most_lines) continue;
-    const Task& task = stream.tasks.front();
-    std::string what;
-    if (task.kind == Kind::wait) {
-      what = fmt::format("waits for record {} of event {}, which was not reached", task.generation, task.index);
-    } else if (task.kind == Kind::collective) {
-      const Call& call = calls_[task.index];
-      const CommunicatorState& state = communicators_[call.communicator];
-      what = fmt::format("{} on {}", state.runs[call.sequence - state.first]->waiting_for(call.place),
-                         state.communicator.name);
-    } else {
-      what = "has not begun its next task";
-    }
-    message += fmt::format("\n  rank {}, stream {}: {} ({} more of the stream behind)", stream.rank, stream.number,
-                           what, stream.tasks.size() - 1);
-  }
-  if (unfinished > most_lines) message += fmt::format("\n  and {} more streams", unfinished - most_lines);
-  throw Error(ErrorCode::simulated_failure, "deadlock", message);
 }
 
 }  // namespace hcclsim::hccl

@@ -142,6 +142,8 @@ class Runtime final : private sim::EventHandler {
   void forget_collectives() { finished_.clear(); }
 
  private:
+  friend class Diagnosis;
+
   enum class Kind : std::uint8_t {
     kernel,
     block,
@@ -240,47 +242,9 @@ class Runtime final : private sim::EventHandler {
   static void forget_finished_runs(CommunicatorState& state);
   /// A wait is overdue; or, on shared NPUs, the kernel of the stream with this index has ended.
   void on_event(std::uint64_t tag) override;
-  [[noreturn]] void report_deadlock() const;
-
-  // What keeps streams from going on (diagnosis.cpp)
-  /// A stream, and where a queue of the collective stands that it is in.
-  struct Obstacle {
-    std::uint32_t stream = 0;
-    std::optional<Waiting> waiting{};
-  };
-  /// What an obstacle comes from: the next one, or a cause in words.
-  struct Origin {
-    std::optional<std::uint32_t> next{};  // stream
-    std::string cause{};                  // empty: that streams wait for each other
-  };
-  [[nodiscard]] const CollectiveRun& run_under_way(const Task& task) const;
-  /// Of the collective that the stream is in, as far as its NPU has come: what matters most first. At least one.
-  [[nodiscard]] std::vector<Obstacle> obstacles(std::uint32_t stream) const;
-  /// The way of a copy between a CPU and its NPU; null: it goes over no links.
-  [[nodiscard]] const sim::Route* way_of_copy(const Stream& stream) const;
-  /// The wait for a notify that began first.
-  [[nodiscard]] std::optional<Obstacle> first_wait() const;
-  /// The stream of an NPU that is to carry out a call like that of `task`; else one that has not finished.
-  [[nodiscard]] std::optional<std::uint32_t> stream_to_call(Rank npu, const Task& task) const;
-  [[nodiscard]] std::optional<std::uint32_t> stream_to_record(Rank npu, const Task& wait) const;
-  /// What stops or slows down a transfer; empty if no fault does.
-  [[nodiscard]] std::string cause_of_transfer(const Waiting& transfer, Seconds date) const;
-  /// What stops or slows down an NPU, or has done so last; empty if no fault does.
-  [[nodiscard]] std::string cause_of_lateness(Rank npu, Seconds date) const;
-  /// "rank 3 is late: WHAT at 5 s only; WHY".
-  [[nodiscard]] std::string late(Rank npu, const std::string& what, Seconds comes, Seconds date) const;
-  [[nodiscard]] Origin origin(const Obstacle& obstacle, Seconds date) const;
-  [[nodiscard]] Origin origin_of_notify(const Obstacle& obstacle, Seconds date) const;
-  /// What it is at a date.
-  [[nodiscard]] std::string line(const Obstacle& obstacle, Seconds date) const;
-  /// The obstacles, line by line, from one to the cause, and whether there is a cause. Where a stream waits for several
-  /// things, those of which none leads to a cause are left out.
-  [[nodiscard]] std::pair<std::string, bool> trail(const Obstacle& from, Seconds date) const;
-  /// A wait may be overdue at the clock's date: reports it, or sees to it that the first one to be so is looked at.
+  /// A wait may be overdue at the date of the clock: reports it, or sees to it that the first one to be so is looked
+  /// at.
   void check_waits();
-  [[noreturn]] void report_timeout(const Obstacle& first) const;
-  /// Throws the error of streams that a fault has kept from finishing; returns if no fault has.
-  void report_faults() const;
 
   Machine machine_;
   std::vector<Stream> streams_;

@@ -33,7 +33,8 @@ CollectiveRun::CollectiveRun(const Machine& machine, const Communicator& communi
       stages_(schedule_->stage_count()),
       queues_(members_.size() * schedule_->queues),
       slots_(members_.size() * schedule_->notifies),
-      loads_(machine.cluster, members_.size()) {
+      loads_(machine.cluster, members_.size()),
+      limits_(machine, loads_) {
   for (std::size_t place = 0; place < members_.size(); ++place) members_[place].rank = seats.members[place];
   const Bytes alignment = alignment_of_blocks(*schedule_);
   for (const sim::Transport transport : {sim::Transport::sdma, sim::Transport::rdma}) {
@@ -266,7 +267,7 @@ bool CollectiveRun::start_transfer(Rank place, std::uint32_t number) {
     queue.route = &machine_.cluster.route(source, destination);
     const bool changes = machine_.faults != nullptr && machine_.faults->changes(*queue.route);
     queue.rate = changes || machine_.private_links == nullptr ? 0 : machine_.private_links->rate(*queue.route);
-    if (!queue.route->links.empty()) queue.slowest = slowest_of(*queue.route);
+    if (!queue.route->links.empty()) queue.slowest = limits_.slowest_of(*queue.route);
     queue.capacity = machine_.cluster.capacity(queue.route->slowest);
   }
   const Bytes bytes = queue.bytes;
@@ -331,7 +332,7 @@ bool CollectiveRun::end_transfer(Rank place, std::uint32_t number) {
   Queue& queue = queue_of(place, number);
   const Bytes bytes = queue.bytes;
   const Task& task = *queue.walk.task();
-  add_to_path(queue);
+  if (!queue.route->links.empty()) limits_.add(queue, queue.date, reads(task.kind), paths_.own(queue.path));
   if (machine_.flows != nullptr) log_flow(members_[place], queue);
   const bool by_core = leaves_reduction(queue);
   if (members_[place].traced) {
@@ -439,7 +440,7 @@ CollectiveStats CollectiveRun::stats() const {
                         last_end_};
   loads_.for_each([&](sim::LinkId, double bytes) { stats.on_links += bytes * static_cast<double>(copies()); });
   stats.path = path_;
-  name_first_links(stats.path);
+  limits_.name_first_links(stats.path);
   stats.transfers = transfers_ * copies();
   stats.groups = seats_.groups;
   return stats;

@@ -3,31 +3,21 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
-#include "device/soc.hpp"
-#include "device/task_cost.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "hccl/runtime/collective/link_limits.hpp"
 #include "hccl/runtime/collective/link_loads.hpp"
 #include "hccl/runtime/collective/path_pool.hpp"
 #include "hccl/runtime/collective/path_time.hpp"
 #include "hccl/runtime/collective/waiting.hpp"
 #include "hccl/runtime/fold/rank_orbits.hpp"
-#include "hccl/runtime/private_links.hpp"
+#include "hccl/runtime/machine.hpp"
 #include "hccl/schedule/walk.hpp"
-#include "sim/cluster.hpp"
-#include "sim/cpu_hosts.hpp"
-#include "sim/event_loop.hpp"
-#include "sim/faults/fault_plan.hpp"
-#include "sim/network/link_utilisation.hpp"
-#include "sim/network/network.hpp"
-#include "sim/trace.hpp"
 
 /// One collective while it happens. Ranks arrive one by one, each from its own call; from then on every queue walks
 /// its part of the schedule.
@@ -38,56 +28,6 @@
 /// (private_links.hpp) have a known duration, too. On shared NPUs (shared_npus.hpp) copies and reductions go through
 /// the event loop as well.
 namespace hcclsim::hccl {
-
-class SharedNpus;
-
-/// Takes what links carry in one training iteration, while it is simulated: bytes as they load the links' capacity.
-struct CarriedBytes {
-  std::int32_t iteration = 0;
-  std::vector<double> of_links{};  ///< by LinkId
-
-  /// A write over a route.
-  void add(const sim::TaskId& id, const sim::Route& way, Bytes bytes) {
-    if (id.iteration != iteration) return;
-    for (const sim::LinkId link : way.links) of_links[link] += static_cast<double>(bytes) * way.write_factor;
-  }
-};
-
-/// What a simulation gives to its collectives; must outlive them.
-struct Machine {
-  sim::EventLoop& loop;
-  sim::Network& network;
-  sim::Cluster& cluster;
-  const device::TaskCosts& costs;
-  const device::Soc& soc;  ///< of every NPU: copies within it, and what its transfers can reduce
-  sim::Trace& trace;
-  Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();  ///< longest wait for a notify (HCCL_EXEC_TIMEOUT)
-  sim::FlowLog* flows = nullptr;                                    ///< null: nobody asks for them
-  const RankOrbits* orbits = nullptr;                               ///< null: every rank is simulated
-  /// Of the links, if it is known beforehand what all streams do and capacities stay what they are; null: none.
-  const PrivateLinks* private_links = nullptr;
-  sim::CpuHosts* cpus = nullptr;    ///< between which and NPUs bytes are copied; null: the platform has none
-  std::string_view job{};           ///< of several on one clock: its name, for messages
-  CarriedBytes* carried = nullptr;  ///< null: nobody asks for it
-  bool moves_all = true;  ///< the network moves what goes over private links, too: with events, like all others
-  const sim::FaultPlan* faults = nullptr;  ///< null: nothing goes wrong
-  /// NPUs whose HBM and AI cores are shared; then `network` is theirs, no links are private, and nothing goes wrong.
-  /// Null: they are not.
-  SharedNpus* shared = nullptr;
-};
-
-/// The tasks of a rank as its host issues them: number k of them, counted from 0 in the order of the walk, does not
-/// begin before `begin` + (k + 1) · `task`.
-struct Pace {
-  Seconds begin = 0;
-  Seconds task = 0;  ///< 0: all are there
-};
-
-/// Order of a rank's events at one date: by stream, within a stream by the queues of its collective.
-[[nodiscard]] constexpr sim::EventOrder event_order(Rank rank, std::uint32_t stream, std::uint32_t queue = 0) {
-  constexpr std::uint32_t queues_per_stream = 4096;
-  return {rank, stream * queues_per_stream + queue};
-}
 
 /// Figures of a finished collective.
 struct CollectiveStats {
@@ -138,17 +78,11 @@ class CollectiveRun final : public sim::EventHandler {
   void on_event(std::uint64_t tag) override;  // a transfer has ended; on shared NPUs a copy or reduction, too
 
  private:
-  struct Queue {
+  struct Queue : LinkTransfer {  // the last one: rounds mostly use the same route
     QueueWalk walk;
     Seconds date = 0;                    // where the queue stands in time
     PathPool::Id path = PathPool::none;  // that led there
     Seconds task_start = 0;              // of the transfer, copy or reduction under way, for the trace
-    Seconds first_byte = 0;              // of it, behind set-up and latency
-    const sim::Route* route = nullptr;   // of the last transfer: rounds mostly use the same
-    BytesPerSecond rate = 0;             // of it, if its links are private
-    sim::LinkId slowest = 0;             // of its links
-    BytesPerSecond capacity = 0;         // of its slowest link
-    Bytes bytes = 0;                     // of what is under way
     std::uint64_t number = 0;            // of its task, in the order in which the host issues the rank's tasks
     bool active = false;
   };
@@ -209,25 +143,6 @@ class CollectiveRun final : public sim::EventHandler {
   /// The transfer has ended at the queue's date. All of these are true if the task has, too, at the new one, and false
   /// if an event will end it.
   [[nodiscard]] bool end_transfer(Rank place, std::uint32_t number);
-  /// Adds the transfer that has just ended to the path of its queue.
-  void add_to_path(Queue& queue);
-  /// The link that limits a transfer over private links: the slowest one.
-  [[nodiscard]] sim::LinkId slowest_of(const sim::Route& route) const;
-  /// What a link can carry during the transfer of a queue that has just ended, faults of the link included.
-  [[nodiscard]] BytesPerSecond capacity_during(const Queue& queue, sim::LinkId link) const;
-  /// How long a link needs for all that it has carried so far, at the capacity that it has during that transfer.
-  [[nodiscard]] Seconds load_during(const Queue& queue, sim::LinkId link) const;
-  /// Whether transfers over the link come one after the other.
-  [[nodiscard]] bool is_private(sim::LinkId link) const;
-  /// The link that limits a transfer over links that are not private: the one that has carried most so far.
-  [[nodiscard]] sim::LinkId busiest_of(const Queue& queue) const;
-  /// Whether a link limits the path of the queue more than the one that is named so far.
-  [[nodiscard]] bool limits_more(const Queue& queue, sim::LinkId link, sim::LinkId named) const;
-  /// Whether two links limit alike, so that either may be named.
-  [[nodiscard]] bool limits_as_much(sim::LinkId link, sim::LinkId other) const;
-  /// Names the first link of the platform file of those that limit as much as the ones of the path: the same whichever
-  /// of several equal paths was followed, and whichever ranks stand for others.
-  void name_first_links(PathTime& path) const;
   void log_flow(const Member& member, const Queue& queue) const;
   [[nodiscard]] bool reduce_or_copy(Rank place, std::uint32_t number);
   [[nodiscard]] bool copy(Rank place, std::uint32_t number);
@@ -275,6 +190,7 @@ class CollectiveRun final : public sim::EventHandler {
   std::vector<Woken> woken_;
   bool draining_ = false;
   LinkLoads loads_;
+  LinkLimits limits_;
   std::array<bool, 2> reduces_on_the_way_{};  // by sim::Transport: transfers can do the reduction of the schedule
   std::uint32_t posts_ = 0;
   std::uint64_t transfers_ = 0;
