@@ -79,6 +79,13 @@ CLI_FORBIDDEN = re.compile(
 
 MAX_SOURCE_LINES = 500
 SOURCE_SUFFIXES = (".cpp", ".hpp", ".py", ".sh", ".cmake")
+MAX_FUNCTION_LINES = 80
+# Where no function is longer. Bodies close at the indentation at which their declarations begin, as clang-format has it.
+FOLDERS_OF_SHORT_FUNCTIONS = ("study/", "hccl/training/")
+DECLARATION = re.compile(
+    r"( *)(?!(?:if|for|while|switch|else|do|try|catch|return|case|default|class|struct|enum|union|namespace|using|public|private)\b)"
+    r"[A-Za-z_~][^;]*\([^;]*"
+)
 MAX_README_LINES = 40
 MAX_SOURCES_IN_FOLDER = 30
 # Folders with C++ sources and more files than this need a map, of their own or in the README of the folder above.
@@ -173,6 +180,24 @@ def check_lines(path, lines):
             yield f"{path}:{number}: path of one machine"
 
 
+def check_functions(path, lines):
+    """No function of these folders is very long."""
+    end = 0  # of the function before
+    for begin, line in enumerate(lines):
+        declared = DECLARATION.fullmatch(line)
+        if begin < end or not declared:
+            continue
+        opening = begin
+        while opening < len(lines) and not lines[opening].endswith(("{", ";", "}")):
+            opening += 1
+        if opening == len(lines) or not lines[opening].endswith(" {"):
+            continue
+        closing = declared[1] + "}"
+        end = next((number for number in range(opening + 1, len(lines)) if lines[number] in (closing, closing + ";")), begin) + 1
+        if end - begin > MAX_FUNCTION_LINES:
+            yield f"{path}:{begin + 1}: a function of {end - begin} lines; at most {MAX_FUNCTION_LINES}"
+
+
 def check_names(path, lines, paths):
     """A map names only sources that exist, from its own folder or from the root."""
     if not path.endswith("README.md"):
@@ -246,6 +271,8 @@ def problems(root):
         found += check_names(path, lines, paths)
         if path.endswith(repository.CPP_SUFFIXES):
             found += check_includes(path, lines, paths.__contains__)
+            if path.startswith(FOLDERS_OF_SHORT_FUNCTIONS):
+                found += check_functions(path, lines)
             includes += [(path, match[2]) for match in map(INCLUDE.match, lines) if match]
             if copies is not None and not path.startswith("tests/"):
                 found += check_copies(path, lines, copies)

@@ -146,6 +146,46 @@ class StructureTest(unittest.TestCase):
         self.assertEqual(len(problems), 1)
         self.assertIn("hccl/parallel/a.cpp:1: StepSpec::levels is copied", problems[0])
 
+    def test_functions_that_are_long(self):
+        def function(signature, inner, indent=""):
+            return f"{indent}{signature} {{\n" + f"{indent}  if (x) y();\n" * inner + f"{indent}}}\n"
+
+        maps = {"study/README.md": "map\n", "study/run/README.md": "map\n"}
+        good = function("int one(int x)", 78) + function("void two(int x,\n         int y)", 77)
+        self.assertEqual(self.problems({**maps, "study/run/run.cpp": good}), [])
+        for signature, begin in (("int one(int x)", 1), ("class A {\n  void one(int x) const", 2)):
+            indent = "  " if begin == 2 else ""
+            text = function(signature, 79, indent).removeprefix(indent)
+            found = self.problems({**maps, "study/run/run.cpp": text})
+            self.assertEqual(found, [f"study/run/run.cpp:{begin}: a function of 81 lines; at most 80"])
+        self.assertEqual(self.problems({"models/graph.hpp": function("int one(int x)", 79)}), [])
+
+    def test_rooms_that_know_each_other(self):
+        rooms = {f"study/compare/{room}/{room}.hpp": "#pragma once\n" for room in ("sweep", "tune", "plans")}
+        maps = {"study/README.md": "map\n"}
+        tune = {"study/compare/tune/tune.hpp": '#include "study/compare/sweep/sweep.hpp"\n'}
+        self.assertEqual(self.problems({**maps, **rooms, **tune}), [])
+        circle = {
+            **tune,
+            "study/compare/sweep/sweep.hpp": '#include "study/compare/plans/plans.hpp"\n',
+            "study/compare/plans/plans.hpp": '#include "study/compare/tune/tune.hpp"\n',
+        }
+        self.assertEqual(
+            self.problems({**maps, **rooms, **circle}),
+            [
+                "study/compare/plans/plans.hpp:1: study/compare/plans and study/compare/tune know each other",
+                "study/compare/sweep/sweep.hpp:1: study/compare/sweep and study/compare/plans know each other",
+                "study/compare/tune/tune.hpp:1: study/compare/tune and study/compare/sweep know each other",
+            ],
+        )
+
+    def test_rooms_that_climb(self):
+        maps = {"study/README.md": "map\n", "study/run/run.hpp": "#pragma once\n"}
+        self.assertEqual(
+            self.problems({**maps, "study/platform/platform.hpp": '#include "study/run/run.hpp"\n'}),
+            ['study/platform/platform.hpp:1: "study/run/run.hpp" climbs: study/run stands above study/platform'],
+        )
+
     def test_machine_path(self):
         machine = "/" + "home/someone/data.xml"
         self.assertEqual(self.problems({"base/README.md": f"x\nsee {machine}\n"}), ["base/README.md:2: path of one machine"])

@@ -22,7 +22,7 @@
 #include "hccl/verify/topology_cuts.hpp"
 #include "hccl/verify/value_check.hpp"
 #include "sim/faults/fault_plan.hpp"
-#include "study/platform/fault_notes.hpp"
+#include "study/communication/measure/measurement_notes.hpp"
 #include "study/platform/on_platform.hpp"
 #include "study/platform/routing_spread.hpp"
 
@@ -81,64 +81,6 @@ void add_empty_row(Measurement& measurement, bool check) {
 }
 
 /// Says of how many sizes some ranks stand for all.
-void note_folding(Measurement& measurement, Rank ranks) {
-  std::size_t folded = 0;
-  const std::vector<hccl::FoldedClass>* most = nullptr;
-  for (const MeasurementRow& row : measurement.rows) {
-    if (row.folded.empty()) continue;
-    ++folded;
-    if (most == nullptr || most->size() < row.folded.size()) most = &row.folded;
-  }
-  if (folded == 0) return;
-  const bool all = folded == measurement.rows.size();
-  measurement.on.notes.push_back(
-      fmt::format("{}{}", all ? "" : fmt::format("of {} of {} sizes at most ", folded, measurement.rows.size()),
-                  hccl::folded_text(*most, ranks)));
-}
-
-/// The call that takes longest.
-std::size_t slowest(const hccl::SimulatedCollectives& result) {
-  const auto most = std::max_element(result.calls.begin(), result.calls.end(), [](const auto& one, const auto& other) {
-    return one.per_iteration < other.per_iteration;
-  });
-  return static_cast<std::size_t>(most - result.calls.begin());
-}
-
-/// Says of the largest size whose iterations overlap much, or so that their average is below HCCL's formula of one
-/// alone, that they do: ranks that are done begin the next one, as HCCL's do between the events that hccl_test takes
-/// the time between.
-void note_overlap(Measurement& measurement, const std::vector<hccl::SimulatedCollectives>& results) {
-  constexpr double much = 2;
-  constexpr double rounding = 1e-9;
-  const std::size_t empty_rows = measurement.rows.size() - results.size();
-  for (std::size_t i = results.size(); i-- > 0;) {
-    const hccl::CollectiveTime& last = results[i].calls[slowest(results[i])];
-    const MeasurementRow& row = measurement.rows[empty_rows + i];
-    const double over = (last.end - last.start) / last.per_iteration;
-    const bool below_formula = row.formula.has_value() && row.time < *row.formula * (1 - rounding);
-    if (over <= much && (over <= 1 + rounding || !below_formula)) continue;
-    measurement.on.notes.push_back(
-        fmt::format("iterations overlap: the average is that of the loop, as hccl_test measures it, in which ranks "
-                    "that are done begin the next one; of {} bytes the last one takes {:.2f} us from its first rank "
-                    "to its last; -n 1 -w 0 measures one alone",
-                    row.size, (last.end - last.start) / microsecond));
-    return;
-  }
-}
-
-/// Says what the formulas suppose, of the largest size whose formula is below the bound.
-void note_shared_links(Measurement& measurement) {
-  constexpr double rounding = 1e-9;
-  for (auto row = measurement.rows.rbegin(); row != measurement.rows.rend(); ++row) {
-    if (!row->formula.has_value() || *row->formula >= row->bound * (1 - rounding)) continue;
-    measurement.on.notes.push_back(
-        fmt::format("HCCL's formulas suppose that no two transfers share a link; of {} bytes the formula gives {:.2f} "
-                    "us, but the links that are shared take at least {:.2f} us",
-                    row->size, *row->formula / microsecond, row->bound / microsecond));
-    return;
-  }
-}
-
 /// Ranks that measure together, and how they lie.
 struct MeasuredGroup {
   hccl::Communicator communicator;
@@ -330,6 +272,83 @@ LinkReport links_during(const LoadedPlatform& platform, const Simulated& simulat
   });
 }
 
+std::vector<Rank> all_ranks(const std::vector<MeasuredGroup>& groups) {
+  std::vector<Rank> all;
+  for (const MeasuredGroup& group : groups) {
+    all.insert(all.end(), group.communicator.ranks.begin(), group.communicator.ranks.end());
+  }
+  return all;
+}
+
+/// Of each size the calls of all groups.
+Points points_of(const hccl::CollectiveRequest& request, const std::vector<Bytes>& sizes,
+                 const std::vector<MeasuredGroup>& groups, const device::Soc& soc) {
+  Points points;
+  for (const Bytes size : sizes) {
+    std::vector<hccl::CollectiveCall>& calls = points.emplace_back();
+    for (const MeasuredGroup& group : groups) {
+      calls.push_back(call_of(request, size, group.topology, soc, group.communicator.ranks));
+      calls.back().stream = static_cast<std::uint32_t>(calls.size() - 1);
+    }
+  }
+  return points;
+}
+
+/// Makes the row of a size from what was simulated of it. All that is passed must outlive it.
+class RowMaker {
+ public:
+  RowMaker(const LoadedPlatform& platform, const std::vector<MeasuredGroup>& groups, const Simulated& simulated,
+           const MeasureSpec& spec)
+      : platform_(platform), groups_(groups), simulated_(simulated), spec_(spec), request_(simulated.request) {}
+
+  /// Adds the explanation of an algorithm with the last size that uses it.
+  MeasurementRow row(Bytes size, std::size_t point, const hccl::SimulatedCollectives& result,
+                     std::vector<ExplainedCollective>& explanation) {
+    const std::vector<hccl::CollectiveCall>& calls = simulated_.points[point];
+    const std::size_t group = slowest(result);
+    const hccl::CollectiveTime& call = result.calls[group];
+    const hccl::Topology& topology = groups_[group].topology;
+    const hccl::Schedule& schedule = *calls[group].schedule;
+    const bool on_vector_cores = are_on_vector_cores(platform_, request_, simulated_.topology, calls);
+    const ReferenceCosts& reference = references_of(on_vector_cores)[group];
+    MeasurementRow row{.size = size,
+                       .algorithm = schedule.algorithm,
+                       .time = call.per_iteration,
+                       .speed = bandwidth_of(schedule, call.per_iteration),
+                       .bound = least_time(schedule, reference.bounds),
+                       .limited_by = bottleneck_of(call, platform_.cluster).name,
+                       .folded = result.folded};
+    request_.operation.elements = schedule.elements;
+    const std::vector<hccl::HierarchyLevel> levels = select(request_, topology, platform_.soc).levels;
+    if (const auto formula = formula_of_windows(schedule, topology, platform_.soc, levels)) {
+      row.formula = formula_time(*formula, reference.formula);
+      row.formula_text = to_string(*formula, schedule.payload());
+    }
+    if (spec_.check) row.check = check_of(schedule, workers_);
+    const bool last = point + 1 == simulated_.points.size() ||
+                      simulated_.points[point + 1].front().schedule->algorithm != schedule.algorithm;
+    if (spec_.explain && last && topology.ranks > 1) {
+      explanation.push_back(explain_size(platform_, groups_[group].communicator, request_, on_vector_cores));
+    }
+    return row;
+  }
+
+ private:
+  const std::vector<ReferenceCosts>& references_of(bool on_vector_cores) {
+    std::vector<ReferenceCosts>& known = references_.at(on_vector_cores ? 1 : 0);
+    if (known.empty()) known = reference_costs(platform_, groups_, request_.operation, on_vector_cores);
+    return known;
+  }
+
+  const LoadedPlatform& platform_;
+  const std::vector<MeasuredGroup>& groups_;
+  const Simulated& simulated_;
+  const MeasureSpec& spec_;
+  hccl::CollectiveRequest request_;
+  std::array<std::vector<ReferenceCosts>, 2> references_;  // of both modes, as far as they are needed
+  device::WorkerPool workers_{1};
+};
+
 }  // namespace
 
 bool Measurement::ok() const {
@@ -377,21 +396,17 @@ Measurement measure_collective(const MeasureSpec& spec, std::shared_ptr<SharedWo
 
 Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster, std::shared_ptr<SharedWork> work) {
   LoadedPlatform platform = platform_of(spec, cluster);
-  const device::Soc& soc = platform.soc;
   const std::vector<MeasuredGroup> groups = groups_of(spec, platform);
   const hccl::Topology& first_shape = groups.front().topology;
+  const std::vector<Rank> ranks = all_ranks(groups);
   hccl::CollectiveRequest request = spec.request;
   request.config = platform.config;
   request.operation.ranks = first_shape.ranks;
-  std::vector<Rank> all_ranks;
-  for (const MeasuredGroup& group : groups) {
-    all_ranks.insert(all_ranks.end(), group.communicator.ranks.begin(), group.communicator.ranks.end());
-  }
   Measurement measurement{.on = {},
                           .ranks = first_shape.ranks,
                           .rows = {},
                           .explanation = {},
-                          .link_sources = link_sources(cluster, all_ranks),
+                          .link_sources = link_sources(cluster, ranks),
                           .links = {}};
   platform.note_algorithm(spec.platform.hccl_settings, request, first_shape);
   measurement.on = platform.facts();
@@ -400,96 +415,37 @@ Measurement measure_collective(const MeasureSpec& spec, sim::Cluster& cluster, s
     add_empty_row(measurement, spec.check);
     sizes.erase(sizes.begin());
   }
-  std::vector<std::vector<hccl::CollectiveCall>> points;
-  for (const Bytes size : sizes) {
-    std::vector<hccl::CollectiveCall>& calls = points.emplace_back();
-    for (const MeasuredGroup& group : groups) {
-      calls.push_back(call_of(request, size, group.topology, soc, group.communicator.ranks));
-      calls.back().stream = static_cast<std::uint32_t>(calls.size() - 1);
-    }
-  }
-  const hccl::SimulateOptions simulate{.network = spec.network,
-                                       .launch = request.launch,
-                                       .iterations = spec.iterations,
-                                       .warmups = spec.warmups,
-                                       .exec_timeout = request.config.exec_timeout,
-                                       .fold = true,
-                                       .faults = sim::FaultPlan::of(cluster, spec.faults, cluster.size(), all_ranks),
-                                       .work = std::move(work)};
-  note_faults(spec.faults, measurement.on.notes);
-  if (!spec.faults.empty()) {
-    measurement.on.notes.emplace_back(
-        "with faults, the bound, the formula and what --explain compares are those of the platform without them");
-  }
-  if (spec.uncertainty && !spec.faults.empty()) {
-    measurement.on.notes.emplace_back(
-        "with faults the range over what is assumed is not simulated: dates would be others");
-  }
-  if (cluster.routing().kind == sim::RoutingKind::ecmp && spec.routing_seeds > 0 && !spec.faults.empty()) {
-    measurement.on.notes.emplace_back("with faults, ways that other seeds of the hash choose are not simulated");
-  }
-  if (spec.seeds_are_given) note_seeds(cluster, measurement.on.notes);
-  std::vector<Uncertainty> ranges;
+  const Points points = points_of(request, sizes, groups, platform.soc);
+  const hccl::SimulateOptions options{.network = spec.network,
+                                      .launch = request.launch,
+                                      .iterations = spec.iterations,
+                                      .warmups = spec.warmups,
+                                      .exec_timeout = request.config.exec_timeout,
+                                      .fold = true,
+                                      .faults = sim::FaultPlan::of(cluster, spec.faults, cluster.size(), ranks),
+                                      .work = std::move(work)};
+  const Simulated simulated{request, first_shape, options, points};
+  note_left_out(spec, cluster, measurement.on.notes);
   const bool ranged = spec.uncertainty && spec.faults.empty();  // faults have dates, and the ends of ranges others
-  if (ranged) {
-    ranges = ranges_of(platform, {request, first_shape, simulate, points}, all_ranks, spec.explained_uncertainty);
+  std::vector<Uncertainty> ranges;
+  if (ranged) ranges = ranges_of(platform, simulated, ranks, spec.explained_uncertainty);
+  std::vector<RoutingSpread> routing = routing_of(platform, simulated, spec.faults.empty() ? spec.routing_seeds : 0);
+  if (spec.links > 0 && !cluster.splits_transfers() && !points.empty()) {
+    measurement.links = links_during(platform, simulated, spec.links, groups);
   }
-  std::vector<RoutingSpread> routing =
-      routing_of(platform, {request, first_shape, simulate, points}, spec.faults.empty() ? spec.routing_seeds : 0);
-  if (spec.links > 0 && cluster.splits_transfers()) {
-    measurement.on.notes.emplace_back(
-        "the load of links is left out: it is not known of the queue pairs of a transfer one by one");
-  } else if (spec.links > 0 && !points.empty()) {
-    measurement.links = links_during(platform, {request, first_shape, simulate, points}, spec.links, groups);
-  }
-  const auto results = simulate_points(platform, request, first_shape, simulate, points, measurement.on.notes);
-  std::vector<Seconds> ends;
-  std::vector<std::vector<std::string>> idle;
-  for (const hccl::SimulatedCollectives& result : results) {
-    ends.push_back(result.makespan);
-    idle.push_back(result.idle_faults);
-  }
-  note_idle_faults(idle, measurement.on.notes);
-  note_faults_to_come(spec.faults, ends, measurement.on.notes);
-
-  std::array<std::vector<ReferenceCosts>, 2> references;  // of both modes, as far as they are needed
-  device::WorkerPool workers(1);
+  const auto results = simulate_points(platform, request, first_shape, options, points, measurement.on.notes);
+  note_dates_of_faults(spec, results, measurement.on.notes);
+  RowMaker rows(platform, groups, simulated, spec);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const std::size_t group = slowest(results[i]);
-    const hccl::CollectiveTime& call = results[i].calls[group];
-    const hccl::Topology& topology = groups[group].topology;
-    const hccl::Schedule& schedule = *points[i][group].schedule;
-    const Seconds time = call.per_iteration;
-    const bool on_vector_cores = are_on_vector_cores(platform, request, first_shape, points[i]);
-    std::vector<ReferenceCosts>& of_groups = references.at(on_vector_cores ? 1 : 0);
-    if (of_groups.empty()) of_groups = reference_costs(platform, groups, request.operation, on_vector_cores);
-    const ReferenceCosts& reference = of_groups[group];
-    MeasurementRow row{.size = sizes[i],
-                       .algorithm = schedule.algorithm,
-                       .time = time,
-                       .speed = bandwidth_of(schedule, time),
-                       .bound = least_time(schedule, reference.bounds),
-                       .limited_by = bottleneck_of(call, cluster).name,
-                       .folded = results[i].folded};
-    request.operation.elements = schedule.elements;
-    const std::vector<hccl::HierarchyLevel> levels = select(request, topology, soc).levels;
-    if (const auto formula = formula_of_windows(schedule, topology, soc, levels)) {
-      row.formula = formula_time(*formula, reference.formula);
-      row.formula_text = to_string(*formula, schedule.payload());
-    }
-    if (spec.check) row.check = check_of(schedule, workers);
+    MeasurementRow row = rows.row(sizes[i], i, results[i], measurement.explanation);
     if (ranged) {
-      ranges[i].include(time);
+      ranges[i].include(row.time);
       row.uncertainty = std::move(ranges[i]);
     }
     if (!routing.empty()) row.routing = std::move(routing[i]);
-    const bool last = i + 1 == sizes.size() || points[i + 1].front().schedule->algorithm != schedule.algorithm;
-    if (spec.explain && last && topology.ranks > 1) {
-      measurement.explanation.push_back(explain_size(platform, groups[group].communicator, request, on_vector_cores));
-    }
     measurement.rows.push_back(std::move(row));
   }
-  note_folding(measurement, static_cast<Rank>(all_ranks.size()));
+  note_folding(measurement, static_cast<Rank>(ranks.size()));
   note_overlap(measurement, results);
   note_shared_links(measurement);
   return measurement;

@@ -91,16 +91,18 @@ class MindformersMapping {
     }
   }
 
+  /// An option by a key of parallel_config.
+  void set(std::string_view key, std::string_view option, std::string value) {
+    const YamlNode* const node = keys_.find("parallel_config", key);
+    writer().set(source(fmt::format("parallel_config.{}", key), *node), option, std::move(value), node->line);
+  }
+
   void map_ranks() {
     const auto part = [&](std::string_view key) { return keys_.at_least_one("parallel_config", key); };
     const std::uint64_t data = part("data_parallel");
     const std::uint64_t model = part("model_parallel");
     const std::uint64_t stages = part("pipeline_stage");
     const std::uint64_t context = part("context_parallel");
-    const auto set = [&](std::string_view key, std::string_view option, std::string value) {
-      const YamlNode* const node = keys_.find("parallel_config", key);
-      writer().set(source(fmt::format("parallel_config.{}", key), *node), option, std::move(value), node->line);
-    };
     if (keys_.find("parallel_config") != nullptr && !is_automatic()) {
       writer().set(fmt::format("data_parallel {} · model_parallel {} · pipeline_stage {} · context_parallel {}", data,
                                model, stages, context),
@@ -115,27 +117,7 @@ class MindformersMapping {
         set(key, option, std::to_string(parts));
     }
     if (stages > 1) set("pipeline_stage", "stages", std::to_string(stages));
-    if (context > 1) {
-      set("context_parallel", "context-parallel", std::to_string(context));
-      if (const auto degree = keys_.whole("parallel_config", "ulysses_degree_in_cp"); degree.has_value()) {
-        if (*degree == 1)
-          set("ulysses_degree_in_cp", "context-kind", "ring");
-        else if (*degree == context)
-          set("ulysses_degree_in_cp", "context-kind", "ulysses");
-        else
-          writer().refuse(
-              "ulysses_degree_in_cp",
-              source("parallel_config.ulysses_degree_in_cp", *keys_.find("parallel_config", "ulysses_degree_in_cp")),
-              "positions are shared by rings or by all-to-alls, not by both",
-              keys_.line_of("parallel_config", "ulysses_degree_in_cp"));
-      } else if (const YamlNode* const kind = keys_.find("parallel_config", "context_parallel_algo"); kind != nullptr) {
-        if (kind->text == "colossalai_cp" || kind->text == "ulysses_cp")
-          set("context_parallel_algo", "context-kind", kind->text == "ulysses_cp" ? "ulysses" : "ring");
-        else
-          writer().refuse("context_parallel_algo", source("parallel_config.context_parallel_algo", *kind),
-                          "positions are shared by rings (colossalai_cp) or by all-to-alls (ulysses_cp)", kind->line);
-      }
-    }
+    if (context > 1) map_context_parallel(context);
     if (const std::uint64_t share = part("expert_parallel"); share > 1)
       set("expert_parallel", "expert-parallel", std::to_string(share));
     if (keys_.truth("parallel_config", "use_seq_parallel", false) && model > 1)
@@ -152,30 +134,39 @@ class MindformersMapping {
       writer().leave_out(source("parallel_config.gradient_aggregation_group", *groups),
                          "gradients travel together by the rule of --fusion");
     }
+    note_rest_of_ranks();
+  }
+
+  /// How positions are shared, over so many ranks.
+  void map_context_parallel(std::uint64_t ranks) {
+    set("context_parallel", "context-parallel", std::to_string(ranks));
+    if (const auto degree = keys_.whole("parallel_config", "ulysses_degree_in_cp"); degree.has_value()) {
+      if (*degree == 1)
+        set("ulysses_degree_in_cp", "context-kind", "ring");
+      else if (*degree == ranks)
+        set("ulysses_degree_in_cp", "context-kind", "ulysses");
+      else
+        writer().refuse(
+            "ulysses_degree_in_cp",
+            source("parallel_config.ulysses_degree_in_cp", *keys_.find("parallel_config", "ulysses_degree_in_cp")),
+            "positions are shared by rings or by all-to-alls, not by both",
+            keys_.line_of("parallel_config", "ulysses_degree_in_cp"));
+    } else if (const YamlNode* const kind = keys_.find("parallel_config", "context_parallel_algo"); kind != nullptr) {
+      if (kind->text == "colossalai_cp" || kind->text == "ulysses_cp")
+        set("context_parallel_algo", "context-kind", kind->text == "ulysses_cp" ? "ulysses" : "ring");
+      else
+        writer().refuse("context_parallel_algo", source("parallel_config.context_parallel_algo", *kind),
+                        "positions are shared by rings (colossalai_cp) or by all-to-alls (ulysses_cp)", kind->line);
+    }
+  }
+
+  void note_rest_of_ranks() {
     if (keys_.find("parallel_config") == nullptr) return;
-    static const std::set<std::string_view> known{"data_parallel",        "model_parallel",
-                                                  "pipeline_stage",       "context_parallel",
-                                                  "expert_parallel",      "micro_batch_num",
-                                                  "use_seq_parallel",     "vocab_emb_dp",
-                                                  "optimizer_shard",      "gradient_aggregation_group",
-                                                  "ulysses_degree_in_cp", "context_parallel_algo"};
     for (const YamlMember& member : keys_.find("parallel_config")->members) {
-      if (known.contains(member.key)) continue;
+      if (is_mapped_of_parallel_config(member.key)) continue;
       const std::string path = "parallel_config." + member.key;
-      // Those of mindformers that change nothing where they are off.
-      static const std::set<std::string_view> switches{"seq_split_num",
-                                                       "npu_nums_per_device",
-                                                       "recompute",
-                                                       "select_recompute",
-                                                       "tp_x",
-                                                       "tp_y",
-                                                       "tp_z",
-                                                       "pipeline_interleave",
-                                                       "mp_comm_recompute",
-                                                       "expert_model_parallel",
-                                                       "use_3d_tensor_parallel"};
       const bool off = member.value.kind == Kind::null || is_false(member.value) || member.value.text == "1";
-      if (off && switches.contains(member.key))
+      if (off && is_switch_of_parallel_config(member.key))
         writer().no_effect(source(path, member.value), "it is off");
       else
         keys_.note_other(path, member);

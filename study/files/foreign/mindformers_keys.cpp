@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <limits>
+#include <set>
 
 namespace hcclsim::study {
 
@@ -135,6 +136,31 @@ void MindformersKeys::note_other(const std::string& path, const YamlMember& memb
 std::uint32_t MindformersKeys::line_of(std::string_view section, std::string_view key) {
   const YamlNode* const node = find(section, key);
   return node == nullptr ? root_.line : node->line;
+}
+
+bool is_mapped_of_parallel_config(std::string_view key) {
+  static const std::set<std::string_view> known{"data_parallel",        "model_parallel",
+                                                "pipeline_stage",       "context_parallel",
+                                                "expert_parallel",      "micro_batch_num",
+                                                "use_seq_parallel",     "vocab_emb_dp",
+                                                "optimizer_shard",      "gradient_aggregation_group",
+                                                "ulysses_degree_in_cp", "context_parallel_algo"};
+  return known.contains(key);
+}
+
+bool is_switch_of_parallel_config(std::string_view key) {
+  static const std::set<std::string_view> switches{"seq_split_num",
+                                                   "npu_nums_per_device",
+                                                   "recompute",
+                                                   "select_recompute",
+                                                   "tp_x",
+                                                   "tp_y",
+                                                   "tp_z",
+                                                   "pipeline_interleave",
+                                                   "mp_comm_recompute",
+                                                   "expert_model_parallel",
+                                                   "use_3d_tensor_parallel"};
+  return switches.contains(key);
 }
 
 }  // namespace hcclsim::study

@@ -57,4 +57,9 @@ class MindformersKeys {
 /// Maps `model` and `moe_config`.
 void map_mindformers_model(MindformersKeys& keys);
 
+/// Whether options of run say what a key of parallel_config says.
+[[nodiscard]] bool is_mapped_of_parallel_config(std::string_view key);
+/// Whether a key of parallel_config changes nothing where it is off.
+[[nodiscard]] bool is_switch_of_parallel_config(std::string_view key);
+
 }  // namespace hcclsim::study

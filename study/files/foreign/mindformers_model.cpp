@@ -170,6 +170,15 @@ class MindformersModel {
     map_types();
     map_softmax();
     if (family == "mixtral") map_experts();
+    map_layers(shares, config->line);
+    map_stage_layers();
+    map_interleaving();
+    note_usual_sizes();
+    for (const YamlMember& member : config->members) note_rest_of_model(member);
+  }
+
+  /// Positions, attention and logits; `shares`: heads may share keys and values.
+  void map_layers(bool shares, std::uint32_t line) {
     for (const char* const key : {"max_position_embedding", "max_position_embeddings", "position_embedding_size"}) {
       if (of_model(key) == nullptr) continue;
       if (shares)
@@ -191,16 +200,12 @@ class MindformersModel {
     if (of_model("use_flash_attention") != nullptr) {
       set_of_model("use_flash_attention", "fused-attention", truth_of_model("use_flash_attention") ? "on" : "off");
     } else {
-      writer().set("model.model_config without use_flash_attention", "fused-attention", "off", config->line);
+      writer().set("model.model_config without use_flash_attention", "fused-attention", "off", line);
     }
     if (of_model("tie_word_embeddings") != nullptr && truth_of_model("tie_word_embeddings") == shares) {
       refuse_of_model("tie_word_embeddings",
                       shares ? "the logits have a weight of their own" : "the logits have the table of tokens");
     }
-    map_stage_layers();
-    map_interleaving();
-    note_usual_sizes();
-    for (const YamlMember& member : config->members) note_rest_of_model(member);
   }
 
   /// Parts of each stage; parallel.pipeline_config says whether they take turns.
