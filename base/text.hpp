@@ -20,6 +20,9 @@ namespace hcclsim {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+/// `text` with the small letters of ASCII in place of its capital ones.
+[[nodiscard]] std::string in_lower_case(std::string_view text);
+
 /// The parts of `text` between the separators; "a,,b" has an empty part, "" is one.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 

@@ -15,8 +15,8 @@
 #include "cli/terminal/output.hpp"
 #include "cli/terminal/progress.hpp"
 #include "study/compare/tune/compression_search.hpp"
-#include "study/compare/tune/fusion_search.hpp"
 #include "study/compare/tune/tune.hpp"
+#include "study/run/split_search/fusion_search.hpp"
 
 namespace hcclsim::cli {
 

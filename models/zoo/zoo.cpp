@@ -293,11 +293,8 @@ constexpr std::size_t max_mlp_layers = 1000;
 
 /// Lower case without '-', '_' and spaces: "ResNet-50" is "resnet50".
 std::string normalised(std::string_view name) {
-  std::string result;
-  for (const char c : name) {
-    if (c == '-' || c == '_' || c == ' ') continue;
-    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  std::string result = in_lower_case(name);
+  std::erase_if(result, [](char c) { return c == '-' || c == '_' || c == ' '; });
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/names.hpp"
+#include "base/text.hpp"
 
 namespace hcclsim::sim {
 namespace {
@@ -165,9 +166,7 @@ std::string_view short_name(std::string_view name) {
 
 /// Lower case, without the prefix "ascend".
 std::string bare_name(std::string_view name) {
-  std::string bare(name);
-  std::transform(bare.begin(), bare.end(), bare.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const std::string bare = in_lower_case(name);
   constexpr std::string_view prefix = "ascend";
   return bare.starts_with(prefix) ? bare.substr(prefix.size()) : bare;
 }

@@ -19,12 +19,6 @@ bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 Literal text_literal(std::string text) { return {.kind = Literal::Kind::text, .text = std::move(text)}; }
 Literal bool_literal(bool value) { return {.kind = Literal::Kind::boolean, .boolean = value}; }
 
-std::string lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
 /// As Python prints it.
 std::string quoted(const std::string& text) {
   const char quote = text.find('\'') != std::string::npos && text.find('"') == std::string::npos ? '"' : '\'';
@@ -62,7 +56,7 @@ std::optional<Literal> integer_of(std::string_view number) {
   const bool negative = number.starts_with('-');
   if (negative || number.starts_with('+')) number.remove_prefix(1);
   int base = 10;
-  const std::string prefix = lower(number.substr(0, 2));
+  const std::string prefix = in_lower_case(number.substr(0, 2));
   if (prefix == "0x") base = 16;
   if (prefix == "0o") base = 8;
   if (prefix == "0b") base = 2;
@@ -316,7 +310,7 @@ std::optional<Literal> LiteralReader::read_number() {
   if (peek() == '-' || peek() == '+') advance();
   const auto is_sign_of_exponent = [&] {
     const char before = text_[place_ - 1];
-    const bool hexadecimal = lower(text_.substr(begin, place_ - begin)).find('x') != std::string::npos;
+    const bool hexadecimal = in_lower_case(text_.substr(begin, place_ - begin)).find('x') != std::string::npos;
     return (peek() == '-' || peek() == '+') && (before == 'e' || before == 'E') && !hexadecimal;
   };
   while (place_ < text_.size() && (is_name(peek()) || peek() == '.' || is_sign_of_exponent())) advance();
@@ -344,7 +338,7 @@ std::optional<Literal> LiteralReader::read_word(unsigned depth) {
     const std::string_view owner = word.substr(0, dot);
     const std::string_view last = owner.substr(owner.rfind('.') + 1);
     if (std::ranges::find(syntax_.mode_names, last) != syntax_.mode_names.end()) {
-      return text_literal(lower(word.substr(dot + 1)));
+      return text_literal(in_lower_case(word.substr(dot + 1)));
     }
   }
   if (word.empty()) return fail(fmt::format("'{}' begins no literal", printable(std::string(1, peek()))));
@@ -430,7 +424,7 @@ std::optional<Literal> LiteralReader::read_dict(unsigned depth) {
 }
 
 std::optional<Literal> parse_literal(std::string_view text) {
-  const std::string word = lower(trimmed(text));
+  const std::string word = in_lower_case(trimmed(text));
   if (word == "on" || word == "true") return bool_literal(true);
   if (word == "off" || word == "false") return bool_literal(false);
   LiteralReader reader(text);

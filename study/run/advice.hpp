@@ -37,6 +37,7 @@ struct SplitAdvice {
 
 /// A trial must shorten the step by this part to be worth it.
 inline constexpr double worthwhile = 0.005;
+[[nodiscard]] inline bool is_worthwhile(Seconds trial, Seconds step) { return trial <= step * (1 - worthwhile); }
 
 /// A step with hcom_parallel on, as it ran.
 struct OwnStep {

@@ -25,6 +25,7 @@
 #include "study/run/goodput.hpp"
 #include "study/run/numerics/numerics_result.hpp"
 #include "study/run/parallel_result.hpp"
+#include "study/run/split_search/fusion_search.hpp"
 
 /// What a run gives. Dates are seconds since fp_start of the last iteration on the rank whose figures were asked for.
 namespace hcclsim::study {
@@ -35,6 +36,12 @@ struct Comparison {
   std::optional<Seconds> other_hcom_parallel_step;  ///< with hcom_parallel turned
   std::optional<SplitAdvice> advice;
   std::vector<Trial> trials;  ///< other splits, the best first; run with hcom_parallel on
+  /// Where stages or shared parameters leave no split to choose: rules of fusion, the best first, and that of the run.
+  struct Fusions {
+    std::vector<FusionTrial> trials;
+    FusionTrial given;
+  };
+  std::optional<Fusions> fusions;
 };
 
 /// When the phases of a rank's last iteration begin and end, in seconds since its fp_start.

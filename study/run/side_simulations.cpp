@@ -89,6 +89,29 @@ Finish start_comparisons(Experiment& experiment, const RunWishes& wishes) {
   });
 }
 
+/// In stages or with shared parameters, where they are asked for: hcom_parallel turned and other rules of fusion.
+Finish start_fusions(Experiment& experiment, const RunWishes& wishes) {
+  const hccl::TrainingStep& training = experiment.training;
+  if (!wishes.compared || !wishes.compared_at_any_size || experiment.data_parallel || training.step.shape.forward_only)
+    return {};
+  const bool reduces = std::ranges::any_of(training.stages, [](const hccl::StageProgram& stage) {
+    return !stage.reductions.empty() || !stage.gathers.empty();
+  });
+  if (!reduces || training.replica_count() == 1 || training.step.compression.has_value()) return {};
+  hccl::TrainingStep turned = training;
+  turned.step.hcom_parallel = !training.step.hcom_parallel;
+  const auto turned_step = step_time_of(experiment, std::move(turned));
+  const auto search = [&experiment] {
+    FusionSearch found = search_fusion(experiment.spec, experiment.cluster, [](const std::string& /*what*/) {});
+    return Comparison::Fusions{std::move(found.trials), std::move(found.given)};
+  };
+  return finish_of(std::make_shared<ChildOf<Comparison::Fusions>>(search),
+                   [turned_step](ChildOf<Comparison::Fusions>& working, RunResult& result) {
+                     result.other_hcom_parallel_step = turned_step->result();
+                     result.fusions = working.result();
+                   });
+}
+
 /// Steps of which none, or each one, has the hook that compresses.
 Finish start_hooks(Experiment& experiment, const RunWishes& wishes) {
   if (!experiment.training.step.compression.has_value()) return {};
@@ -205,9 +228,9 @@ Finish start_explanation(Experiment& experiment, const RunWishes& wishes) {
 }
 
 using Start = Finish (*)(Experiment&, const RunWishes&);
-constexpr std::array<Start, 8> side_simulations{start_without_faults, start_comparisons, start_hooks,
-                                                start_range,          start_routing,     start_start_up,
-                                                start_goodput,        start_explanation};
+constexpr std::array<Start, 9> side_simulations{start_without_faults, start_comparisons, start_fusions,
+                                                start_hooks,          start_range,       start_routing,
+                                                start_start_up,       start_goodput,     start_explanation};
 
 }  // namespace
 

@@ -161,7 +161,21 @@ Json compression_json(const study::CompressionResult& result) {
             {"all", memory.total()}}}};
 }
 
+/// Of rules of fusion, where stages or shared parameters leave no split to choose.
+Json advice_on_fusion(const RunReport& report) {
+  Json trials = Json::array();
+  for (const study::FusionTrial& trial : report.fusions->trials) {
+    trials.push_back(
+        {{"fusion", option_text(trial.rules)}, {"collectives", trial.collectives}, {"step_time_s", trial.step}});
+  }
+  return {{"try_best", study::is_worthwhile(report.fusions->trials.front().step, report.step_time())},
+          {"fusions", trials},
+          {"other_hcom_parallel", report.hcom_parallel ? "off" : "on"},
+          {"other_hcom_parallel_step_s", report.other_hcom_parallel_step.value()}};
+}
+
 Json advice_json(const RunReport& report) {
+  if (report.fusions.has_value()) return advice_on_fusion(report);
   if (!report.advice.has_value()) return nullptr;
   Json trials = Json::array();
   for (const study::Trial& trial : report.trials) {

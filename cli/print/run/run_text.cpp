@@ -320,6 +320,22 @@ std::string advice_line(const RunReport& report) {
   return line + '\n';
 }
 
+/// Of other rules of fusion and hcom_parallel turned; empty unless they were simulated.
+std::string fusions_line(const RunReport& report) {
+  if (!report.fusions.has_value()) return {};
+  const study::FusionTrial& best = report.fusions->trials.front();
+  std::string line = fmt::format("Of {} rules of fusion, ", report.fusions->trials.size());
+  if (study::is_worthwhile(best.step, report.step_time())) {
+    line += fmt::format("the best shortens the step. Try --fusion '{}': {:.3f} ms (simulated, {})",
+                        option_text(best.rules), ms(best.step), change(best.step, report.step_time()));
+  } else {
+    line += fmt::format("none shortens the step by {:g} % or more", study::worthwhile * 100);
+  }
+  const Seconds turned = report.other_hcom_parallel_step.value();
+  return line + fmt::format(". With hcom_parallel {} the step takes {:.3f} ms ({})\n", on_off(!report.hcom_parallel),
+                            ms(turned), change(turned, report.step_time()));
+}
+
 /// What is known of the links' speeds, those that nobody has measured first.
 std::string links_text(const RunReport& report) {
   std::vector<std::string> assumed;
@@ -410,8 +426,8 @@ std::string timed_text(const RunReport& report) {
   if (report.parallel.has_value() && !report.parallel->plain) {
     return text + parallel_head(report) + settings_line(report) + step_line(report) + fault_line(report) +
            start_up_line(report) + input_line(report) + busy_line(report) + host_lines(report) + parallel_text(report) +
-           checks_lines(report) + compression_text(report) + explanation_text(report.explanation) +
-           busiest_links(report) + foot(report);
+           checks_lines(report) + compression_text(report) + fusions_line(report) +
+           explanation_text(report.explanation) + busiest_links(report) + foot(report);
   }
   text += head(report) + settings_line(report) + step_line(report) + fault_line(report) + parallel_line(report) +
           start_up_line(report) + input_line(report) + busy_line(report) + host_lines(report) + trace_line(report);

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "study/compare/tune/fusion_search.hpp"
+#include "study/run/split_search/fusion_search.hpp"
 
 /// What `hcclsim tune` prints of a step in stages or with shared parameters, as text and JSON (docs/formats.md).
 namespace hcclsim::cli {

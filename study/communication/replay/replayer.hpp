@@ -168,10 +168,13 @@ class Replayer {
     Place other{};
     bool has_other = true;
   };
+  struct Facts;
   [[nodiscard]] bool ended(const Place& at) const;
   [[nodiscard]] bool begun(const Place& at) const;
   [[nodiscard]] Obstacle obstacle(const Place& at) const;
   [[nodiscard]] Obstacle missing_end(const Place& at) const;
+  /// In program order of the first rank that has one.
+  [[nodiscard]] Place first_unfinished() const;
 
   const ExecutionTrace& trace_;
   const Meetings& meetings_;

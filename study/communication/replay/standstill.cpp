@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "hccl/runtime/trail.hpp"
 #include "study/communication/replay/replayer.hpp"
 
 /// Why a replay does not go on: from a node that has not ended to what it waits for, and on to what that waits for.
@@ -71,35 +72,40 @@ Replayer::Obstacle Replayer::obstacle(const Place& at) const {
   return {"is ready, but what it needs is occupied", {at.rank, occupant}};
 }
 
+/// What hccl::trail_from() asks of a replay. Without faults nothing stands still for a cause of its own, so a long
+/// chain of nodes may be cut short.
+struct Replayer::Facts {
+  const Replayer& replayer;
+  std::uint32_t most_lines = 24;
+
+  [[nodiscard]] static Place key(const Place& at) { return at; }
+  [[nodiscard]] std::string line(const Place& at) const {
+    const Obstacle next = replayer.obstacle(at);
+    const auto place = [this](const Place& of) { return replayer.trace_.place(of.rank, replayer.node(of)); };
+    return fmt::format("\n  {} {}{}", place(at), next.why, next.has_other ? ": " + place(next.other) : "");
+  }
+  [[nodiscard]] hccl::Origin<Place> origin(const Place& at) {
+    const Obstacle next = replayer.obstacle(at);
+    if (!next.has_other || --most_lines == 0) return {};
+    return {.next = {next.other}};
+  }
+};
+
+Replayer::Place Replayer::first_unfinished() const {
+  for (Rank rank = 0; rank < trace_.ranks(); ++rank) {
+    for (const std::uint32_t number : program_order(trace_.of(rank))) {
+      if (!ended({rank, number})) return {rank, number};
+    }
+  }
+  internal_error("a replay that does not end has no node that has not ended");
+}
+
 void Replayer::require_finished() const {
   const std::uint64_t all = trace_.nodes();
   if (ended_ == all) return;
-  Place at;
-  for (bool found = false; !found; ++at.rank) {
-    for (const std::uint32_t number : program_order(trace_.of(at.rank))) {
-      if (ended({at.rank, number})) continue;
-      at.node = number;
-      found = true;
-      break;
-    }
-    if (found) break;
-  }
-  std::vector<Place> way;
-  std::vector<std::string> lines;
-  constexpr std::size_t most_lines = 24;
-  while (std::ranges::find(way, at) == way.end() && lines.size() < most_lines) {
-    const Obstacle next = obstacle(at);
-    way.push_back(at);
-    lines.push_back(fmt::format("\n  {} {}{}", trace_.place(at.rank, node(at)), next.why,
-                                next.has_other ? ": " + trace_.place(next.other.rank, node(next.other)) : ""));
-    if (!next.has_other) break;
-    at = next.other;
-  }
-  std::string message = fmt::format("the replay does not come to its end: {} of {} nodes have ended;", ended_, all);
-  const bool circle = std::ranges::find(way, at) != way.end() && way.size() > 1;
-  message += circle ? " nodes wait for each other:" : " nodes wait:";
-  for (const std::string& line : lines) message += line;
-  simulated_failure("deadlock", "{}", message);
+  const hccl::Trail trail = hccl::trail_from(first_unfinished(), Facts{*this});
+  simulated_failure("deadlock", "the replay does not come to its end: {} of {} nodes have ended; nodes wait{}:{}",
+                    ended_, all, trail.is_circle ? " for each other" : "", trail.lines);
 }
 
 }  // namespace hcclsim::study

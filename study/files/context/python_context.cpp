@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "study/files/context/python_lines.hpp"
 
 namespace hcclsim::study {
@@ -435,8 +436,7 @@ class PythonReader {
   /// ms.GRAPH_MODE, ms.PYNATIVE_MODE, 0 or 1.
   void read_mode(std::size_t argument, std::size_t place) {
     std::string_view word = std::string_view(text_).substr(place, end_of_argument(place) - place);
-    word = word.substr(0, word.find('#'));
-    word = word.substr(0, word.find_last_not_of(" \t\r\n") + 1);
+    word = trimmed(word.substr(0, word.find('#')));
     std::string_view name = last_part(word);
     if (const auto bound = imported_.find(std::string(word)); bound != imported_.end()) name = last_part(bound->second);
     const bool graph = name == "0" || name == "GRAPH_MODE";

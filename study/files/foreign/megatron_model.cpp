@@ -161,11 +161,8 @@ class MegatronModel {
     for (const char* const argument : {"tokenizer-name-or-path", "tokenizer-model"}) {
       const auto path = args_.all().find(argument);
       if (path == args_.all().end() || path->second.empty()) continue;
-      std::string letters;
-      for (const char c : readable(path->second.front())) {
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/')
-          letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      }
+      std::string letters = in_lower_case(readable(path->second.front()));
+      std::erase_if(letters, [](unsigned char c) { return std::isalnum(c) == 0 && c != '/'; });
       for (const auto& [name, size] : networks) {
         if (letters.find(name) != std::string::npos) return size;
       }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/input_file.hpp"
+#include "base/text.hpp"
 #include "study/files/context/auto_parallel_context.hpp"
 #include "study/files/foreign/mindformers_keys.hpp"
 
@@ -378,7 +379,7 @@ class MindformersMapping {
                                                  {"momentum", "momentum", false},
                                                  {"sgd", "sgd", false}}};
     const std::string from = source("optimizer.type", *type);
-    const auto* const found = std::ranges::find(known, lower_case(type->text), &Known::name);
+    const auto* const found = std::ranges::find(known, in_lower_case(type->text), &Known::name);
     if (found == known.end()) {
       writer().refuse("optimizer", from, "no optimizer of run does what it does", type->line);
     } else {

@@ -6,6 +6,8 @@
 #include <limits>
 #include <set>
 
+#include "base/text.hpp"
+
 namespace hcclsim::study {
 
 namespace {
@@ -39,12 +41,6 @@ std::string tuple_literal(const YamlNode& node) {
   std::string text;
   for (const YamlNode& item : node.items) text += (text.empty() ? "" : ", ") + tuple_literal(item);
   return "(" + text + (node.items.size() == 1 ? ",)" : ")");
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower;
-  for (const char c : text) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
 }
 
 std::string source(std::string_view path, const YamlNode& node) {
@@ -101,7 +97,7 @@ std::string MindformersKeys::parallel_mode() {
   static constexpr std::array modes{"data_parallel", "semi_auto_parallel", "auto_parallel", "hybrid_parallel"};
   const YamlNode* const node = find("parallel", "parallel_mode");
   if (node == nullptr) return {};
-  std::string word = lower_case(node->text);
+  std::string word = in_lower_case(node->text);
   if (word == "stand_alone" || word == "manual_parallel") return "stand_alone";
   if (std::ranges::find(modes, word) != modes.end()) return word;
   const auto number = parse_number<std::size_t>(word);

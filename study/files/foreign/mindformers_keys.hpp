@@ -22,7 +22,6 @@ inline constexpr const char* unknown_text = "no option of run stands for it";
 [[nodiscard]] std::string literal(const YamlNode& node);
 /// "((1, 2),)" of [[1, 2]].
 [[nodiscard]] std::string tuple_literal(const YamlNode& node);
-[[nodiscard]] std::string lower_case(std::string_view text);
 /// "parallel_config.model_parallel 4".
 [[nodiscard]] std::string source(std::string_view path, const YamlNode& node);
 

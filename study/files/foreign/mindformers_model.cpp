@@ -2,6 +2,8 @@
 #include <array>
 #include <utility>
 
+#include "base/text.hpp"
+
 #include "study/files/foreign/mindformers_keys.hpp"
 
 namespace hcclsim::study {
@@ -110,7 +112,7 @@ class MindformersModel {
          {"pangualpha", "pangu-2.6b"},
          {"bert", "bert-base"},
          {"mixtral", "mixtral"}}};
-    const std::string lower = lower_case(type);
+    const std::string lower = in_lower_case(type);
     for (const char* const head : {"classification", "multiplechoice", "questionanswering", "reward"}) {
       if (lower.find(head) != std::string::npos) return {};
     }

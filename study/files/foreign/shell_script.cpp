@@ -113,11 +113,6 @@ class ShellReader {
     }
   }
 
-  static std::string trimmed(const std::string& text) {
-    const std::size_t first = text.find_first_not_of(" \t");
-    return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-  }
-
   void take(std::vector<std::string> words, std::uint32_t line) {
     static const std::set<std::string_view> opens{"if", "for", "while", "until", "case", "select"};
     static const std::set<std::string_view> closes{"fi", "done", "esac"};

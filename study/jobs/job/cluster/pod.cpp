@@ -5,14 +5,10 @@
 #include <array>
 #include <cctype>
 
+#include "base/text.hpp"
+
 namespace hcclsim::study {
 namespace {
-
-std::string in_lower_case(std::string_view name) {
-  std::string text;
-  for (const char c : name) text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 PodPhase phase_of(PodStage stage) {
   switch (stage) {

@@ -71,15 +71,10 @@ RunPolicy read_run_policy(const YamlValue& value) {
   return policy;
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 /// Names of roles are normalised regardless of their case.
 std::optional<JobRole> role_named(const std::string& name) {
   for (const JobRole role : all_job_roles) {
-    if (lower_case(name) == lower_case(std::string(name_of(role)))) return role;
+    if (in_lower_case(name) == in_lower_case(std::string(name_of(role)))) return role;
   }
   return std::nullopt;
 }
@@ -126,7 +121,7 @@ void check_names(const YamlValue& name, const MsJob& job) {
   for (const ReplicaSpec& spec : job.replicas) {
     if (spec.replicas == 0) continue;
     const std::string longest =
-        fmt::format("{}-{}-{}", job.name, lower_case(std::string(name_of(spec.role))), spec.replicas - 1);
+        fmt::format("{}-{}-{}", job.name, in_lower_case(std::string(name_of(spec.role))), spec.replicas - 1);
     constexpr std::size_t most = 63;
     if (longest.size() > most) name.fail("the pod's name {} would be longer than {} characters", longest, most);
   }

@@ -1,4 +1,4 @@
-#include "study/compare/tune/fusion_search.hpp"
+#include "study/run/split_search/fusion_search.hpp"
 
 #include <fmt/format.h>
 
