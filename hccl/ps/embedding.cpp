@@ -115,6 +115,17 @@ std::vector<std::uint64_t> rows_of_batch(const PsEmbeddings& embeddings, std::ui
   return found;
 }
 
+void BatchRows::set_workers(std::uint32_t workers) {
+  workers_ = workers;
+  batches_.clear();
+}
+
+const std::vector<std::uint64_t>& BatchRows::of(std::uint64_t rows, std::uint32_t worker, std::uint32_t step) {
+  const auto [place, is_new] = batches_.try_emplace({step, worker, rows});
+  if (is_new) place->second = rows_of_batch(embeddings_, rows, worker, workers_, step);
+  return place->second;
+}
+
 std::optional<EmbeddingCache::Exchange> EmbeddingCache::plan(std::span<const std::uint64_t> rows,
                                                              std::span<const std::uint64_t> in_flight) const {
   Exchange found;

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -54,6 +56,25 @@ struct EmbeddingFigures {
 /// ceil(rows / workers) ids, and looks at the ids of all batches that are in its own.
 [[nodiscard]] std::vector<std::uint64_t> rows_of_batch(const PsEmbeddings& embeddings, std::uint64_t rows,
                                                        std::uint32_t worker, std::uint32_t workers, std::uint32_t step);
+
+/// The rows of batches that are in use, each drawn once.
+class BatchRows {
+ public:
+  explicit BatchRows(const PsEmbeddings& embeddings) : embeddings_(embeddings) {}
+
+  /// From now on there are so many workers, which have other batches.
+  void set_workers(std::uint32_t workers);
+  /// rows_of_batch() for a table with so many rows.
+  [[nodiscard]] const std::vector<std::uint64_t>& of(std::uint64_t rows, std::uint32_t worker, std::uint32_t step);
+  /// Steps before this one are in use no more.
+  void forget_before(std::uint32_t step) { batches_.erase(batches_.begin(), batches_.lower_bound({step, 0, 0})); }
+
+ private:
+  const PsEmbeddings& embeddings_;
+  std::uint32_t workers_ = 0;
+  /// By step, worker and size of the table.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::vector<std::uint64_t>> batches_;
+};
 
 /// Rows of one table on one device. The row that was used least recently goes first; rows of batches in flight stay.
 class EmbeddingCache {

@@ -10,7 +10,7 @@ namespace hcclsim::hccl {
 
 struct HybridReduction::Parts {
   Parts(const HybridSetup& setup, sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster)
-      : schedule(setup.schedule),
+      : setup(setup),
         loop(loop),
         runtime({.loop = loop,
                  .network = network,
@@ -25,7 +25,7 @@ struct HybridReduction::Parts {
     for (const Rank npu : setup.npus) streams.push_back(runtime.create_stream(npu));
   }
 
-  std::shared_ptr<const Schedule> schedule;
+  const HybridSetup& setup;
   sim::EventLoop& loop;
   sim::Trace trace;  // of no rank
   Runtime runtime;
@@ -40,6 +40,8 @@ HybridReduction::HybridReduction(const HybridSetup& setup, sim::EventLoop& loop,
 
 HybridReduction::~HybridReduction() = default;
 
+const HybridSetup& HybridReduction::setup() const { return parts_->setup; }
+
 void HybridReduction::require_finished() const { parts_->runtime.require_finished(); }
 
 void HybridReduction::arrive(std::uint32_t worker, std::function<void()> done) {
@@ -49,7 +51,7 @@ void HybridReduction::arrive(std::uint32_t worker, std::function<void()> done) {
   }
   const StreamId stream = parts_->streams[worker];
   parts_->runtime.wait_until(stream, parts_->loop.now());
-  parts_->runtime.collective(stream, parts_->communicator, parts_->schedule, parts_->name);
+  parts_->runtime.collective(stream, parts_->communicator, parts_->setup.schedule, parts_->name);
   // A host function may be called before the clock is at the stream's date only if nothing is waited for; here the
   // allreduce is.
   parts_->runtime.host_function(stream, std::move(done));

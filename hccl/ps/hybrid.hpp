@@ -34,11 +34,13 @@ struct HybridSetup {
 /// The allreduces of successive steps.
 class HybridReduction {
  public:
+  /// `setup` must outlive it.
   HybridReduction(const HybridSetup& setup, sim::EventLoop& loop, sim::Network& network, sim::Cluster& cluster);
   HybridReduction(const HybridReduction&) = delete;
   HybridReduction& operator=(const HybridReduction&) = delete;
   ~HybridReduction();
 
+  [[nodiscard]] const HybridSetup& setup() const;
   /// A worker's gradients are ready now; `done` is called when they are reduced on it.
   void arrive(std::uint32_t worker, std::function<void()> done);
   /// When nothing is left to do: throws what Runtime::require_finished() does.

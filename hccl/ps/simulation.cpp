@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/error.hpp"
-#include "hccl/ps/running_job.hpp"
+#include "hccl/ps/running/running_job.hpp"
 
 namespace hcclsim::hccl {
 namespace {
@@ -40,80 +40,6 @@ void check(const sim::Cluster& cluster, const PsOptions& options) {
 }
 
 }  // namespace
-
-RunningJob::RunningJob(sim::Cluster& cluster, const models::Program& program, const PsOptions& options,
-                       sim::EventLoop& loop, sim::Network& network, const HybridSetup* hybrid)
-    : cluster_(cluster),
-      options_(options),
-      faults_(options.faults.get()),
-      loop_(loop),
-      wire_(loop, network, cluster, options.costs.call, faults_) {
-  if (hybrid != nullptr) {
-    hybrid_ = std::make_unique<HybridReduction>(*hybrid, loop, network, cluster);
-    hybrid_gradients_ = hybrid->gradients;
-    hybrid_update_ = hybrid->update;
-  }
-  prepare_program(program);
-}
-
-PsNodeFigures RunningJob::figures_of(std::uint32_t node, const Server* server, const Worker* worker) const {
-  const PsWire::NodeBytes& bytes = wire_.bytes(node);
-  PsNodeFigures figures{.name = id_of(node),
-                        .rank = nodes_[node].rank,
-                        .server = nodes_[node].name.role == PsRole::server,
-                        .host = wire_.host(node),
-                        .sent = bytes.sent,
-                        .received = bytes.received,
-                        .lost = bytes.lost};
-  if (server != nullptr) {
-    figures.busy = server->busy;
-    for (const PsPiece& piece : pieces_) {
-      if (servers_[piece.server].node == node) figures.placed += piece.bytes();
-    }
-  }
-  if (worker != nullptr) figures.waited = worker->waited;
-  return figures;
-}
-
-/// Over the whole of the training, also for nodes that have left: links are of hosts, which others may use.
-void RunningJob::add_links(std::uint32_t node, PsNodeFigures& figures) {
-  const Seconds time = outcome_.end - outcome_.ready;
-  const auto add = [&](sim::LinkId id, bool in) {
-    const double carried = wire_.link_bytes()[id];
-    const BytesPerSecond capacity = cluster_.capacity(id);
-    figures.links.push_back(
-        {cluster_.links()[id].name, in, capacity, carried, time > 0 ? carried / (capacity * time) : 0});
-  };
-  for (const sim::LinkId link : wire_.links_into(node)) add(link, true);
-  for (const sim::LinkId link : wire_.links_out_of(node)) add(link, false);
-}
-
-PsOutcome RunningJob::finish() {
-  if (!ended_) {
-    if (faults_ != nullptr) report_faults();
-    std::string who;
-    for (const Worker& worker : workers_) {
-      if (!worker.finished) who += (who.empty() ? "" : ", ") + id_of(worker.node);
-    }
-    simulated_failure("deadlock", "the job with parameter servers stands still: {} cannot go on", who);
-  }
-  const std::size_t left = outcome_.nodes.size();
-  for (const Server& server : servers_) outcome_.nodes.push_back(figures_of(server.node, &server, nullptr));
-  std::rotate(outcome_.nodes.begin(), outcome_.nodes.begin() + static_cast<std::ptrdiff_t>(left), outcome_.nodes.end());
-  for (const Worker& worker : workers_) outcome_.nodes.push_back(figures_of(worker.node, nullptr, &worker));
-  // Nodes that were added when the job ended.
-  for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
-    const auto of_node = [node](const auto& one) { return one.node == node; };
-    if (nodes_[node].left || std::ranges::any_of(servers_, of_node) || std::ranges::any_of(workers_, of_node)) continue;
-    outcome_.nodes.push_back(figures_of(node, nullptr, nullptr));
-  }
-  for (PsNodeFigures& figures : outcome_.nodes) {
-    for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
-      if (id_of(node) == figures.name) add_links(node, figures);
-    }
-  }
-  return std::move(outcome_);
-}
 
 Seconds PsOutcome::step_time() const {
   std::map<std::uint32_t, std::vector<const PsStep*>> of_worker;

@@ -58,6 +58,9 @@ struct PsOptions {
   /// With faults, a worker that waits for others for so long ends the job.
   Seconds exec_timeout = std::numeric_limits<Seconds>::infinity();
   bool keep_log = false;
+
+  /// Whether a parameter is a table whose rows are trained in caches on devices, so that nobody pushes it.
+  [[nodiscard]] bool cached(std::uint32_t key) const { return embeddings.cache_rows > 0 && parameters[key].rows > 0; }
 };
 
 /// What happened to numbers, in the order in which it happened: whoever repeats it with real gradients gets the weights

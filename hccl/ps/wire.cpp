@@ -133,8 +133,6 @@ void PsWire::kill(std::uint32_t node) {
   ++nodes_[node].life;
 }
 
-void PsWire::forget_all() { ++epoch_; }
-
 std::vector<sim::LinkId> PsWire::links_into(std::uint32_t node) {
   std::set<sim::LinkId> links;
   for (const auto& [pair, tag] : tags_) {

@@ -75,7 +75,11 @@ class PsWire final : private sim::EventHandler {
   [[nodiscard]] PsHost host(std::uint32_t node) const { return nodes_[node].host; }
   [[nodiscard]] bool alive(std::uint32_t node) const { return nodes_[node].alive; }
   /// Nothing of what is under way arrives any more.
-  void forget_all();
+  void forget_all() { ++epoch_; }
+  /// Another value after the node has died or everything was forgotten.
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> life(std::uint32_t node) const {
+    return {epoch_, nodes_[node].life};
+  }
 
   struct NodeBytes {
     PsBytes sent{};      ///< of messages that arrived
