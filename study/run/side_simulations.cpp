@@ -102,7 +102,8 @@ Finish start_fusions(Experiment& experiment, const RunWishes& wishes) {
   turned.step.hcom_parallel = !training.step.hcom_parallel;
   const auto turned_step = step_time_of(experiment, std::move(turned));
   const auto search = [&experiment] {
-    FusionSearch found = search_fusion(experiment.spec, experiment.cluster, [](const std::string& /*what*/) {});
+    FusionSearch found =
+        search_fusion(experiment.spec_on_placed(), experiment.cluster, [](const std::string& /*what*/) {});
     return Comparison::Fusions{std::move(found.trials), std::move(found.given)};
   };
   return finish_of(std::make_shared<ChildOf<Comparison::Fusions>>(search),

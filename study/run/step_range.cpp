@@ -1,5 +1,6 @@
 #include "study/run/step_range.hpp"
 
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -14,8 +15,15 @@ ChildOf<Seconds> step_at(Experiment& experiment, std::vector<Assumption> assumpt
     experiment.costs = assumed(experiment.costs, assumptions, end);
     hccl::TrainingStep& training = experiment.training;
     training.step.host_launch = assumed_launch(training.step.host_launch, assumptions, end);
+    std::map<const models::Program*, std::shared_ptr<const models::Program>> known;  // devices may share one
+    const auto assume_of = [&](std::shared_ptr<const models::Program>& program) {
+      auto& found = known[program.get()];
+      if (found == nullptr) found = std::make_shared<models::Program>(assumed(*program, assumptions, end));
+      program = found;
+    };
     for (hccl::StageProgram& stage : training.stages) {
-      stage.program = std::make_shared<models::Program>(assumed(*stage.program, assumptions, end));
+      assume_of(stage.program);
+      for (std::shared_ptr<const models::Program>& of_device : stage.of_devices) assume_of(of_device);
     }
     return experiment.simulate(training).step_times[training.simulation.rank];
   });

@@ -147,7 +147,8 @@ function comparisonSection(data) {
   const entries = [[`this run (hcom_parallel ${mode})`, result.step_time_s]];
   const add = (name, time) => { if (time) entries.push([name, time]); };
   add(`hcom_parallel ${advice.other_hcom_parallel}`, advice.other_hcom_parallel_step_s);
-  for (const trial of advice.trials) {
+  for (const trial of advice.fusions ?? []) add(`fusion ${trial.fusion}`, trial.step_time_s);
+  for (const trial of advice.trials ?? []) {
     const split = trial.fusion_index ? `fusion index ${trial.fusion_index.join(", ")}`
       : `split after ${gradientList(trial.split_by_idx)}`;
     add(`${data.parallel ? "" : "hcom_parallel on, "}${split}`, trial.step_time_s);
@@ -158,9 +159,11 @@ function comparisonSection(data) {
   }
   add("one NPU alone", advice.one_npu_step_s);
   const scenario = advice.scenario > 0 ? `Scenario ${advice.scenario} of the split guide` : "No scenario of the split guide";
+  const sentence = advice.fusions ? "Rules of fusion, the best first, and hcom_parallel turned."
+    : `${scenario}${data.parallel ? "" : " with hcom_parallel on"}: ${advice.sentence}.`;
   const columns = [{ title: "Run" }, { title: "Step ms", number: true }, { title: "Change", number: true }];
   return section("comparison", "What else was simulated",
-    element("p", {}, `${scenario}${data.parallel ? "" : " with hcom_parallel on"}: ${advice.sentence}.`),
+    element("p", {}, sentence),
     barChart("Step time of every run", entries.map(([name]) => name),
              [{ name: "step", values: entries.map(([, time]) => time * 1e3) }], axis("step time, ms", short, { min: 0 }),
              (ms) => `${fixed(ms, 3)} ms`),

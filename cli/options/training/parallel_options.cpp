@@ -136,7 +136,7 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
 }
 
 /// The option counts before the variable.
-void take_comm_reuse(const OptionOrigins& origins, study::RunSpec& spec, const ParallelOptions& options) {
+void take_comm_reuse(const OptionOrigins& origins, study::RunSpec& spec, const ParallelTexts& options) {
   spec.comm_reuse.reset();
   const char* const variable = std::getenv("MS_COMM_COMPILER_OPT");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   const bool given = origins.given("comm-reuse");
@@ -151,7 +151,7 @@ void take_comm_reuse(const OptionOrigins& origins, study::RunSpec& spec, const P
 
 }  // namespace
 
-void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOptions& options) {
+void add_parallel_options(Command& command, study::RunSpec& spec, ParallelTexts& options) {
   study::ParallelSpec& parallel = spec.parallel;
   command.begin_group("How the step is spread");
   command.add("--stages,--pp", whole_number(spec.step.shape.stages, 1, most_stages), "Stages of a pipeline")
@@ -234,7 +234,7 @@ void add_parallel_options(Command& command, study::RunSpec& spec, ParallelOption
       .value_name("COUNT");
 }
 
-void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec, const ParallelOptions& options) {
+void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec, const ParallelTexts& options) {
   study::ParallelSpec& parallel = spec.parallel;
   take_comm_reuse(origins, spec, options);
   parallel.batch_given = origins.given("batch");
@@ -276,7 +276,7 @@ void finish_parallel_options(const OptionOrigins& origins, study::RunSpec& spec,
   }
 }
 
-void require_effect(const OptionOrigins& origins, const study::RunSpec& spec, const ParallelOptions& options) {
+void require_effect(const OptionOrigins& origins, const study::RunSpec& spec, const ParallelTexts& options) {
   const study::ParallelSpec& parallel = spec.parallel;
   for (const char* const option : {"schedule", "chunks", "stage-layers"}) {
     if (spec.step.shape.stages > 1 || options.searched || !origins.asks(option)) continue;

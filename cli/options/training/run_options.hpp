@@ -30,7 +30,7 @@ enum class OutputFormat : std::uint8_t { text, json, csv };
 struct RunOptions {
   study::RunSpec spec{};  ///< complete after finish_run_options(), but for the path of the platform
   NumericsOptions numerics{};
-  ParallelOptions parallel{};
+  ParallelTexts parallel{};
   ContextOptions context{};
   PrecisionOptions precision{};
   PsOptions ps{};

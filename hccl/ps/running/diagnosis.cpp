@@ -159,19 +159,27 @@ std::string PsDiagnosis::standing(std::uint32_t worker) const {
   return text + "waits for gradients to be reduced among the workers";
 }
 
-std::pair<std::string, bool> PsDiagnosis::trail(std::uint32_t worker, Seconds date) const {
-  std::string text;
-  std::set<std::uint32_t> seen;
-  for (std::optional<std::uint32_t> at = worker; at.has_value() && seen.insert(*at).second; at = last_worker(*at)) {
-    text += standing(*at);
-    std::string cause = stop_of(members_.worker(*at), date);
-    if (cause.empty()) cause = stop_at_servers(*at, date);
-    if (cause.empty()) cause = slowness_of(*at, date);
-    if (!cause.empty()) return {fmt::format("{}\n  cause: {}", text, cause), true};
+/// What trail_from() asks, as it is at a date.
+struct PsDiagnosis::Facts {
+  const PsDiagnosis& of;
+  Seconds date = 0;
+
+  [[nodiscard]] static std::uint32_t key(std::uint32_t worker) { return worker; }
+  [[nodiscard]] std::string line(std::uint32_t worker) const { return of.standing(worker); }
+  [[nodiscard]] Origin<std::uint32_t> origin(std::uint32_t worker) const {
+    std::string cause = of.stop_of(of.members_.worker(worker), date);
+    if (cause.empty()) cause = of.stop_at_servers(worker, date);
+    if (cause.empty()) cause = of.slowness_of(worker, date);
+    const std::optional<std::uint32_t> last = of.last_worker(worker);
+    if (!cause.empty() || !last.has_value()) return {.cause = std::move(cause)};
+    return {.next = {*last}};
   }
-  const std::string cause = cause_of_messages(date);
-  if (!cause.empty()) return {text + "\n  cause: " + cause, true};
-  return {text + "\n  cause: a deadlock: nobody does what is waited for", false};
+};
+
+Trail PsDiagnosis::trail(std::uint32_t worker, Seconds date) const {
+  Trail trail = trail_from(worker, Facts{*this, date});
+  if (trail.cause.empty()) trail.cause = cause_of_messages(date);
+  return trail;
 }
 
 void PsDiagnosis::report_timeout(std::uint32_t worker) const {
@@ -179,13 +187,14 @@ void PsDiagnosis::report_timeout(std::uint32_t worker) const {
   const Seconds date = since + options_.exec_timeout;
   simulated_failure(
       "timeout", "{} waits since {:.9g} s, and HCCL_EXEC_TIMEOUT lets it wait {:.6g} s: the job ends at {:.9g} s{}",
-      members_.id(members_.worker(worker)), since, options_.exec_timeout, date, trail(worker, date).first);
+      members_.id(members_.worker(worker)), since, options_.exec_timeout, date, text_of(trail(worker, date)));
 }
 
 void PsDiagnosis::report() const {
   const std::optional<std::uint32_t> first = first_waiting();
   if (first.has_value() && !std::isinf(options_.exec_timeout)) {
-    if (trail(*first, progress_.since(*first) + options_.exec_timeout).second) report_timeout(*first);
+    const Seconds overdue = progress_.since(*first) + options_.exec_timeout;
+    if (!trail(*first, overdue).cause.empty()) report_timeout(*first);
     return;
   }
   std::optional<std::uint32_t> from = first;
@@ -193,10 +202,10 @@ void PsDiagnosis::report() const {
     if (!progress_.finished(worker)) from = worker;
   }
   if (!from.has_value()) return;
-  const auto [text, by_fault] = trail(*from, sim::FaultPlan::never);
-  if (!by_fault) return;
+  const Trail found = trail(*from, sim::FaultPlan::never);
+  if (found.cause.empty()) return;
   simulated_failure("deadlock", "the job with parameter servers stands still{}{}",
-                    first.has_value() ? ": nothing ends a wait without HCCL_EXEC_TIMEOUT" : "", text);
+                    first.has_value() ? ": nothing ends a wait without HCCL_EXEC_TIMEOUT" : "", text_of(found));
 }
 
 }  // namespace hcclsim::hccl

@@ -13,6 +13,7 @@
 #include "hccl/ps/running/timeline.hpp"
 #include "hccl/ps/simulation.hpp"
 #include "hccl/ps/wire.hpp"
+#include "hccl/runtime/trail.hpp"
 #include "sim/event_loop.hpp"
 
 /// Why a job with faults does not go on: from the worker that has waited longest, by way of its servers to the worker
@@ -39,8 +40,9 @@ class PsDiagnosis : private sim::EventHandler {
   [[nodiscard]] std::optional<std::uint32_t> first_waiting() const;
   void on_event(std::uint64_t tag) override;
   [[noreturn]] void report_timeout(std::uint32_t worker) const;
-  /// Lines from what a worker waits for to the cause, and whether there is one.
-  [[nodiscard]] std::pair<std::string, bool> trail(std::uint32_t worker, Seconds date) const;
+  struct Facts;
+  /// From a worker to the cause; where none is found among workers and servers, that of a message.
+  [[nodiscard]] Trail trail(std::uint32_t worker, Seconds date) const;
   [[nodiscard]] std::string standing(std::uint32_t worker) const;
   [[nodiscard]] std::string stop_of(std::uint32_t node, Seconds date) const;
   [[nodiscard]] std::string stop_between(std::uint32_t node, std::uint32_t other, Seconds date) const;

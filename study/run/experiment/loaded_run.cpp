@@ -170,6 +170,13 @@ device::ProgramOptions LoadedRun::program_options() const {
   return how;
 }
 
+RunSpec LoadedRun::spec_on_placed() const {
+  RunSpec other = spec;
+  other.platform.rank_table = {};
+  other.npus = npus;
+  return other;
+}
+
 std::uint32_t LoadedRun::samples_of_micro_batch() const {
   return batch.micro_batch * (spec.parallel.operators.cuts() ? replicas : 1);
 }

@@ -40,6 +40,8 @@ struct LoadedRun : LoadedPlatform, RunFacts {
   LoadedRun(RunSpec of, sim::Cluster& on);
 
   [[nodiscard]] device::ProgramOptions program_options() const;
+  /// The spec of other runs on the cluster, whose ranks are placed.
+  [[nodiscard]] RunSpec spec_on_placed() const;
   /// Samples of the network that is cut into stages: of a micro-batch, of all replicas if its operators are cut.
   [[nodiscard]] std::uint32_t samples_of_micro_batch() const;
   [[nodiscard]] models::ModelOptions sizes_of_micro_batch() const;

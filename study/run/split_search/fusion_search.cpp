@@ -40,7 +40,11 @@ std::uint32_t collectives_of(const std::vector<hccl::StageProgram>& stages) {
 class FusionTuner {
  public:
   FusionTuner(const RunSpec& run, sim::Cluster& cluster, const Stage& stage)
-      : run_(run), stage_(stage), cluster_(cluster), experiment_(run, cluster_), given_(asked_rules(run.parallel)) {
+      : stage_(stage),
+        cluster_(cluster),
+        experiment_(run, cluster_),
+        run_(experiment_.spec_on_placed()),
+        given_(asked_rules(run.parallel)) {
     if (experiment_.data_parallel) internal_error("fusion of a run of data parallelism");
     if (run.step.shape.forward_only) {
       bad_input("option", "--forward-only: no gradients are reduced, and nothing is to be fused");
@@ -176,10 +180,10 @@ class FusionTuner {
     return result;
   }
 
-  const RunSpec& run_;
   const Stage& stage_;
   sim::Cluster& cluster_;
   Experiment experiment_;
+  const RunSpec run_;  // of the runs that are tried
   FusionRules given_;
   std::vector<FusionTrial> trials_;
 };
