@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "clients/server/accesses.hpp"
 #include "clients/server/hosts/hosts.hpp"
 #include "clients/server/memory.hpp"
 #include "device/numerics/worker_pool.hpp"
@@ -80,7 +79,6 @@ struct Core {
   DeviceMemory& memory;
   Deadlines& deadlines;
   device::WorkerPool& workers;
-  Accesses* accesses;             ///< watches what tasks use; null: nobody does
   std::optional<Error>& failure;  ///< of the simulated cluster, which stands still from then on
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "clients/server/devices/allocations.hpp"
 
 namespace hcclsim::clients {
 namespace {
@@ -52,47 +53,51 @@ Simulator::Simulator(study::LoadedPlatform& platform, Hosts& hosts, const Simula
             .memory = memory_,
             .deadlines = deadlines_,
             .workers = workers_,
-            .accesses = options.poison ? &accesses_ : nullptr,
             .failure = failure_},
       meetings_(core_),
+      device_waits_(core_),
+      streams_(core_, device_waits_, device_handles_, options.poison ? &accesses_ : nullptr),
+      events_(core_, device_waits_, device_handles_, streams_),
+      host_functions_(core_, device_handles_, streams_),
       devices_(core_),
-      communicators_(core_, meetings_, options.connect_timeout),
-      communication_(core_, devices_, communicators_, meetings_),
+      copies_(core_, devices_, device_handles_, streams_),
+      communicators_(core_, communicator_handles_),
+      peer_memory_(core_, communicator_handles_, communicators_),
+      beginnings_(core_, devices_, meetings_, communicators_, options.connect_timeout),
+      communication_(core_, meetings_, options.connect_timeout, devices_, streams_, copies_, communicators_,
+                     peer_memory_),
+      call_groups_(core_, streams_, beginnings_, communication_),
       processes_(core_, meetings_) {
   trace_.select(options.traced, platform.cluster.size(), true);
   hosts_.on_end = [this](std::uint32_t process) {
     if (hosts_.process(process).status != 0) return;
-    communication_.end_process(process);
-    devices_.end_process(process);
+    call_groups_.end_process(process);
+    memory_.free_all(process);
+    streams_.end_process(process);
   };
   hosts_.has_events = [this] {
     return !failure_.has_value() && loop_.first_date().has_value() && !deadlines_.hosts_are_due();
   };
-  devices_.on_release = [this](std::uint32_t process, Rank npu) { communicators_.release(process, npu); };
+  devices_.on_release = [this](std::uint32_t process, Rank npu) {
+    streams_.release(process, npu);
+    events_.release(process, npu);
+    memory_.free_all(process, npu);
+    communicators_.release(process, npu);
+  };
 }
 
 std::optional<Result> Simulator::handle(ThreadId id, const Question& question) {
   switch (question.call) {
-    case Call::begin_communicator:
-    case Call::begin_from_table:
-      if (communication_.in_group(id)) return communication_.handle(id, question);
-      return communicators_.handle(id, question);
     case Call::root_info:
     case Call::begin_all:
     case Call::begin_sub:
+      return beginnings_.handle(id, question);
     case Call::destroy_communicator:
     case Call::communicator_facts:
     case Call::async_error:
     case Call::set_deterministic:
     case Call::get_deterministic:
     case Call::suspend:
-    case Call::set_range:
-    case Call::unset_range:
-    case Call::activate_range:
-    case Call::deactivate_range:
-    case Call::begin_window:
-    case Call::end_window:
-    case Call::find_window:
     case Call::status_by_name:
     case Call::graph_layers:
     case Call::graph_ranks:
@@ -100,18 +105,73 @@ std::optional<Result> Simulator::handle(ThreadId id, const Question& question) {
     case Call::graph_sizes:
     case Call::graph_link:
       return communicators_.handle(id, question);
+    case Call::set_range:
+    case Call::unset_range:
+    case Call::activate_range:
+    case Call::deactivate_range:
+    case Call::begin_window:
+    case Call::end_window:
+    case Call::find_window:
+      return peer_memory_.handle(id, question);
+    case Call::begin_communicator:
+    case Call::begin_from_table:
     case Call::collective:
     case Call::batch:
     case Call::begin_group:
     case Call::end_group:
-      return communication_.handle(id, question);
+      return call_groups_.handle(id, question);
     case Call::exchange:
     case Call::send_bytes:
     case Call::receive_bytes:
     case Call::abort:
       return processes_.handle(id, question);
     default:
+      return handle_of_device(id, question);
+  }
+}
+
+std::optional<Result> Simulator::handle_of_device(ThreadId id, const Question& question) {
+  switch (question.call) {
+    case Call::date:
+    case Call::device_count:
+    case Call::set_device:
+    case Call::get_device:
+    case Call::reset_device:
+    case Call::finalize:
+    case Call::peer_access:
+    case Call::soc_name:
+    case Call::set_saturation:
+    case Call::device_topology:
       return devices_.handle(id, question);
+    case Call::allocate:
+    case Call::free:
+    case Call::memory_info:
+    case Call::reserve_address:
+    case Call::release_address:
+    case Call::allocate_physical:
+    case Call::free_physical:
+    case Call::map_memory:
+    case Call::unmap_memory:
+      return allocation(core_, devices_, id, question);
+    case Call::copy:
+    case Call::fill:
+    case Call::free_host:
+      return copies_.handle(id, question);
+    case Call::create_stream:
+    case Call::destroy_stream:
+    case Call::synchronize_stream:
+    case Call::query_stream:
+    case Call::synchronize_device:
+    case Call::launch_kernel:
+      return streams_.handle(id, question);
+    case Call::launch_function:
+    case Call::subscribe:
+    case Call::unsubscribe:
+    case Call::next_function:
+    case Call::function_done:
+      return host_functions_.handle(id, question);
+    default:
+      return events_.handle(id, question);
   }
 }
 
@@ -165,7 +225,7 @@ bool Simulator::advance() {
 
 void Simulator::fail(const Error& error) {
   failure_.emplace(error);
-  devices_.fail_all();
+  device_waits_.fail_all();
 }
 
 std::string Simulator::standing() const {
@@ -185,7 +245,7 @@ std::string Simulator::standing() const {
     if (hosts_.process(number).ended && ++lines <= most) text += fmt::format("\n  process {}: has ended", number);
   }
   if (lines > most) text += fmt::format("\n  and {} more", lines - most);
-  return text + communication_.missing_calls() + devices_.unfinished();
+  return text + communication_.missing_calls() + streams_.unfinished();
 }
 
 void Simulator::report_process(std::uint32_t number) const {

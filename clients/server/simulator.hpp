@@ -6,10 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "clients/server/communication.hpp"
-#include "clients/server/communicators.hpp"
+#include "clients/server/communication/call_groups.hpp"
+#include "clients/server/communication/communication.hpp"
+#include "clients/server/communicators/beginnings.hpp"
+#include "clients/server/communicators/communicators.hpp"
+#include "clients/server/communicators/peer_memory.hpp"
 #include "clients/server/core.hpp"
-#include "clients/server/devices.hpp"
+#include "clients/server/devices/accesses.hpp"
+#include "clients/server/devices/copies.hpp"
+#include "clients/server/devices/device_waits.hpp"
+#include "clients/server/devices/devices.hpp"
+#include "clients/server/devices/events.hpp"
+#include "clients/server/devices/host_functions.hpp"
+#include "clients/server/devices/streams.hpp"
+#include "clients/server/handles.hpp"
 #include "clients/server/hosts/hosts.hpp"
 #include "clients/server/meetings.hpp"
 #include "clients/server/processes.hpp"
@@ -44,6 +54,8 @@ class Simulator {
 
  private:
   std::optional<Result> handle(ThreadId id, const Question& question);
+  /// The same for what ACL asks for.
+  std::optional<Result> handle_of_device(ThreadId id, const Question& question);
   /// Handles the next date; false if there is none.
   bool advance();
   void fail(const Error& error);
@@ -67,9 +79,19 @@ class Simulator {
   std::optional<Error> failure_;
   Core core_;
   Meetings meetings_;
+  Handles device_handles_;
+  DeviceWaits device_waits_;
+  Streams streams_;
+  Events events_;
+  HostFunctions host_functions_;
   Devices devices_;
+  Copies copies_;
+  Handles communicator_handles_;
   Communicators communicators_;
+  PeerMemory peer_memory_;
+  Beginnings beginnings_;
   Communication communication_;
+  CallGroups call_groups_;
   Processes processes_;
 };
 

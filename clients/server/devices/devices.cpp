@@ -1,4 +1,4 @@
-#include "clients/server/devices.hpp"
+#include "clients/server/devices/devices.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 namespace hcclsim::clients {
 
-Devices::Devices(Core& core) : core_(core), npus_(core.cluster.size()) {
+Devices::Devices(Core& core) : core_(core) {
   for (Rank npu = 0; npu < core.cluster.size(); ++npu) {
     const sim::Npu& one = core.cluster.npu(npu);
     npu_of_device_[{one.server, one.device}] = npu;
@@ -48,39 +48,11 @@ std::optional<Result> Devices::handle(ThreadId id, const Question& question) {
       return topology(id, question);
     case Call::peer_access:
       return peer_access(id, question);
-    case Call::set_saturation:
+    default:  // set_saturation
       if (!thread.npu.has_value()) return refused(ACL_ERROR_RT_CONTEXT_NULL, "the thread has set no device");
       if (question.values[0] != 0 && question.values[1] != 0) saturating_.insert(*thread.npu);
       if (question.values[0] != 0 && question.values[1] == 0) saturating_.erase(*thread.npu);
       return Result{.values = {saturates(*thread.npu) ? 1U : 0U}};
-    case Call::allocate:
-    case Call::free:
-    case Call::free_host:
-    case Call::memory_info:
-    case Call::copy:
-    case Call::fill:
-    case Call::reserve_address:
-    case Call::release_address:
-    case Call::allocate_physical:
-    case Call::free_physical:
-    case Call::map_memory:
-    case Call::unmap_memory:
-      return handle_memory(id, question);
-    case Call::create_stream:
-    case Call::destroy_stream:
-    case Call::synchronize_stream:
-    case Call::query_stream:
-    case Call::synchronize_device:
-    case Call::launch_kernel:
-      return handle_stream(id, question);
-    case Call::launch_function:
-    case Call::subscribe:
-    case Call::unsubscribe:
-    case Call::next_function:
-    case Call::function_done:
-      return handle_function(id, question);
-    default:
-      return handle_event(id, question);
   }
 }
 
@@ -118,14 +90,6 @@ void Devices::release(std::uint32_t process, Rank npu, bool by_force) {
   for (const auto& thread : core_.hosts.threads()) {
     if (thread->process == process && thread->npu == npu) thread->npu.reset();
   }
-  for (const auto& [handle, stream] : streams_) {
-    if (stream->process == process && stream->npu == npu && !stream->is_hidden) end_stream(*stream);
-  }
-  default_streams_.erase({process, npu});
-  for (const auto& [handle, event] : events_) {
-    if (event->process == process && event->npu == npu) end_event(*event);
-  }
-  core_.memory.free_all(process, npu);
   if (on_release) on_release(process, npu);
 }
 

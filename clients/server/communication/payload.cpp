@@ -1,4 +1,4 @@
-#include "clients/server/payload.hpp"
+#include "clients/server/communication/payload.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "clients/server/accesses.hpp"
+#include "clients/server/devices/accesses.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "clients/server/devices.hpp"
+#include "clients/server/devices/streams.hpp"
 
 namespace hcclsim::clients {
 namespace {

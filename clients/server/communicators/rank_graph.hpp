@@ -1,6 +1,6 @@
 #pragma once
 
-#include "clients/server/communicators.hpp"
+#include "clients/server/communicators/communicators.hpp"
 
 /// How the NPUs of a communicator are connected, for programs that ask: layer 0 is the server, layer 1 what connects
 /// servers, of one super-pod if there are several, and layer 2 what connects super-pods.

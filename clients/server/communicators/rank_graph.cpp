@@ -1,4 +1,4 @@
-#include "clients/server/rank_graph.hpp"
+#include "clients/server/communicators/rank_graph.hpp"
 
 #include <fmt/format.h>
 
