@@ -23,7 +23,8 @@ std::string_view name_of(LinkKind kind) { return kind_names[static_cast<std::siz
 
 /// A platform file that passed its check.
 struct Cluster::File {
-  File(std::string of, std::span<const PlatformEdit> edits) : path(std::move(of)), document(valid_platform(path)) {
+  File(std::string of, std::span<const PlatformEdit> edits) : path(std::move(of)) {
+    document = valid_platform(path, make_npus(edits) ? NpusOfFile::are_to_come : NpusOfFile::are_there);
     if (!edits.empty()) {
       edited.emplace(path, edits);
       document = valid_platform(edited->path());

@@ -20,8 +20,12 @@ struct PlatformDocument {
   std::optional<PlatformNames> names;  ///< once its form is right
 };
 
+/// Whether hosts of a file are NPUs, or edits are to make some.
+enum class NpusOfFile : bool { are_there, are_to_come };
+
 /// A file that has no fatal problem; else throws Error(bad_input, "platform") "FILE:LINE: message" for the first one,
 /// with the number of the others.
-[[nodiscard]] std::unique_ptr<PlatformDocument> valid_platform(const std::string& path);
+[[nodiscard]] std::unique_ptr<PlatformDocument> valid_platform(const std::string& path,
+                                                               NpusOfFile npus = NpusOfFile::are_there);
 
 }  // namespace hcclsim::sim

@@ -24,18 +24,19 @@ namespace {
 
 constexpr std::array<const char*, 5> edited_speeds{"nominal", "low", "high", "read", "write"};
 constexpr std::string_view forms =
-    "accepted: link[PATTERN].KEY, npu[PATTERN].KEY, cluster[PATTERN].KEY and platform.KEY, such as "
+    "accepted: link[PATTERN].KEY, npu[PATTERN].KEY, host[PATTERN].npu, cluster[PATTERN].KEY and platform.KEY, such as "
     "link[hccs*].bandwidth";
 
 /// A target taken apart.
 struct Target {
-  std::string element;  ///< link, npu, cluster or platform
+  std::string element;  ///< link, npu, host, cluster or platform
   std::string pattern;  ///< of the element's id
   std::string key;
 };
 
 std::vector<std::string> keys_of(std::string_view element) {
   if (element == "cluster") return {"bandwidth", "latency"};
+  if (element == "host") return {"npu"};
   if (element == "npu") {
     std::vector<std::string> keys;
     for (const NpuProperty& property : npu_properties()) keys.emplace_back(property.key);
@@ -72,9 +73,9 @@ Target parse_target(std::string_view text) {
     target = {std::string(text.substr(0, open)), std::string(text.substr(open + 1, close - open - 1)),
               std::string(text.substr(close + 2))};
   }
-  constexpr std::array<std::string_view, 4> elements{"link", "npu", "cluster", "platform"};
+  constexpr std::array<std::string_view, 5> elements{"link", "npu", "host", "cluster", "platform"};
   if (std::find(elements.begin(), elements.end(), target.element) == elements.end()) {
-    bad_input("option", "'{}': '{}' is none of link, npu, cluster and platform; {}", text, target.element, forms);
+    bad_input("option", "'{}': '{}' is none of link, npu, host, cluster and platform; {}", text, target.element, forms);
   }
   const std::vector<std::string> keys = keys_of(target.element);
   if (std::find(keys.begin(), keys.end(), target.key) == keys.end()) {
@@ -87,6 +88,7 @@ Target parse_target(std::string_view text) {
 bool may_be_meant(const pugi::xml_node& element, const Target& target) {
   const std::string_view tag = element.name();
   if (target.element == "npu") return (tag == "host" || tag == "cluster") && property(element, "npu");
+  if (target.element == "host" && tag == "cluster") return true;
   return tag == target.element;
 }
 
@@ -220,6 +222,14 @@ PlatformEdit parse_platform_edit(std::string_view text) {
 }
 
 void check_edit_target(std::string_view target) { static_cast<void>(parse_target(target)); }
+
+PlatformEdit npus_edit(const std::string& hosts, const std::string& soc) {
+  return {.target = fmt::format("host[{}].npu", hosts), .value = soc};
+}
+
+bool make_npus(std::span<const PlatformEdit> edits) {
+  return std::ranges::any_of(edits, [](const PlatformEdit& edit) { return edit.target.starts_with("host["); });
+}
 
 EditedPlatform::EditedPlatform(const std::string& path, std::span<const PlatformEdit> edits)
     : file_(edited_text(path, edits)) {

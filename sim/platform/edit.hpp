@@ -11,13 +11,14 @@
 ///
 ///     link[PATTERN].bandwidth, .latency, .nominal, .low, .high, .read, .write
 ///     npu[PATTERN].KEY          KEY of an NPU, such as hbm_bandwidth (docs/formats.md)
+///     host[PATTERN].npu         makes hosts NPUs of a type, such as Ascend910B2
 ///     cluster[PATTERN].bandwidth, .latency     links that SimGrid makes for a <cluster>, such as a fat tree
 ///     platform.KEY              KEY of the outermost zone: sdma.setup_us, link.hccs.read, npu.clock_ghz, ...
 ///
 /// A PATTERN is that of a shell (*, ?, [0-3]) and must match the id of at least one element of the file: of a <link>,
-/// of a <host> that is an NPU (or a <cluster> of them), of a <cluster>. What a user says of a link's bandwidth, or of
-/// what tasks reach over it, is a figure without a range; what tasks reach keeps its ratio to a bandwidth. Edits apply
-/// in their order.
+/// of a <host> that is an NPU (or a <cluster> of them), of any <host> or <cluster> of hosts, of a <cluster>. What a
+/// user says of a link's bandwidth, or of what tasks reach over it, is a figure without a range; what tasks reach keeps
+/// its ratio to a bandwidth. Edits apply in their order.
 namespace hcclsim::sim {
 
 struct PlatformEdit {
@@ -29,6 +30,10 @@ struct PlatformEdit {
 [[nodiscard]] PlatformEdit parse_platform_edit(std::string_view text);
 /// Throws Error(bad_input, "option") unless the target has one of the forms above.
 void check_edit_target(std::string_view target);
+/// The edit that makes hosts NPUs.
+[[nodiscard]] PlatformEdit npus_edit(const std::string& hosts, const std::string& soc);
+/// Whether some edit makes hosts NPUs.
+[[nodiscard]] bool make_npus(std::span<const PlatformEdit> edits);
 
 /// A platform file with edits, held in memory and readable under a path while the object lives.
 class EditedPlatform {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "sim/platform/document.hpp"
 #include "sim/platform/names.hpp"
 
 /// The passes of the check of a platform file, each in a file of its own.
@@ -21,6 +22,7 @@ void check_routes(const PlatformNames& names, PlatformProblems& problems);
 
 /// The properties that hcclsim reads: chip, server and device of the NPUs, the kind and the speeds of links, and what
 /// the outermost zone says for all of them. Properties that hcclsim does not know are left alone.
-void check_properties(const pugi::xml_node& platform, const PlatformNames& names, PlatformProblems& problems);
+void check_properties(const pugi::xml_node& platform, const PlatformNames& names, NpusOfFile npus,
+                      PlatformProblems& problems);
 
 }  // namespace hcclsim::sim

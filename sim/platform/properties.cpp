@@ -69,8 +69,8 @@ const NpuProperty* find_npu_property(std::string_view key) {
 
 class PropertyCheck {
  public:
-  PropertyCheck(const pugi::xml_node& platform, const PlatformNames& names, PlatformProblems& problems)
-      : outermost_(platform.first_child()), names_(names), problems_(problems) {}
+  PropertyCheck(const pugi::xml_node& platform, const PlatformNames& names, NpusOfFile npus, PlatformProblems& problems)
+      : outermost_(platform.first_child()), names_(names), npus_(npus), problems_(problems) {}
 
   void check() {
     for (const pugi::xml_node& prop : outermost_.children("prop")) check_zone_property(prop);
@@ -324,10 +324,7 @@ class PropertyCheck {
                         first->second->name, point.name, static_cast<std::uint32_t>(*at), *at >> 32);
       }
     }
-    if (npus == 0) {
-      problems_.fatal(place(outermost_),
-                      "no NPU: no host has a property npu, such as <prop id=\"npu\" value=\"Ascend910A\"/>");
-    }
+    if (npus == 0 && npus_ == NpusOfFile::are_there) report_no_npus();
     if (numbered != 0 && numbered != npus) {
       problems_.fatal(place(outermost_),
                       "{} of {} NPUs have the properties server and device: give them to all or to none", numbered,
@@ -337,6 +334,21 @@ class PropertyCheck {
       problems_.fatal(place(outermost_), "{} of {} NPUs have the property super_pod: give it to all or to none",
                       in_pods, npus);
     }
+  }
+
+  void report_no_npus() {
+    std::vector<std::string_view> hosts;
+    for (const PlatformPoint& point : names_.points()) {
+      if (point.host) hosts.push_back(point.name);
+    }
+    const std::string there =
+        hosts.empty()       ? "it has no hosts"
+        : hosts.size() == 1 ? fmt::format("its host is {}", hosts.front())
+                            : fmt::format("it has {} hosts, from {} to {}", hosts.size(), hosts.front(), hosts.back());
+    problems_.fatal(place(outermost_),
+                    "no NPU: no host has a property npu, such as <prop id=\"npu\" value=\"Ascend910A\"/>; {}: say "
+                    "which are NPUs, as with --npu-hosts '*' --soc Ascend910B2",
+                    there);
   }
 
   /// What an NPU is: its type and the properties that its host states itself.
@@ -463,6 +475,7 @@ class PropertyCheck {
   const std::vector<std::string> host_names_ = host_properties();
   pugi::xml_node outermost_;
   const PlatformNames& names_;
+  NpusOfFile npus_;
   PlatformProblems& problems_;
   std::uint32_t npus_per_server_ = 0;
   std::unordered_map<std::uint32_t, std::uint32_t> super_pods_;  // by server
@@ -478,8 +491,9 @@ class PropertyCheck {
 
 }  // namespace
 
-void check_properties(const pugi::xml_node& platform, const PlatformNames& names, PlatformProblems& problems) {
-  PropertyCheck(platform, names, problems).check();
+void check_properties(const pugi::xml_node& platform, const PlatformNames& names, NpusOfFile npus,
+                      PlatformProblems& problems) {
+  PropertyCheck(platform, names, npus, problems).check();
 }
 
 }  // namespace hcclsim::sim

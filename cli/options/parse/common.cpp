@@ -30,17 +30,39 @@ Option& add_output_option(Command& command, const std::string& names, std::strin
   return command.add(names, written_file(file), "File to write, - for standard output").with_default();
 }
 
-Option& add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edits) {
+void add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edits) {
+  struct Given {
+    std::vector<sim::PlatformEdit> set;
+    std::string hosts;
+    std::string soc = "Ascend910B2";
+  };
+  const auto given = std::make_shared<Given>();
+  const auto put_together = [given, &edits] {
+    edits.clear();
+    if (!given->hosts.empty()) edits.push_back(sim::npus_edit(given->hosts, given->soc));
+    edits.insert(edits.end(), given->set.begin(), given->set.end());
+  };
   Value value{.check = [](const std::string& text) { static_cast<void>(sim::parse_platform_edit(text)); },
               .take =
-                  [&edits](const std::vector<std::string>& given) {
-                    edits.clear();
-                    for (const std::string& text : given) edits.push_back(sim::parse_platform_edit(text));
+                  [given, put_together](const std::vector<std::string>& texts) {
+                    given->set.clear();
+                    for (const std::string& text : texts) given->set.push_back(sim::parse_platform_edit(text));
+                    put_together();
                   },
               .name = "TARGET=VALUE",
               .count = Count::list};
-  return command.add("--set", value,
-                     "Change what the platform file says, such as 'link[hccs*].bandwidth=20GBps'; may be repeated");
+  command.add("--set", value,
+              "Change what the platform file says, such as 'link[hccs*].bandwidth=20GBps'; may be repeated");
+  const auto text_of = [put_together, given](std::string Given::*field) {
+    return parsed([](const std::string& text) { return text; },
+                  [put_together, given, field](const std::string& text) {
+                    *given.*field = text;
+                    put_together();
+                  });
+  };
+  command.add("--npu-hosts", text_of(&Given::hosts), "Hosts of the platform file that are NPUs, where it does not say")
+      .value_name("PATTERN");
+  command.add("--soc", text_of(&Given::soc), "What these NPUs are").value_name("NAME").with_default(given->soc);
 }
 
 Option& add_faults(Command& command, std::vector<sim::Fault>& faults) {

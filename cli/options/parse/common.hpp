@@ -25,8 +25,9 @@ Option& add_launch_option(Command& command, std::string& launch, const std::stri
 /// Adds -o, the file that a command writes; - is standard output.
 Option& add_output_option(Command& command, const std::string& names, std::string& file);
 
-/// Adds `--set TARGET=VALUE`, which may be given several times: edits of the platform in their order.
-Option& add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edits);
+/// Adds `--set TARGET=VALUE`, which may be given several times: edits of the platform in their order; and before these
+/// `--npu-hosts PATTERN --soc NAME`, which makes hosts NPUs.
+void add_platform_edits(Command& command, std::vector<sim::PlatformEdit>& edits);
 
 /// Adds `--fault FAULT`, which may be given several times.
 Option& add_faults(Command& command, std::vector<sim::Fault>& faults);
