@@ -5,8 +5,13 @@
 #include "models/graph_builder.hpp"
 #include "models/zoo/networks.hpp"
 
-/// Parts of decoders without biases, with RMS norm and SwiGLU, that several families have.
+/// Parts of decoders with RMS norm and SwiGLU that several families have.
 namespace hcclsim::models::zoo {
+
+/// The rows of the tokens.
+OperatorId append_table(GraphBuilder& builder, const Transformer& sizes);
+/// The logits, by a weight of their own or that of the table of tokens.
+OperatorId append_logits(GraphBuilder& builder, const Transformer& sizes, OperatorId table, OperatorId x);
 
 /// Attention with rotary positions over the normed rows, added to them. Operators begin with `name` ("model.layers.0").
 OperatorId append_rotary_attention(GraphBuilder& builder, const std::string& name, const Transformer& sizes,

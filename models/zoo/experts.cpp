@@ -62,7 +62,8 @@ OperatorId append_latent_attention(GraphBuilder& builder, const std::string& nam
 
 Graph mixtral(std::string title, const Transformer& sizes, const Experts& experts) {
   GraphBuilder builder = GraphBuilder::of_tokens(std::move(title), sizes.batch, sizes.sequence);
-  OperatorId x = builder.token_embedding("model.embed_tokens", GraphBuilder::input(), sizes.vocabulary, sizes.hidden);
+  const OperatorId table = append_table(builder, sizes);
+  OperatorId x = table;
   for (std::uint32_t layer = 0; layer < sizes.layers; ++layer) {
     builder.begin_layer();
     const std::string name = fmt::format("model.layers.{}", layer);
@@ -73,13 +74,13 @@ Graph mixtral(std::string title, const Transformer& sizes, const Experts& expert
                     x);
   }
   builder.end_layers();
-  x = builder.linear("lm_head", builder.rms_norm("model.norm", x), sizes.vocabulary, false);
-  return std::move(builder).finish(x);
+  return std::move(builder).finish(append_logits(builder, sizes, table, x));
 }
 
 Graph deepseek(std::string title, const Transformer& sizes, const LatentAttention& latent, const Experts& experts) {
   GraphBuilder builder = GraphBuilder::of_tokens(std::move(title), sizes.batch, sizes.sequence);
-  OperatorId x = builder.token_embedding("model.embed_tokens", GraphBuilder::input(), sizes.vocabulary, sizes.hidden);
+  const OperatorId table = append_table(builder, sizes);
+  OperatorId x = table;
   for (std::uint32_t layer = 0; layer < sizes.layers; ++layer) {
     builder.begin_layer();
     const std::string name = fmt::format("model.layers.{}", layer);
@@ -96,8 +97,7 @@ Graph deepseek(std::string title, const Transformer& sizes, const LatentAttentio
     x = builder.add(name + ".add_2", builder.add(name + ".mlp.add", routed, shared), x);
   }
   builder.end_layers();
-  x = builder.linear("lm_head", builder.rms_norm("model.norm", x), sizes.vocabulary, false);
-  return std::move(builder).finish(x);
+  return std::move(builder).finish(append_logits(builder, sizes, table, x));
 }
 
 }  // namespace hcclsim::models::zoo

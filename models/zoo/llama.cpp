@@ -4,17 +4,27 @@
 
 #include "models/zoo/decoder_layers.hpp"
 
-/// LLaMA-2. Parameter names are those of the "transformers" package.
+/// LLaMA, Qwen2 and their like. Parameter names are those of the "transformers" package.
 namespace hcclsim::models::zoo {
+
+OperatorId append_table(GraphBuilder& builder, const Transformer& sizes) {
+  return builder.token_embedding("model.embed_tokens", GraphBuilder::input(), sizes.vocabulary, sizes.hidden);
+}
+
+OperatorId append_logits(GraphBuilder& builder, const Transformer& sizes, OperatorId table, OperatorId x) {
+  const OperatorId normed = builder.rms_norm("model.norm", x);
+  return sizes.tied ? builder.tied_linear("lm_head", normed, table, false)
+                    : builder.linear("lm_head", normed, sizes.vocabulary, false);
+}
 
 OperatorId append_rotary_attention(GraphBuilder& builder, const std::string& name, const Transformer& sizes,
                                    OperatorId x) {
   const std::string self = name + ".self_attn";
-  const std::uint32_t kv_features = sizes.hidden / sizes.heads * sizes.kv_heads;
+  const std::uint32_t width = sizes.width_of_head();
   const OperatorId normed = builder.rms_norm(name + ".input_layernorm", x);
-  OperatorId query = builder.linear(self + ".q_proj", normed, sizes.hidden, false);
-  OperatorId key = builder.linear(self + ".k_proj", normed, kv_features, false);
-  const OperatorId value = builder.linear(self + ".v_proj", normed, kv_features, false);
+  OperatorId query = builder.linear(self + ".q_proj", normed, width * sizes.heads, sizes.qkv_bias);
+  OperatorId key = builder.linear(self + ".k_proj", normed, width * sizes.kv_heads, sizes.qkv_bias);
+  const OperatorId value = builder.linear(self + ".v_proj", normed, width * sizes.kv_heads, sizes.qkv_bias);
   query = builder.rotary(self + ".q_rotary", query, sizes.heads);
   key = builder.rotary(self + ".k_rotary", key, sizes.kv_heads);
   const AttentionOptions options{.heads = sizes.heads, .kv_heads = sizes.kv_heads, .causal = true};
@@ -31,7 +41,8 @@ OperatorId append_gated_mlp(GraphBuilder& builder, const std::string& name, std:
 
 Graph llama(std::string title, const Transformer& sizes) {
   GraphBuilder builder = GraphBuilder::of_tokens(std::move(title), sizes.batch, sizes.sequence);
-  OperatorId x = builder.token_embedding("model.embed_tokens", GraphBuilder::input(), sizes.vocabulary, sizes.hidden);
+  const OperatorId table = append_table(builder, sizes);
+  OperatorId x = table;
   for (std::uint32_t layer = 0; layer < sizes.layers; ++layer) {
     builder.begin_layer();
     const std::string name = fmt::format("model.layers.{}", layer);
@@ -41,8 +52,7 @@ Graph llama(std::string title, const Transformer& sizes) {
                     x);
   }
   builder.end_layers();
-  x = builder.linear("lm_head", builder.rms_norm("model.norm", x), sizes.vocabulary, false);
-  return std::move(builder).finish(x);
+  return std::move(builder).finish(append_logits(builder, sizes, table, x));
 }
 
 }  // namespace hcclsim::models::zoo

@@ -43,12 +43,17 @@ struct Transformer {
   std::uint32_t hidden = 0;  ///< features of a row
   std::uint32_t heads = 0;
   std::uint32_t kv_heads = 0;      ///< heads of keys and values
+  std::uint32_t head_width = 0;    ///< features of a head; 0: those of a row, shared out
   std::uint32_t feed_forward = 0;  ///< features between the two linear operators of a layer's second half
   std::uint32_t vocabulary = 0;
   std::uint32_t sequence = 0;
   std::uint32_t positions = 0;  ///< rows of the table of positions
   std::uint32_t batch = 1;      ///< sequences
   float drop_rate = 0;
+  bool qkv_bias = false;  ///< queries, keys and values have biases
+  bool tied = false;      ///< the table of tokens is the weight of the logits
+
+  [[nodiscard]] std::uint32_t width_of_head() const { return head_width > 0 ? head_width : hidden / heads; }
 };
 
 /// Vision transformer on patches of 16x16 pixels: the features of the first row of a sequence are classified.
@@ -60,7 +65,7 @@ struct Transformer {
 /// BERT with its heads of pre-training: tokens that are masked, of which there are 15 % in a sequence, and whether the
 /// second segment follows the first.
 [[nodiscard]] Graph bert(std::string title, const Transformer& sizes);
-/// LLaMA-2: RMS norm, rotary positions, SwiGLU, no biases; groups of heads share keys and values.
+/// LLaMA and its like: RMS norm, rotary positions, SwiGLU; groups of heads share keys and values.
 [[nodiscard]] Graph llama(std::string title, const Transformer& sizes);
 
 /// Sizes of the experts of a layer, in place of its second half.

@@ -109,6 +109,27 @@ constexpr zoo::Transformer llama2(std::uint32_t layers, std::uint32_t hidden, st
 constexpr zoo::Transformer llama2_7b = llama2(32, 4096, 32, 32, 11008);
 constexpr zoo::Transformer llama2_13b = llama2(40, 5120, 40, 40, 13824);
 constexpr zoo::Transformer llama2_70b = llama2(80, 8192, 64, 8, 28672);
+constexpr zoo::Transformer llama3(std::uint32_t layers, std::uint32_t hidden, std::uint32_t heads,
+                                  std::uint32_t feed_forward, bool tied = false) {
+  zoo::Transformer sizes = llama2(layers, hidden, heads, 8, feed_forward);
+  sizes.vocabulary = 128256;
+  sizes.sequence = 8192;
+  sizes.tied = tied;
+  return sizes;
+}
+constexpr zoo::Transformer llama3_8b = llama3(32, 4096, 32, 14336);
+constexpr zoo::Transformer llama3_70b = llama3(80, 8192, 64, 28672);
+constexpr zoo::Transformer llama32_1b = llama3(16, 2048, 32, 8192, true);
+constexpr zoo::Transformer llama32_3b = llama3(28, 3072, 24, 8192, true);
+constexpr zoo::Transformer qwen25(std::uint32_t layers, std::uint32_t hidden, std::uint32_t heads,
+                                  std::uint32_t kv_heads, std::uint32_t feed_forward) {
+  zoo::Transformer sizes = llama2(layers, hidden, heads, kv_heads, feed_forward);
+  sizes.vocabulary = 152064;
+  sizes.qkv_bias = true;
+  return sizes;
+}
+constexpr zoo::Transformer qwen25_7b = qwen25(28, 3584, 28, 4, 18944);
+constexpr zoo::Transformer qwen25_72b = qwen25(80, 8192, 64, 8, 29568);
 constexpr zoo::Transformer mixtral_8x7b = llama2(32, 4096, 32, 8, 14336);
 constexpr zoo::Experts mixtral_experts{
     .count = 8, .feed_forward = 14336, .route = {.top_k = 2, .normalised = true, .balance_weight = 0.02F}};
@@ -144,10 +165,17 @@ zoo::Transformer transformer_of(const ModelInfo& info, const ModelOptions& optio
   const std::uint32_t hidden = options.hidden.value_or(sizes.hidden);
   const std::uint64_t feed_forward = std::uint64_t{sizes.feed_forward} * hidden / sizes.hidden;
   const std::uint32_t heads = options.heads.value_or(sizes.heads);
-  if (heads == 0 || hidden == 0 || hidden % heads != 0) {
-    bad_input("model", "{}: {} heads do not divide {} features; give --hidden and --heads that fit", info.name, heads,
-              hidden);
+  sizes.head_width = options.head_width.value_or(hidden == sizes.hidden && heads == sizes.heads ? sizes.head_width : 0);
+  if (heads == 0 || hidden == 0 || (hidden % heads != 0 && sizes.head_width == 0)) {
+    bad_input("model", "{}: {} heads do not divide {} features; give --hidden and --heads that fit, or --head-width",
+              info.name, heads, hidden);
   }
+  if (sizes.head_width % 2 != 0) {
+    bad_input("model", "{}: positions turn pairs of features: --head-width {} is not even", info.name,
+              sizes.head_width);
+  }
+  sizes.qkv_bias = options.qkv_bias.value_or(sizes.qkv_bias);
+  sizes.tied = options.tied.value_or(sizes.tied);
   const bool groups = sizes.kv_heads < sizes.heads;
   sizes.kv_heads = options.kv_heads.value_or(groups ? std::min(sizes.kv_heads, heads) : heads);
   if (sizes.kv_heads == 0 || heads % sizes.kv_heads != 0) {
@@ -225,7 +253,7 @@ struct Network {
 
 constexpr auto tokens = NetworkKind::tokens;
 constexpr auto categories = NetworkKind::categories;
-constexpr std::array<Network, 31> networks{{
+constexpr std::array<Network, 37> networks{{
     {{"resnet50", "ResNet50 v1.5", "bottleneck residual network, stride on the 3x3 convolution"},
      of_images<resnet_of<50>>},
     {{"resnet18", "ResNet18", "residual network of two 3x3 convolutions per block"}, of_images<resnet_of<18>>},
@@ -253,6 +281,18 @@ constexpr std::array<Network, 31> networks{{
     {{"llama2-13b", "LLaMA-2 13B", "40 layers of 5120, 4096 tokens", tokens}, of_tokens<zoo::llama, sizes::llama2_13b>},
     {{"llama2-70b", "LLaMA-2 70B", "80 layers of 8192, 8 heads of keys and values, 4096 tokens", tokens},
      of_tokens<zoo::llama, sizes::llama2_70b>},
+    {{"llama3-8b", "LLaMA-3 8B", "32 layers of 4096, 8 heads of keys and values, 8192 tokens", tokens},
+     of_tokens<zoo::llama, sizes::llama3_8b>},
+    {{"llama3-70b", "LLaMA-3 70B", "80 layers of 8192, 8 heads of keys and values, 8192 tokens", tokens},
+     of_tokens<zoo::llama, sizes::llama3_70b>},
+    {{"llama3.2-1b", "LLaMA-3.2 1B", "16 layers of 2048, one table for tokens and logits, 8192 tokens", tokens},
+     of_tokens<zoo::llama, sizes::llama32_1b>},
+    {{"llama3.2-3b", "LLaMA-3.2 3B", "28 layers of 3072, one table for tokens and logits, 8192 tokens", tokens},
+     of_tokens<zoo::llama, sizes::llama32_3b>},
+    {{"qwen2.5-7b", "Qwen2.5 7B", "28 layers of 3584, biases of queries, keys and values, 4096 tokens", tokens},
+     of_tokens<zoo::llama, sizes::qwen25_7b>},
+    {{"qwen2.5-72b", "Qwen2.5 72B", "80 layers of 8192, biases of queries, keys and values, 4096 tokens", tokens},
+     of_tokens<zoo::llama, sizes::qwen25_72b>},
     {{"mixtral-8x7b", "Mixtral 8x7B", "32 layers of 4096, 2 of 8 experts for every token, 4096 tokens", tokens, 0, 0,
       1},
      of_mixtral},
@@ -355,7 +395,10 @@ void require_options_fit(const ModelInfo& info, const ModelOptions& options) {
 }
 
 /// Whether heads can share keys and values.
-bool shares_keys(const ModelInfo& info) { return info.name.starts_with("llama") || info.name.starts_with("mixtral"); }
+bool shares_keys(const ModelInfo& info) {
+  constexpr std::array<std::string_view, 3> families{"llama", "qwen2", "mixtral"};
+  return std::ranges::any_of(families, [&](std::string_view family) { return info.name.starts_with(family); });
+}
 
 void require_capacity_fits(const ModelInfo& info, const ModelOptions& options) {
   if (info.capacity == 0 && (options.experts.has_value() || options.chosen_experts.has_value())) {
@@ -366,6 +409,13 @@ void require_capacity_fits(const ModelInfo& info, const ModelOptions& options) {
   }
   if (options.kv_heads.has_value() && !shares_keys(info)) {
     bad_input("model", "--kv-heads does not go with {}, whose heads do not share keys and values", info.name);
+  }
+  if ((options.head_width.has_value() || options.qkv_bias.has_value() || options.tied.has_value()) &&
+      !shares_keys(info)) {
+    bad_input("model",
+              "--head-width, --qkv-bias and --tied-embeddings do not go with {}: they are of llama*, qwen2* and "
+              "mixtral*",
+              info.name);
   }
   if (!options.capacity.has_value() && !options.dropless) return;
   if (info.capacity == 0) {

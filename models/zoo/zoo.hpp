@@ -43,12 +43,15 @@ struct ModelOptions {
   std::optional<std::uint32_t> classes = {};  ///< unset: ModelInfo::classes
   bool fc_bias = true;                        ///< whether the last linear operator has a bias; tinygpt's never has
   // Of transformers; unset: those of the paper.
-  std::optional<std::uint32_t> sequence = {};      ///< tokens of a sample
-  std::optional<std::uint32_t> layers = {};        ///< transformer layers
-  std::optional<std::uint32_t> hidden = {};        ///< features of a row; those inside a layer keep their ratio to it
-  std::optional<std::uint32_t> heads = {};         ///< of the queries; must divide hidden
-  std::optional<std::uint32_t> vocabulary = {};    ///< rows of the table of tokens
-  std::optional<std::uint32_t> kv_heads = {};      ///< of keys and values, which must divide the heads; decoders
+  std::optional<std::uint32_t> sequence = {};    ///< tokens of a sample
+  std::optional<std::uint32_t> layers = {};      ///< transformer layers
+  std::optional<std::uint32_t> hidden = {};      ///< features of a row; those inside a layer keep their ratio to it
+  std::optional<std::uint32_t> heads = {};       ///< of the queries; must divide hidden
+  std::optional<std::uint32_t> vocabulary = {};  ///< rows of the table of tokens
+  std::optional<std::uint32_t> kv_heads = {};    ///< of keys and values, which must divide the heads; decoders
+  std::optional<std::uint32_t> head_width = {};  ///< features of a head; unset: those of a row, shared out; decoders
+  std::optional<bool> qkv_bias = {};             ///< whether queries, keys and values have biases; decoders
+  std::optional<bool> tied = {};                 ///< whether the table of tokens is the weight of the logits; decoders
   std::optional<std::uint32_t> feed_forward = {};  ///< features inside a layer's second half, or inside an expert
   std::optional<std::uint32_t> positions = {};     ///< rows of the table of positions
   std::optional<double> drop_rate = {};            ///< of elements and of probabilities of attention

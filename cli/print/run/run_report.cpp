@@ -73,7 +73,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
                                                             : "";
   std::vector<std::string> dims;
   for (const auto& [name, size] : model.onnx.dims) dims.push_back(fmt::format("{}={}", name, size));
-  const std::array<std::pair<const char*, std::string>, 25> where_given{
+  const std::array<std::pair<const char*, std::string>, 28> where_given{
       {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
        {"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
@@ -81,6 +81,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"heads", number(options.spec.model.heads)},
        {"vocabulary", number(options.spec.model.vocabulary)},
        {"kv-heads", number(model.kv_heads)},
+       {"head-width", number(model.head_width)},
+       {"qkv-bias", model.qkv_bias.has_value() ? (*model.qkv_bias ? "on" : "off") : ""},
+       {"tied-embeddings", model.tied.has_value() ? (*model.tied ? "on" : "off") : ""},
        {"feed-forward", number(model.feed_forward)},
        {"positions", number(model.positions)},
        {"dropout", model.drop_rate.has_value() ? fmt::format("{}", *model.drop_rate) : ""},

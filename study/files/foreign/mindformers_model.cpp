@@ -188,9 +188,13 @@ class MindformersModel {
       else
         set_size(key, "positions");
     }
-    for (const char* const key : {"qkv_has_bias", "use_past"}) {
-      if (truth_of_model(key)) refuse_of_model(key, unknown_text);
+    if (truth_of_model("qkv_has_bias")) {
+      if (shares)
+        set_of_model("qkv_has_bias", "qkv-bias", "on");
+      else
+        refuse_of_model("qkv_has_bias", unknown_text);
     }
+    if (truth_of_model("use_past")) refuse_of_model("use_past", unknown_text);
     if (of_model("qkv_concat") != nullptr) {
       writer().no_effect(source("model.model_config.qkv_concat", *of_model("qkv_concat")),
                          truth_of_model("qkv_concat") ? "one product in the place of three" : "it is off");
@@ -205,8 +209,10 @@ class MindformersModel {
       writer().set("model.model_config without use_flash_attention", "fused-attention", "off", line);
     }
     if (of_model("tie_word_embeddings") != nullptr && truth_of_model("tie_word_embeddings") == shares) {
-      refuse_of_model("tie_word_embeddings",
-                      shares ? "the logits have a weight of their own" : "the logits have the table of tokens");
+      if (shares)
+        set_of_model("tie_word_embeddings", "tied-embeddings", "on");
+      else
+        refuse_of_model("tie_word_embeddings", "the logits have the table of tokens");
     }
   }
 

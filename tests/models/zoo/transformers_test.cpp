@@ -41,13 +41,39 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"gpt3-13b", 12'853'386'240, 484}, Published{"gpt3-175b", 174'604'259'328, 1156},
                     Published{"pangu-2.6b", 2'625'295'360, 393}, Published{"pangu-13b", 12'800'870'400, 489},
                     Published{"llama2-7b", 6'738'415'616, 291}, Published{"llama2-13b", 13'015'864'320, 363},
-                    Published{"llama2-70b", 68'976'648'192, 723}, Published{"mixtral-8x7b", 46'702'792'704, 323},
+                    Published{"llama2-70b", 68'976'648'192, 723}, Published{"llama3-8b", 8'030'261'248, 291},
+                    Published{"llama3-70b", 70'553'706'496, 723}, Published{"llama3.2-1b", 1'235'814'400, 146},
+                    Published{"llama3.2-3b", 3'212'749'824, 254}, Published{"qwen2.5-7b", 7'615'616'512, 339},
+                    Published{"qwen2.5-72b", 72'706'203'648, 963}, Published{"mixtral-8x7b", 46'702'792'704, 323},
                     Published{"deepseek-v2-lite", 15'706'484'224, 431}, Published{"vit-b16", 86'567'656, 152}),
     [](const auto& tested) {
       std::string name = tested.param.name;
       std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
       return name;
     });
+
+// Heads of 5 times 12 features between rows of 32: 32 x 60 queries, 32 x 24 keys and values, with biases.
+TEST(Transformers, HeadsMayBeWiderThanRows) {
+  const ModelOptions narrow{.name = "llama",
+                            .batch = 1,
+                            .sequence = 8,
+                            .layers = 1,
+                            .hidden = 32,
+                            .heads = 5,
+                            .vocabulary = 16,
+                            .kv_heads = 1,
+                            .head_width = 12,
+                            .qkv_bias = true,
+                            .tied = true,
+                            .feed_forward = 48};
+  const Graph graph = make_model(narrow);
+  const std::uint64_t attention = 32 * 60 + 2 * 32 * 12 + 60 + 2 * 12 + 60 * 32;
+  EXPECT_EQ(graph.parameter_elements(), 16 * 32 + attention + 3 * 32 * 48 + 3 * 32);
+  ModelOptions odd = narrow;
+  odd.head_width = 11;
+  EXPECT_THROW(static_cast<void>(make_model(odd)), Error);
+  EXPECT_THROW(static_cast<void>(make_model({.name = "gpt2-small", .batch = 1, .qkv_bias = true})), Error);
+}
 
 TEST(Transformers, ParametersThatATokenMeets) {
   const auto active = [](const char* name) {
