@@ -36,7 +36,7 @@ enum class OperatorKind : std::uint8_t {
   swiglu,  ///< x · σ(x) · y of two tensors
   tanh,
   layer_norm,          ///< over the features of every row
-  rms_norm,            ///< x / √(mean of x² over the features of the row + ε), times a weight
+  rms_norm,            ///< x / √(mean of x² over the features of the row, or of a head of it, + ε), times a weight
   token_embedding,     ///< tokens to rows of a table
   position_embedding,  ///< row t of a table for position t of every sequence, added to the input unless it is tokens
   segment_embedding,  ///< the same with row ⌊t · rows / sequence⌋: a sequence consists of as many segments as rows
@@ -160,7 +160,7 @@ struct Operator {
   Window window;                ///< convolution and max_pool
   std::uint32_t groups = 1;     ///< convolution; = channels for a depthwise one
   std::uint32_t sequence = 1;   ///< operators of sequences: rows of one sequence (of the input where rows are added up)
-  std::uint32_t heads = 1;      ///< attention, rotary: of the queries
+  std::uint32_t heads = 1;      ///< attention, rotary: of the queries; rms_norm: that are normalised by themselves
   std::uint32_t kv_heads = 1;   ///< attention: of keys and values; a divisor of heads, which share them in order
   std::uint32_t key_width = 0;  ///< attention: features of a head of queries and keys; 0: as many as of values
   std::uint32_t turned = 0;     ///< rotary: of every head, how many features are turned, the last ones; 0: all

@@ -85,7 +85,8 @@ class GraphBuilder {
   OperatorId tied_linear(std::string name, Value from, OperatorId embedding, bool bias);
   /// `from` must be flat.
   OperatorId layer_norm(std::string name, Value from);
-  OperatorId rms_norm(std::string name, Value from);
+  /// With `heads` above 1, of each head of a row, with one weight for all of them.
+  OperatorId rms_norm(std::string name, Value from, std::uint32_t heads = 1);
 
   // Sequences. Tokens, or the patches of an image, make them; other operators keep them.
   /// One row of `features` per token of the input: a matrix of sequences × length rows.

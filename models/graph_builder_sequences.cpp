@@ -44,10 +44,14 @@ OperatorId GraphBuilder::layer_norm(std::string name, Value from) {
   return id;
 }
 
-OperatorId GraphBuilder::rms_norm(std::string name, Value from) {
+OperatorId GraphBuilder::rms_norm(std::string name, Value from, std::uint32_t heads) {
   const std::uint32_t features = features_of(name, from);
+  if (heads == 0 || features % heads != 0) {
+    bad_input("model", "{}: {} heads do not divide {} features", name, heads, features);
+  }
   const OperatorId id = append(std::move(name), OperatorKind::rms_norm, {from}, shape(from));
-  add_parameter(id, "weight", {features});
+  graph_.operators[id].heads = heads;
+  add_parameter(id, "weight", {features / heads});
   return id;
 }
 

@@ -287,7 +287,7 @@ class ForwardPass {
     writer_.read_bytes(state_.vector_parameter_bytes(op));
     if (state_.options.forward_only) return;
     const std::uint64_t kept = op.kind == layer_norm ? 2 : 1;
-    state_.statistics[id] = writer_.write(kept * op.shape().batch() * size_of(DataType::fp32));
+    state_.statistics[id] = writer_.write(kept * op.shape().batch() * op.heads * size_of(DataType::fp32));
   }
 
   /// One kernel, or without fusion one for x · σ(x) and one for the product.

@@ -4,7 +4,7 @@
 
 #include "models/zoo/decoder_layers.hpp"
 
-/// LLaMA, Qwen2 and their like. Parameter names are those of the "transformers" package.
+/// LLaMA, Qwen and their like. Parameter names are those of the "transformers" package.
 namespace hcclsim::models::zoo {
 
 OperatorId append_table(GraphBuilder& builder, const Transformer& sizes) {
@@ -25,6 +25,10 @@ OperatorId append_rotary_attention(GraphBuilder& builder, const std::string& nam
   OperatorId query = builder.linear(self + ".q_proj", normed, width * sizes.heads, sizes.qkv_bias);
   OperatorId key = builder.linear(self + ".k_proj", normed, width * sizes.kv_heads, sizes.qkv_bias);
   const OperatorId value = builder.linear(self + ".v_proj", normed, width * sizes.kv_heads, sizes.qkv_bias);
+  if (sizes.qk_norm) {
+    query = builder.rms_norm(self + ".q_norm", query, sizes.heads);
+    key = builder.rms_norm(self + ".k_norm", key, sizes.kv_heads);
+  }
   query = builder.rotary(self + ".q_rotary", query, sizes.heads);
   key = builder.rotary(self + ".k_rotary", key, sizes.kv_heads);
   const AttentionOptions options{.heads = sizes.heads, .kv_heads = sizes.kv_heads, .causal = true};

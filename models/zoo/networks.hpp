@@ -51,6 +51,7 @@ struct Transformer {
   std::uint32_t batch = 1;      ///< sequences
   float drop_rate = 0;
   bool qkv_bias = false;  ///< queries, keys and values have biases
+  bool qk_norm = false;   ///< each head of queries and keys has an RMS norm
   bool tied = false;      ///< the table of tokens is the weight of the logits
 
   [[nodiscard]] std::uint32_t width_of_head() const { return head_width > 0 ? head_width : hidden / heads; }

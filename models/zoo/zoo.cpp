@@ -13,6 +13,7 @@
 #include "models/graph_builder.hpp"
 #include "models/onnx/import.hpp"
 #include "models/zoo/networks.hpp"
+#include "models/zoo/published_sizes.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -52,103 +53,6 @@ Graph of_categories(const ModelInfo& info, const ModelOptions& options) {
                {.batch = options.batch, .vocabulary = options.vocabulary.value_or(vocabulary)});
 }
 
-/// As published: Dosovitskiy et al. 2020 (ViT), Devlin et al. 2018 (BERT), Radford et al. 2019 and Brown et al. 2020
-/// (GPT-2, GPT-3; 13B with 5120 features, as 40 heads of 128 give), Zeng et al. 2021 (PanGu-α), Touvron et al. 2023
-/// (LLaMA-2), Jiang et al. 2024 (Mixtral), DeepSeek-AI 2024 (DeepSeek-V2-Lite). Dropout and the weights of the losses
-/// of uneven use are those of their pre-training.
-namespace sizes {
-constexpr float dropout = 0.1F;
-constexpr zoo::Transformer vit_b16{
-    .layers = 12, .hidden = 768, .heads = 12, .kv_heads = 12, .feed_forward = 3072, .sequence = 1};
-constexpr zoo::Transformer bert_base{.layers = 12,
-                                     .hidden = 768,
-                                     .heads = 12,
-                                     .kv_heads = 12,
-                                     .feed_forward = 3072,
-                                     .vocabulary = 30522,
-                                     .sequence = 512,
-                                     .positions = 512,
-                                     .drop_rate = dropout};
-constexpr zoo::Transformer bert_large{.layers = 24,
-                                      .hidden = 1024,
-                                      .heads = 16,
-                                      .kv_heads = 16,
-                                      .feed_forward = 4096,
-                                      .vocabulary = 30522,
-                                      .sequence = 512,
-                                      .positions = 512,
-                                      .drop_rate = dropout};
-constexpr zoo::Transformer decoder(std::uint32_t layers, std::uint32_t hidden, std::uint32_t heads,
-                                   std::uint32_t vocabulary, std::uint32_t sequence) {
-  return {.layers = layers,
-          .hidden = hidden,
-          .heads = heads,
-          .kv_heads = heads,
-          .feed_forward = 4 * hidden,
-          .vocabulary = vocabulary,
-          .sequence = sequence,
-          .positions = sequence,
-          .drop_rate = dropout};
-}
-constexpr zoo::Transformer gpt2_small = decoder(12, 768, 12, 50257, 1024);
-constexpr zoo::Transformer gpt2_xl = decoder(48, 1600, 25, 50257, 1024);
-constexpr zoo::Transformer gpt3_13b = decoder(40, 5120, 40, 50257, 2048);
-constexpr zoo::Transformer gpt3_175b = decoder(96, 12288, 96, 50257, 2048);
-constexpr zoo::Transformer pangu_2_6b = decoder(32, 2560, 40, 40000, 1024);
-constexpr zoo::Transformer pangu_13b = decoder(40, 5120, 40, 40000, 1024);
-constexpr zoo::Transformer llama2(std::uint32_t layers, std::uint32_t hidden, std::uint32_t heads,
-                                  std::uint32_t kv_heads, std::uint32_t feed_forward) {
-  return {.layers = layers,
-          .hidden = hidden,
-          .heads = heads,
-          .kv_heads = kv_heads,
-          .feed_forward = feed_forward,
-          .vocabulary = 32000,
-          .sequence = 4096};
-}
-constexpr zoo::Transformer llama2_7b = llama2(32, 4096, 32, 32, 11008);
-constexpr zoo::Transformer llama2_13b = llama2(40, 5120, 40, 40, 13824);
-constexpr zoo::Transformer llama2_70b = llama2(80, 8192, 64, 8, 28672);
-constexpr zoo::Transformer llama3(std::uint32_t layers, std::uint32_t hidden, std::uint32_t heads,
-                                  std::uint32_t feed_forward, bool tied = false) {
-  zoo::Transformer sizes = llama2(layers, hidden, heads, 8, feed_forward);
-  sizes.vocabulary = 128256;
-  sizes.sequence = 8192;
-  sizes.tied = tied;
-  return sizes;
-}
-constexpr zoo::Transformer llama3_8b = llama3(32, 4096, 32, 14336);
-constexpr zoo::Transformer llama3_70b = llama3(80, 8192, 64, 28672);
-constexpr zoo::Transformer llama32_1b = llama3(16, 2048, 32, 8192, true);
-constexpr zoo::Transformer llama32_3b = llama3(28, 3072, 24, 8192, true);
-constexpr zoo::Transformer qwen25(std::uint32_t layers, std::uint32_t hidden, std::uint32_t heads,
-                                  std::uint32_t kv_heads, std::uint32_t feed_forward) {
-  zoo::Transformer sizes = llama2(layers, hidden, heads, kv_heads, feed_forward);
-  sizes.vocabulary = 152064;
-  sizes.qkv_bias = true;
-  return sizes;
-}
-constexpr zoo::Transformer qwen25_7b = qwen25(28, 3584, 28, 4, 18944);
-constexpr zoo::Transformer qwen25_72b = qwen25(80, 8192, 64, 8, 29568);
-constexpr zoo::Transformer mixtral_8x7b = llama2(32, 4096, 32, 8, 14336);
-constexpr zoo::Experts mixtral_experts{
-    .count = 8, .feed_forward = 14336, .route = {.top_k = 2, .normalised = true, .balance_weight = 0.02F}};
-constexpr zoo::Transformer deepseek_v2_lite{.layers = 27,
-                                            .hidden = 2048,
-                                            .heads = 16,
-                                            .kv_heads = 16,
-                                            .feed_forward = 10944,
-                                            .vocabulary = 102400,
-                                            .sequence = 4096};
-constexpr zoo::LatentAttention deepseek_attention{.rank = 512, .width = 128, .turned = 64, .value_width = 128};
-constexpr zoo::Experts deepseek_experts{
-    .count = 64, .shared = 2, .dense_layers = 1, .feed_forward = 1408, .route = {.top_k = 6, .balance_weight = 0.001F}};
-constexpr zoo::Transformer tiny_moe{
-    .layers = 1, .hidden = 32, .heads = 4, .kv_heads = 4, .feed_forward = 32, .vocabulary = 32, .sequence = 16};
-constexpr zoo::Experts tiny_experts{
-    .count = 8, .feed_forward = 32, .route = {.top_k = 2, .normalised = true, .balance_weight = 0.01F}};
-}  // namespace sizes
-
 /// Positions that are turned have no table; one that is there has a row for each.
 void require_table_holds(const ModelInfo& info, const ModelOptions& options, const zoo::Transformer& sizes) {
   if (!options.positions.has_value()) return;
@@ -175,6 +79,7 @@ zoo::Transformer transformer_of(const ModelInfo& info, const ModelOptions& optio
               sizes.head_width);
   }
   sizes.qkv_bias = options.qkv_bias.value_or(sizes.qkv_bias);
+  sizes.qk_norm = options.qk_norm.value_or(sizes.qk_norm);
   sizes.tied = options.tied.value_or(sizes.tied);
   const bool groups = sizes.kv_heads < sizes.heads;
   sizes.kv_heads = options.kv_heads.value_or(groups ? std::min(sizes.kv_heads, heads) : heads);
@@ -253,7 +158,7 @@ struct Network {
 
 constexpr auto tokens = NetworkKind::tokens;
 constexpr auto categories = NetworkKind::categories;
-constexpr std::array<Network, 37> networks{{
+constexpr std::array<Network, 40> networks{{
     {{"resnet50", "ResNet50 v1.5", "bottleneck residual network, stride on the 3x3 convolution"},
      of_images<resnet_of<50>>},
     {{"resnet18", "ResNet18", "residual network of two 3x3 convolutions per block"}, of_images<resnet_of<18>>},
@@ -293,6 +198,12 @@ constexpr std::array<Network, 37> networks{{
      of_tokens<zoo::llama, sizes::qwen25_7b>},
     {{"qwen2.5-72b", "Qwen2.5 72B", "80 layers of 8192, biases of queries, keys and values, 4096 tokens", tokens},
      of_tokens<zoo::llama, sizes::qwen25_72b>},
+    {{"qwen3-0.6b", "Qwen3 0.6B", "28 layers of 1024, norms of queries and keys, one table, 4096 tokens", tokens},
+     of_tokens<zoo::llama, sizes::qwen3_06b>},
+    {{"qwen3-8b", "Qwen3 8B", "36 layers of 4096, norms of queries and keys, 4096 tokens", tokens},
+     of_tokens<zoo::llama, sizes::qwen3_8b>},
+    {{"qwen3-32b", "Qwen3 32B", "64 layers of 5120, 64 heads of 128, norms of queries and keys, 4096 tokens", tokens},
+     of_tokens<zoo::llama, sizes::qwen3_32b>},
     {{"mixtral-8x7b", "Mixtral 8x7B", "32 layers of 4096, 2 of 8 experts for every token, 4096 tokens", tokens, 0, 0,
       1},
      of_mixtral},
@@ -396,7 +307,7 @@ void require_options_fit(const ModelInfo& info, const ModelOptions& options) {
 
 /// Whether heads can share keys and values.
 bool shares_keys(const ModelInfo& info) {
-  constexpr std::array<std::string_view, 3> families{"llama", "qwen2", "mixtral"};
+  constexpr std::array<std::string_view, 3> families{"llama", "qwen", "mixtral"};
   return std::ranges::any_of(families, [&](std::string_view family) { return info.name.starts_with(family); });
 }
 
@@ -410,11 +321,12 @@ void require_capacity_fits(const ModelInfo& info, const ModelOptions& options) {
   if (options.kv_heads.has_value() && !shares_keys(info)) {
     bad_input("model", "--kv-heads does not go with {}, whose heads do not share keys and values", info.name);
   }
-  if ((options.head_width.has_value() || options.qkv_bias.has_value() || options.tied.has_value()) &&
-      !shares_keys(info)) {
+  const bool of_decoders = options.head_width.has_value() || options.qkv_bias.has_value() ||
+                           options.qk_norm.has_value() || options.tied.has_value();
+  if (of_decoders && !shares_keys(info)) {
     bad_input("model",
-              "--head-width, --qkv-bias and --tied-embeddings do not go with {}: they are of llama*, qwen2* and "
-              "mixtral*",
+              "--head-width, --qkv-bias, --qk-norm and --tied-embeddings do not go with {}: they are of llama*, "
+              "qwen* and mixtral*",
               info.name);
   }
   if (!options.capacity.has_value() && !options.dropless) return;

@@ -51,6 +51,7 @@ struct ModelOptions {
   std::optional<std::uint32_t> kv_heads = {};    ///< of keys and values, which must divide the heads; decoders
   std::optional<std::uint32_t> head_width = {};  ///< features of a head; unset: those of a row, shared out; decoders
   std::optional<bool> qkv_bias = {};             ///< whether queries, keys and values have biases; decoders
+  std::optional<bool> qk_norm = {};              ///< whether heads of queries and keys have an RMS norm; decoders
   std::optional<bool> tied = {};                 ///< whether the table of tokens is the weight of the logits; decoders
   std::optional<std::uint32_t> feed_forward = {};  ///< features inside a layer's second half, or inside an expert
   std::optional<std::uint32_t> positions = {};     ///< rows of the table of positions

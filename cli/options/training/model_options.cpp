@@ -64,11 +64,13 @@ void add_model_size_options(Command& command, models::ModelOptions& model) {
       .with_default("as published");
   command
       .add("--kv-heads", whole_number(model.kv_heads, 1, 65'536),
-           "Heads of keys and values that those share: llama*, qwen2*, mixtral*")
+           "Heads of keys and values that those share: llama*, qwen*, mixtral*")
       .with_default("as published");
   command.add("--head-width", whole_number(model.head_width, 2, 65'536), "Features of a head, of these networks")
       .with_default("those of a token, shared out");
   command.add("--qkv-bias", on_off(model.qkv_bias), "Biases of queries, keys and values, of these networks")
+      .with_default("as published");
+  command.add("--qk-norm", on_off(model.qk_norm), "RMS norms of the heads of queries and keys, of these networks")
       .with_default("as published");
   command
       .add("--tied-embeddings", on_off(model.tied),

@@ -73,7 +73,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
                                                             : "";
   std::vector<std::string> dims;
   for (const auto& [name, size] : model.onnx.dims) dims.push_back(fmt::format("{}={}", name, size));
-  const std::array<std::pair<const char*, std::string>, 28> where_given{
+  const std::array<std::pair<const char*, std::string>, 29> where_given{
       {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
        {"sequence", number(options.spec.model.sequence)},
        {"layers", number(options.spec.model.layers)},
@@ -83,6 +83,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
        {"kv-heads", number(model.kv_heads)},
        {"head-width", number(model.head_width)},
        {"qkv-bias", model.qkv_bias.has_value() ? (*model.qkv_bias ? "on" : "off") : ""},
+       {"qk-norm", model.qk_norm.has_value() ? (*model.qk_norm ? "on" : "off") : ""},
        {"tied-embeddings", model.tied.has_value() ? (*model.tied ? "on" : "off") : ""},
        {"feed-forward", number(model.feed_forward)},
        {"positions", number(model.positions)},

@@ -53,7 +53,7 @@ class RmsNorm : public Layer {
  public:
   void plan_forward(Planner& planner) override {
     in_ = plain_input(planner);
-    scales_ = new_plain(planner, {planner.op().shape().batch(), 1});
+    scales_ = new_plain(planner, {planner.op().shape().batch() * planner.op().heads, 1});
     const Plain out = new_plain(planner, planner.op().shape());
     planner.host({in_.id, scales_.id, out.id},
                  [in = in_, scales = scales_, out, weight = RowParameter(planner, 0)](const StepContext& step) {

@@ -16,10 +16,11 @@ using models::OperatorKind;
 using models::Value;
 
 /// Operators inside a half of a layer: its features, or heads, can be cut as those of what it reads.
-bool keeps_cut(OperatorKind kind) {
+bool keeps_cut(const Operator& op) {
   using enum models::OperatorKind;
-  return kind == relu || kind == relu6 || kind == gelu || kind == tanh || kind == swiglu || kind == dropout ||
-         kind == rotary || kind == join_heads || kind == attention;
+  const OperatorKind kind = op.kind;
+  return (kind == rms_norm && op.heads > 1) || kind == relu || kind == relu6 || kind == gelu || kind == tanh ||
+         kind == swiglu || kind == dropout || kind == rotary || kind == join_heads || kind == attention;
 }
 
 class Preset {
@@ -68,7 +69,7 @@ class Preset {
       case OperatorKind::attention:
         return attention(id);
       default:
-        is_cut_[id] = keeps_cut(op.kind) && is_cut_[op.inputs.front().op];
+        is_cut_[id] = keeps_cut(op) && is_cut_[op.inputs.front().op];
         return with(id,
                     is_cut_[id] ? NamedCuts{{"features", sharding_.model}, {"heads", sharding_.model}} : NamedCuts{});
     }
@@ -105,7 +106,7 @@ class Preset {
       // What all heads are given stays whole.
       const bool shared = op.kind == OperatorKind::join_heads && op.inputs[1].op == id;
       if (op.layer != layer || shared) return false;
-      return op.kind == OperatorKind::linear || (keeps_cut(op.kind) && leads_to_linear(reader, layer));
+      return op.kind == OperatorKind::linear || (keeps_cut(op) && leads_to_linear(reader, layer));
     });
   }
 

@@ -44,8 +44,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"llama2-70b", 68'976'648'192, 723}, Published{"llama3-8b", 8'030'261'248, 291},
                     Published{"llama3-70b", 70'553'706'496, 723}, Published{"llama3.2-1b", 1'235'814'400, 146},
                     Published{"llama3.2-3b", 3'212'749'824, 254}, Published{"qwen2.5-7b", 7'615'616'512, 339},
-                    Published{"qwen2.5-72b", 72'706'203'648, 963}, Published{"mixtral-8x7b", 46'702'792'704, 323},
-                    Published{"deepseek-v2-lite", 15'706'484'224, 431}, Published{"vit-b16", 86'567'656, 152}),
+                    Published{"qwen2.5-72b", 72'706'203'648, 963}, Published{"qwen3-0.6b", 596'049'920, 310},
+                    Published{"qwen3-8b", 8'190'735'360, 399}, Published{"qwen3-32b", 32'762'123'264, 707},
+                    Published{"mixtral-8x7b", 46'702'792'704, 323}, Published{"deepseek-v2-lite", 15'706'484'224, 431},
+                    Published{"vit-b16", 86'567'656, 152}),
     [](const auto& tested) {
       std::string name = tested.param.name;
       std::erase_if(name, [](char c) { return c == '-' || c == '.'; });

@@ -23,6 +23,23 @@ Signature row_norm_signature(const WholeGraph& whole, OperatorId id) {
   return writer.finish();
 }
 
+/// The same of each head of a row, with one weight for all heads.
+Signature head_norm_signature(const WholeGraph& whole, OperatorId id) {
+  SignatureWriter writer;
+  const models::Shape view = whole.view(id);
+  std::vector<std::size_t> axes = writer.rows(view);
+  axes.push_back(writer.dimension("heads", whole.op(id).heads));
+  writer.input(view, axes);
+  writer.parameter(parameter_shape(whole, id, 0),
+                   {writer.whole("width", "the features of a head are normalised together")});
+  writer.output(view, axes);
+  return writer.finish();
+}
+
+Signature rms_norm_signature(const WholeGraph& whole, OperatorId id) {
+  return whole.op(id).heads > 1 ? head_norm_signature(whole, id) : row_norm_signature(whole, id);
+}
+
 /// Statistics are those of a channel; where its samples or pixels are cut, of the group that shares it.
 Signature batch_norm_signature(const WholeGraph& whole, OperatorId id) {
   SignatureWriter writer;
@@ -41,7 +58,7 @@ Signature batch_norm_signature(const WholeGraph& whole, OperatorId id) {
 std::span<const OperatorRule> norm_rules() {
   static const std::vector<OperatorRule> rules{
       {.kind = OperatorKind::layer_norm, .signature = row_norm_signature},
-      {.kind = OperatorKind::rms_norm, .signature = row_norm_signature},
+      {.kind = OperatorKind::rms_norm, .signature = rms_norm_signature},
       {.kind = OperatorKind::batch_norm, .signature = batch_norm_signature, .group = {"batch", "height", "width"}},
   };
   return rules;

@@ -112,7 +112,7 @@ Traffic inside(const ShardedGraph& sharded, OperatorKind of, Phase phase, Operat
 
 // Rows of tokens are added up; of each row of logits the maximum, the sum and the logit of the label.
 TEST(Presets, VocabularyParallel) {
-  for (const std::string name : {"gpt2-small", "llama2-7b"}) {
+  for (const std::string name : {"gpt2-small", "llama2-7b", "qwen3-0.6b"}) {
     const ShardedGraph sharded = cut(name, {.data = 2, .model = 4, .vocabulary_parallel = true});
     constexpr std::uint64_t rows = std::uint64_t{batch} / 2 * sequence;
     EXPECT_EQ(inside(sharded, OperatorKind::loss, Phase::forward, OperatorKind::all_reduce), (Traffic{2, 3 * rows}));

@@ -149,7 +149,8 @@ TEST_P(WholeBatch, EveryLayoutTrainsLikeOneDevice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, WholeBatch,
-                         testing::Values("mlp:16,12,12,12,8", "gpt2-small", "llama2-7b", "pangu-2.6b", "lenet"));
+                         testing::Values("mlp:16,12,12,12,8", "gpt2-small", "llama2-7b", "qwen3-0.6b", "pangu-2.6b",
+                                         "lenet"));
 
 /// Gradients that are reduced with each micro-batch, with those of other chunks of the stage or alone.
 TEST(Layouts, FusionOfGradientsOfChunksChangesNoSum) {

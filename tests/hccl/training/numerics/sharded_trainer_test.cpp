@@ -101,7 +101,7 @@ TEST(ShardedTrainer, RedistributedTensorsTrainAsOneDevice) {
 }
 
 TEST(ShardedTrainer, TransformersTrainAsOneDevice) {
-  for (const char* const name : {"gpt2-small", "llama2-7b"}) {
+  for (const char* const name : {"gpt2-small", "llama2-7b", "qwen3-0.6b"}) {
     for (const TransformerSharding& sharding :
          {TransformerSharding{.model = 2}, TransformerSharding{.data = 2, .model = 2},
           TransformerSharding{.data = 2, .model = 4},
