@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "cli/options/parse/common.hpp"
 #include "cli/options/parse/origins.hpp"
-#include "study/files/foreign/megatron.hpp"
+#include "study/files/foreign/megatron/megatron.hpp"
 #include "study/files/foreign/mindformers.hpp"
 
 namespace hcclsim::cli {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/onnx/import.hpp"
-#include "study/files/foreign/megatron.hpp"
+#include "study/files/foreign/megatron/megatron.hpp"
 #include "study/files/foreign/mindformers.hpp"
 #include "tests/fuzz/scratch_folder.hpp"
 #include "tests/fuzz/targets.hpp"

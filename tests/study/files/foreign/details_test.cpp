@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "study/files/foreign/megatron.hpp"
+#include "study/files/foreign/megatron/megatron.hpp"
 #include "study/files/foreign/mindformers.hpp"
 
 namespace hcclsim::study {
@@ -277,7 +277,14 @@ TEST(MegatronDetails, PositionsAreSharedByRingsOrByAllToAlls) {
   EXPECT_EQ(kind("--cp-comm-type a2a"), "ulysses");
   EXPECT_EQ(kind("--context-parallel-algo megatron_cp_algo"), "ring");
   EXPECT_EQ(kind("--context-parallel-algo ulysses_cp_algo"), "ulysses");
-  for (const char* const how : {"--cp-comm-type allgather", "--context-parallel-algo hybrid_cp_algo"}) {
+  for (const char* const how :
+       {"--context-parallel-algo hybrid_cp_algo", "--context-parallel-algo kvallgather_cp_algo"}) {
+    const ForeignMapping mapping = map_megatron_text(
+        megatron_script("pretrain_gpt.py", std::string("--num-layers 2 --context-parallel-size 2 ") + how), "a.sh", {});
+    EXPECT_EQ(option_of(mapping, "context-kind"), "ring");
+    EXPECT_TRUE(leaves_out(mapping, how));
+  }
+  for (const char* const how : {"--cp-comm-type allgather", "--context-parallel-algo mamba_cp_algo"}) {
     EXPECT_THAT(megatron_refusal(
                     megatron_script("pretrain_gpt.py", std::string("--num-layers 2 --context-parallel-size 2 ") + how)),
                 HasSubstr(std::string(how) + ": positions are shared by rings"));

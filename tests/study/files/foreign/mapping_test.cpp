@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "study/files/foreign/megatron.hpp"
+#include "study/files/foreign/megatron/megatron.hpp"
 #include "study/files/foreign/mindformers.hpp"
 
 namespace hcclsim::study {
@@ -184,7 +184,38 @@ TEST(Megatron, WhatHasNoCounterpartIsRefusedByName) {
   EXPECT_THAT(script_refusal("torchrun pretrain_t5.py --encoder-num-layers 12\n"),
               HasSubstr("train.sh:1: --encoder-num-layers: networks of an encoder and a decoder are not simulated"));
   EXPECT_THAT(script_refusal("echo --num-layers\n"), HasSubstr("no command of this script"));
-  EXPECT_THAT(script_refusal(start + "\n" + start + "--fp16\n"), HasSubstr("a second command with --num-layers"));
+  EXPECT_THAT(script_refusal("torchrun --nproc_per_node 8 train_fsdp2.py a.yaml --parallel.fsdp_size 8\n"),
+              HasSubstr("train.sh:1: train_fsdp2.py: its network stands in a config.json"));
+}
+
+TEST(Megatron, TheLastTrainingOfAScriptCounts) {
+  const std::string sizes = " --num-layers 2 --hidden-size 64 --num-attention-heads 4 --micro-batch-size ";
+  const ForeignMapping mapping = map_megatron_text("python convert_ckpt.py" + sizes + "1\npython pretrain_gpt.py" +
+                                                       sizes + "2\npython pretrain_gpt.py" + sizes + "3\nwait\n",
+                                                   "train.sh", {});
+  expect_options(mapping, {{"batch", "3"}});
+  EXPECT_EQ(mapping.left_out.front().source, "the training that line 2 starts");
+}
+
+// In the order of how surely it is told: by the name, by the NPUs of a node, by MindSpeed; else it is not said.
+TEST(Megatron, TheNpuComesFromTheScript) {
+  const std::string sizes = " pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4\n";
+  const auto platform = [&](const std::string& launcher, const std::string& file) {
+    return value_of(map_megatron_text(launcher + sizes, file, {}), "platform");
+  };
+  EXPECT_EQ(platform("msrun --worker_num 16 --local_worker_num=8", "pretrain_ms.sh"), "atlas800t-a2-x2");
+  EXPECT_EQ(platform("torchrun --nproc_per_node 8 --nnodes 1", "dir_A3/pretrain_8B_A2.sh"), "atlas800t-a2");
+  EXPECT_EQ(platform("torchrun --nproc_per_node 8 --nnodes 4", "pretrain_a3_ptd.sh"), "atlas900-a3-superpod");
+  EXPECT_EQ(platform("torchrun --nproc_per_node 16", "train.sh"), "atlas900-a3");
+  EXPECT_EQ(platform("NPUS_PER_NODE=8\ntorchrun --nproc_per_node $NPUS_PER_NODE", "train.sh"), "atlas800t-a2");
+  EXPECT_EQ(platform("torchrun --nproc_per_node 8", "train.sh"), "");
+  const ForeignMapping large = map_megatron_text("torchrun --nproc_per_node 8 --nnodes 16" + sizes, "a2.sh", {});
+  expect_options(large, {{"npus", "128"}, {"platform", "atlas800t-a2-x2"}});
+  EXPECT_TRUE(std::ranges::any_of(large.options, [](const MappedOption& option) {
+    return option.source.find("platform generate --soc 910B2 --servers 16") != std::string::npos;
+  }));
+  const ForeignMapping later = map_megatron_text("torchrun --nproc_per_node 8" + sizes, "x_A5.sh", {});
+  EXPECT_EQ(later.left_out.front().source, "an NPU of generation A5");
 }
 
 // Megatron takes no shortened names, and a known beginning makes no argument known.
@@ -253,7 +284,15 @@ TEST(Megatron, ArgumentsOfMindSpeed) {
   EXPECT_THAT(script_refusal(script + "--noop-layers 8"), HasSubstr("there are 8 layers"));
   EXPECT_THAT(script_refusal(script + "--noop-layers x"), HasSubstr("must be numbers of layers"));
   EXPECT_THAT(script_refusal(script + "--noop-layers 7 --num-layers-per-virtual-pipeline-stage 1"),
-              HasSubstr("--noop-layers 7: stages of several parts"));
+              HasSubstr("--noop-layers 7: a part of a stage has no layer that computes"));
+  const std::string two = script + "--pipeline-model-parallel-size 2 ";
+  expect_options(map_megatron_text(two + "--noop-layers 7 --num-layers-per-virtual-pipeline-stage 2", "train.sh", {}),
+                 {{"layers", "7"}, {"chunks", "2"}, {"stage-layers", "2,2,2,1"}, {"schedule", "1f1b-interleave"}});
+  expect_options(map_megatron_text(two + "--num-layer-list 3,5", "train.sh", {}), {{"stage-layers", "3,5"}});
+  EXPECT_THAT(script_refusal(two + "--num-layer-list 3,4"), HasSubstr("2 stages with 7 layers, must be 2 with 8"));
+  const ForeignMapping dual = map_megatron_text(two + "--schedules-method dualpipev", "train.sh", {});
+  expect_options(dual, {{"chunks", "2"}, {"schedule", "1f1b-interleave"}});
+  EXPECT_EQ(dual.left_out.front().source, "--schedules-method dualpipev");
   EXPECT_THAT(script_refusal(script + "--first-k-dense-replace 3"), HasSubstr("all layers have experts"));
 }
 

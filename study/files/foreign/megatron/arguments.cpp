@@ -1,6 +1,10 @@
-#include "study/files/foreign/megatron_arguments.hpp"
+#include "study/files/foreign/megatron/arguments.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 
 #include "base/text.hpp"
 
@@ -22,31 +26,62 @@ bool gives(const ShellCommand& command, std::string_view argument) {
   });
 }
 
-bool trains(const ShellCommand& command) { return program_of(command).has_value() && gives(command, "--num-layers"); }
+/// Whether a command trains: programs that convert checkpoints, prepare data, evaluate or talk have sizes too.
+bool trains(const ShellCommand& command) {
+  const std::optional<std::size_t> program = program_of(command);
+  if (!program.has_value() || !gives(command, "--num-layers")) return false;
+  static constexpr std::array<std::string_view, 6> others{"convert", "preprocess", "inference",
+                                                          "evaluat", "generat",    "chat"};
+  const std::string& path = command.words[*program];
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return std::ranges::none_of(others, [&](std::string_view part) { return name.find(part) != std::string::npos; });
+}
 
-}  // namespace
-
-MegatronArguments::MegatronArguments(const std::string& text, const std::string& file, MappingWriter& writer)
-    : writer_(writer) {
-  const ShellScript script = read_shell_script(text, file);
+/// The last command that trains; nullptr without one.
+const ShellCommand* training_command(const ShellScript& script, MappingWriter& writer) {
   const ShellCommand* chosen = nullptr;
   for (const ShellCommand& command : script.commands) {
     if (!trains(command)) continue;
     if (chosen != nullptr && chosen->words != command.words) {
-      writer_.fail(command.line,
-                   "a second command with --num-layers, after that of line {}: which one is meant is not known",
-                   chosen->line);
+      writer.leave_out(fmt::format("the training that line {} starts", chosen->line),
+                       fmt::format("line {} starts another one, and one step is simulated", command.line));
     }
     chosen = &command;
   }
-  const auto has_decoder = [](const ShellCommand& command) { return gives(command, "--encoder-num-layers"); };
-  if (const auto other = std::ranges::find_if(script.commands, has_decoder);
-      chosen == nullptr && other != script.commands.end()) {
-    writer_.fail(other->line, "--encoder-num-layers: networks of an encoder and a decoder are not simulated");
+  return chosen;
+}
+
+[[noreturn]] void fail_without_training(const ShellScript& script, MappingWriter& writer) {
+  for (const ShellCommand& command : script.commands) {
+    if (gives(command, "--encoder-num-layers"))
+      writer.fail(command.line, "--encoder-num-layers: networks of an encoder and a decoder are not simulated");
+    const std::optional<std::size_t> program = program_of(command);
+    if (program.has_value() && command.words[*program].ends_with("train_fsdp2.py"))
+      writer.fail(
+          command.line,
+          "{}: its network stands in a config.json of Hugging Face and its parallelism in a YAML, which are not "
+          "read; FSDP2 is --optimizer-parallel zero3 of run, beside --model and its sizes",
+          readable(command.words[*program]));
   }
-  if (chosen == nullptr) {
-    writer_.fail(1, "no command of this script starts a *.py with --num-layers, as Megatron has it");
-  }
+  writer.fail(1, "no command of this script starts a *.py with --num-layers, as Megatron has it");
+}
+
+}  // namespace
+
+MegatronArguments::MegatronArguments(const std::string& text, const std::string& file, const ShellFiles& files,
+                                     MappingWriter& writer)
+    : writer_(writer), script_(read_shell_script(text, file, files)) {
+  const ShellCommand* const chosen = training_command(script_, writer_);
+  if (chosen == nullptr) fail_without_training(script_, writer_);
+  find_lines(text);
+  line_ = chosen->line;
+  const std::size_t program = *program_of(*chosen);
+  take_command(*chosen, program);
+  find_ranks({chosen->words.begin(), chosen->words.begin() + static_cast<std::ptrdiff_t>(program)});
+}
+
+/// The first lines with each "--name" outside comments.
+void MegatronArguments::find_lines(const std::string& text) {
   std::uint32_t number = 1;
   for (const std::string_view line : split(text, '\n')) {
     const std::string_view code = line.substr(0, line.find('#'));
@@ -59,10 +94,6 @@ MegatronArguments::MegatronArguments(const std::string& text, const std::string&
     }
     ++number;
   }
-  line_ = chosen->line;
-  const std::size_t program = *program_of(*chosen);
-  take_command(*chosen, program);
-  find_ranks(script, {chosen->words.begin(), chosen->words.begin() + static_cast<std::ptrdiff_t>(program)});
 }
 
 void MegatronArguments::take_command(const ShellCommand& command, std::size_t program) {
@@ -83,8 +114,9 @@ void MegatronArguments::take_command(const ShellCommand& command, std::size_t pr
   }
 }
 
-void MegatronArguments::find_ranks(const ShellScript& script, const std::vector<std::string>& launcher) {
+void MegatronArguments::find_ranks(const std::vector<std::string>& launcher) {
   std::uint64_t per_node = 0;  // 0: not said
+  std::uint64_t all = 0;       // msrun's way
   std::uint64_t nodes = 1;
   bool known = true;
   for (std::size_t i = 0; i < launcher.size(); ++i) {
@@ -96,19 +128,38 @@ void MegatronArguments::find_ranks(const ShellScript& script, const std::vector<
                                                         : "";
     const std::uint32_t number = parse_number<std::uint32_t>(value).value_or(0);
     if (name == "--nproc-per-node") per_node = number;
+    if (name == "--worker-num") all = number;
+    if (name == "--local-worker-num" && number > 0) ranks_of_node_ = number;
+    is_msrun_ = is_msrun_ || name == "msrun";
     if (name == "--nnodes") {
       known = number > 0;  // "1:4" and "$NODES" are not
       nodes = number;
     }
     if ((name == "-np" || name == "-n" || name == "--num-gpus") && per_node == 0) per_node = number;
   }
+  if (per_node > 0) ranks_of_node_ = per_node;
   if (!known) return;
-  if (per_node > 0) {
-    ranks_ = per_node * nodes;
+  if (all > 0 || per_node > 0) {
+    ranks_ = all > 0 ? all : per_node * nodes;
     return;
   }
-  const auto world = script.variables.find("WORLD_SIZE");
-  if (world != script.variables.end()) ranks_ = parse_number<std::uint32_t>(world->second);
+  const auto world = script_.variables.find("WORLD_SIZE");
+  if (world != script_.variables.end()) ranks_ = parse_number<std::uint32_t>(world->second);
+}
+
+bool MegatronArguments::is_mindspeed() const {
+  static constexpr std::array<std::string_view, 5> signs{"NPUS_PER_NODE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_", "HCCL_",
+                                                         "CPU_AFFINITY_CONF"};
+  return is_msrun_ || std::ranges::any_of(script_.variables, [](const auto& variable) {
+           return std::ranges::any_of(signs, [&](std::string_view sign) { return variable.first.starts_with(sign); });
+         });
+}
+
+std::optional<std::string> MegatronArguments::variable(const std::string& name) const {
+  const auto found = script_.variables.find(name);
+  if (found == script_.variables.end() || found->second.empty() || unknown_part(found->second).has_value())
+    return std::nullopt;
+  return found->second;
 }
 
 bool MegatronArguments::has(const std::string& name) {

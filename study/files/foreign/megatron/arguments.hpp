@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "study/files/foreign/mapping.hpp"
-#include "study/files/foreign/shell_script.hpp"
+#include "study/files/foreign/shell/shell_script.hpp"
 
 namespace hcclsim::study {
 
 /// The arguments of a command that starts Megatron, and which of them were asked for.
 class MegatronArguments {
  public:
-  /// Finds the command; throws if there is none, or several.
-  MegatronArguments(const std::string& text, const std::string& file, MappingWriter& writer);
+  /// Finds the command: the last one that trains; throws if there is none. `files`: those beside the script.
+  MegatronArguments(const std::string& text, const std::string& file, const ShellFiles& files, MappingWriter& writer);
 
   /// "pretrain_gpt.py".
   [[nodiscard]] const std::string& program() const { return program_; }
@@ -35,6 +35,12 @@ class MegatronArguments {
   [[nodiscard]] std::set<std::uint64_t> idle_layers();
   /// Ranks of the job, as the launcher or the script's WORLD_SIZE says.
   [[nodiscard]] std::optional<std::uint64_t> ranks() const { return ranks_; }
+  /// Ranks of a node, as the launcher says.
+  [[nodiscard]] std::optional<std::uint64_t> ranks_of_node() const { return ranks_of_node_; }
+  /// Whether it is a script of MindSpeed, for NPUs.
+  [[nodiscard]] bool is_mindspeed() const;
+  /// A variable of the script; nothing if it is not set, or what it holds is not known.
+  [[nodiscard]] std::optional<std::string> variable(const std::string& name) const;
   [[nodiscard]] std::uint32_t line_of(const std::string& name) const;
   /// "--num-layers 32".
   [[nodiscard]] std::string source(const std::string& name) const;
@@ -43,17 +49,23 @@ class MegatronArguments {
 
  private:
   void take_command(const ShellCommand& command, std::size_t program);
-  void find_ranks(const ShellScript& script, const std::vector<std::string>& launcher);
+  void find_lines(const std::string& text);
+  void find_ranks(const std::vector<std::string>& launcher);
 
   MappingWriter& writer_;
+  ShellScript script_;
   std::string program_;
   std::uint32_t line_ = 1;
   std::map<std::string, std::vector<std::string>> arguments_;
   std::map<std::string, std::uint32_t> lines_;
   std::set<std::string> read_;
   std::optional<std::uint64_t> ranks_;
+  std::optional<std::uint64_t> ranks_of_node_;
+  bool is_msrun_ = false;
 };
 
+/// Maps ranks, the NPUs that they are on, and how the step is spread over them.
+void map_megatron_ranks(MegatronArguments& arguments, const std::string& file);
 /// Maps what says which network it is, its sizes and its experts.
 void map_megatron_model(MegatronArguments& arguments);
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "study/files/foreign/megatron_arguments.hpp"
+#include "study/files/foreign/megatron/arguments.hpp"
 
 // The network, its sizes and its experts.
 namespace hcclsim::study {

@@ -1,4 +1,4 @@
-#include "study/files/foreign/megatron.hpp"
+#include "study/files/foreign/megatron/megatron.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/input_file.hpp"
-#include "study/files/foreign/megatron_arguments.hpp"
-#include "study/files/foreign/megatron_names.hpp"
+#include "study/files/foreign/megatron/arguments.hpp"
+#include "study/files/foreign/megatron/names.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -19,12 +19,13 @@ constexpr const char* no_effect = "of no effect on a step's time";
 
 class MegatronMapping {
  public:
-  MegatronMapping(const std::string& text, const std::string& file, std::vector<std::string> ignored)
-      : writer_("Megatron", file, std::move(ignored)), args_(text, file, writer_) {}
+  MegatronMapping(const std::string& text, const std::string& file, const ShellFiles& files,
+                  std::vector<std::string> ignored)
+      : file_(file), writer_("Megatron", file, std::move(ignored)), args_(text, file, files, writer_) {}
 
   ForeignMapping run() && {
     map_megatron_model(args_);
-    map_ranks();
+    map_megatron_ranks(args_, file_);
     map_batch();
     map_types();
     map_optimizer();
@@ -37,104 +38,6 @@ class MegatronMapping {
 
  private:
   [[nodiscard]] std::uint32_t line() const { return args_.line_of("num-layers"); }
-
-  void map_ranks() {
-    if (args_.ranks().has_value()) {
-      writer_.set(fmt::format("{} ranks of the launcher", *args_.ranks()), "npus", std::to_string(*args_.ranks()),
-                  line());
-    } else {
-      writer_.leave_out("ranks", "the script does not say how many there are: --npus, or all of the platform");
-    }
-    const std::uint64_t layers = args_.at_least_one("num-layers");
-    const std::uint64_t stages = args_.at_least_one("pipeline-model-parallel-size");
-    const auto set = [&](const char* name, const char* option) {
-      if (args_.at_least_one(name) > 1) args_.set(name, option, std::to_string(args_.at_least_one(name)));
-    };
-    set("tensor-model-parallel-size", "model-parallel");
-    set("pipeline-model-parallel-size", "stages");
-    set("context-parallel-size", "context-parallel");
-    set("expert-model-parallel-size", "expert-parallel");
-    const bool shares_positions = args_.at_least_one("context-parallel-size") > 1;
-    for (const char* const how : {"cp-comm-type", "context-parallel-algo"}) {
-      if (args_.has(how) && !shares_positions) writer_.no_effect(args_.source(how), "no ranks share positions");
-    }
-    if (shares_positions) {
-      // MindSpeed's counts before Megatron's own.
-      const char* const name = args_.has("context-parallel-algo") ? "context-parallel-algo" : "cp-comm-type";
-      const std::string kind = args_.text(name).value_or("p2p");
-      if (kind == "p2p" || kind == "megatron_cp_algo")
-        writer_.set(args_.source(name), "context-kind", "ring", args_.line_of(name));
-      else if (kind == "a2a" || kind == "ulysses_cp_algo")
-        writer_.set(args_.source(name), "context-kind", "ulysses", args_.line_of(name));
-      else
-        args_.refuse(name,
-                     "positions are shared by rings (p2p, megatron_cp_algo) or by all-to-alls (a2a, ulysses_cp_algo)");
-    }
-    const bool shares = args_.at_least_one("tensor-model-parallel-size") > 1;
-    if (shares) {
-      if (args_.has("sequence-parallel")) args_.set("sequence-parallel", "sequence-parallel", "on");
-      writer_.set(fmt::format("{}, which cuts the table of tokens too", args_.source("tensor-model-parallel-size")),
-                  "vocabulary-parallel", "on", args_.line_of("tensor-model-parallel-size"));
-    } else if (args_.has("sequence-parallel")) {
-      writer_.no_effect(args_.source("sequence-parallel"), "no ranks share operators");
-    }
-    if (args_.at_least_one("expert-tensor-parallel-size", args_.at_least_one("tensor-model-parallel-size")) !=
-        args_.at_least_one("tensor-model-parallel-size")) {
-      args_.refuse("expert-tensor-parallel-size", "experts are cut over as many ranks as the other operators");
-    }
-    std::uint64_t chunks = 1;
-    if (args_.has("num-layers-per-virtual-pipeline-stage")) {
-      const std::uint64_t each = args_.at_least_one("num-layers-per-virtual-pipeline-stage");
-      if (layers % (stages * each) != 0)
-        writer_.fail(args_.line_of("num-layers-per-virtual-pipeline-stage"),
-                     "{} layers are not {} stages with parts of {} layers", layers, stages, each);
-      chunks = layers / stages / each;
-      args_.set("num-layers-per-virtual-pipeline-stage", "chunks", std::to_string(chunks));
-    } else if (args_.has("num-virtual-stages-per-pipeline-rank")) {
-      chunks = args_.at_least_one("num-virtual-stages-per-pipeline-rank");
-      args_.set("num-virtual-stages-per-pipeline-rank", "chunks", std::to_string(chunks));
-    }
-    if (chunks > 1) writer_.set(fmt::format("{} parts of each stage", chunks), "schedule", "1f1b-interleave", line());
-    if (!args_.idle_layers().empty() && chunks > 1) {
-      args_.refuse("noop-layers", "stages of several parts have as many layers in each");
-    } else if (!args_.idle_layers().empty()) {
-      map_idle_layers(layers, stages);
-    } else {
-      map_uneven_stages(layers, stages);
-    }
-  }
-
-  void map_idle_layers(std::uint64_t layers, std::uint64_t stages) {
-    if (layers % stages != 0)
-      writer_.fail(args_.line_of("num-layers"), "{} layers are no even share of {} stages", layers, stages);
-    std::vector<std::uint64_t> busy(stages, layers / stages);
-    for (const std::uint64_t layer : args_.idle_layers()) {
-      if (layer >= layers)
-        writer_.fail(args_.line_of("noop-layers"), "{}: there are {} layers", args_.source("noop-layers"), layers);
-      --busy[layer / (layers / stages)];
-    }
-    if (stages > 1) args_.set("noop-layers", "stage-layers", fmt::format("{}", fmt::join(busy, ",")));
-  }
-
-  void map_uneven_stages(std::uint64_t layers, std::uint64_t stages) {
-    const auto first = args_.whole("decoder-first-pipeline-num-layers");
-    const auto last = args_.whole("decoder-last-pipeline-num-layers");
-    if (!first.has_value() && !last.has_value()) return;
-    const char* const name =
-        first.has_value() ? "decoder-first-pipeline-num-layers" : "decoder-last-pipeline-num-layers";
-    const std::uint64_t others = stages - (first.has_value() ? 1 : 0) - (last.has_value() ? 1 : 0);
-    const std::uint64_t given = first.value_or(0) + last.value_or(0);
-    if (stages < 2 || others == 0 || given > layers || (layers - given) % others != 0)
-      writer_.fail(args_.line_of(name), "{}: the other {} layers are no even share of the other stages",
-                   args_.source(name), layers - std::min(given, layers));
-    std::vector<std::string> list;
-    for (std::uint64_t stage = 0; stage < stages; ++stage) {
-      const bool is_first = stage == 0 && first.has_value();
-      const bool is_last = stage + 1 == stages && last.has_value();
-      list.push_back(std::to_string(is_first ? *first : is_last ? *last : (layers - given) / others));
-    }
-    args_.set(name, "stage-layers", fmt::format("{}", fmt::join(list, ",")));
-  }
 
   void map_batch() {
     const std::uint64_t samples = args_.at_least_one("micro-batch-size");
@@ -301,6 +204,7 @@ class MegatronMapping {
     }
   }
 
+  const std::string& file_;
   MappingWriter writer_;
   MegatronArguments args_;
 };
@@ -308,12 +212,12 @@ class MegatronMapping {
 }  // namespace
 
 ForeignMapping map_megatron(const std::string& file, const std::vector<std::string>& ignored) {
-  return map_megatron_text(read_text_file(file, "foreign"), file, ignored);
+  return MegatronMapping(read_text_file(file, "foreign"), file, files_beside(file), ignored).run();
 }
 
 ForeignMapping map_megatron_text(const std::string& text, const std::string& file,
                                  const std::vector<std::string>& ignored) {
-  return MegatronMapping(text, file, ignored).run();
+  return MegatronMapping(text, file, {}, ignored).run();
 }
 
 }  // namespace hcclsim::study

@@ -1,4 +1,4 @@
-#include "study/files/foreign/megatron_names.hpp"
+#include "study/files/foreign/megatron/names.hpp"
 
 #include <fmt/format.h>
 
