@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "models/onnx/einsum.hpp"
-#include "models/onnx/folding.hpp"
+#include "models/onnx/folding/folding.hpp"
 #include "models/onnx/matching.hpp"
 
 namespace hcclsim::models::onnx {
@@ -16,37 +16,6 @@ namespace {
 
 bool any_of_types(const Node& node, std::initializer_list<std::string_view> types) {
   return node.domain.empty() && std::ranges::find(types, node.type) != types.end();
-}
-
-/// Initializers of one number that are weights all the same: biases of products that make one feature or channel.
-std::set<std::string> single_weights(const ModelFile& model) {
-  std::set<std::string> found;
-  const auto dims = [&](const std::string& name) {
-    const auto constant = model.initializers.find(name);
-    return constant == model.initializers.end() ? std::vector<std::int64_t>{} : constant->second.dims;
-  };
-  const auto add = [&](const std::string& name) {
-    if (dims(name) != std::vector<std::int64_t>{1}) return;
-    if (kind_of(model.initializers.at(name).element_type) == ElementKind::floating) found.insert(name);
-  };
-  std::set<std::string> columns;  // products with a weight of one column
-  for (const Node& node : model.nodes) {
-    if (node.inputs.size() < 2 || node.outputs.empty()) continue;
-    const std::vector<std::int64_t> weight = dims(node.inputs[1]);
-    if (any_of_types(node, {"MatMul"}) && weight.size() == 2 && weight[1] == 1) columns.insert(node.outputs[0]);
-    if (any_of_types(node, {"Add"}) && columns.contains(node.inputs[0])) add(node.inputs[1]);
-    if (any_of_types(node, {"Add"}) && columns.contains(node.inputs[1])) add(node.inputs[0]);
-    if (node.inputs.size() < 3 || weight.empty()) continue;
-    const bool gemm = any_of_types(node, {"Gemm"}) && weight.size() == 2;
-    if (gemm && weight[integer(node, "transB", 0) != 0 ? 0 : 1] == 1) add(node.inputs[2]);
-    if (any_of_types(node, {"Conv"}) && weight[0] == 1) add(node.inputs[2]);
-  }
-  return found;
-}
-
-/// An initializer, or what a node Constant holds: some exporters write weights so.
-bool may_be_trained(const Constant& constant) {
-  return kind_of(constant.element_type) == ElementKind::floating && elements_of(constant.dims) > 1;
 }
 
 }  // namespace
@@ -99,9 +68,9 @@ std::int64_t elements_of(const std::vector<std::int64_t>& dims) {
 }
 
 Network::Network(const std::string& file, const ImportOptions& options) : file_(file), open_(onnx_module().open(file)) {
-  const std::set<std::string> single = single_weights(model());
+  weights_.emplace(model());
   for (const auto& [name, constant] : model().initializers) {
-    const bool trained = may_be_trained(constant) || single.contains(name);
+    const bool trained = weights_->may_be_trained(name, constant);
     TensorInfo& tensor = tensors_[name];
     tensor.type = {.element_type = constant.element_type, .has_shape = true, .dims = constant.dims};
     tensor.role = trained ? Role::weight : Role::constant;
@@ -148,12 +117,11 @@ void Network::choose_batch_input() {
   };
   for (const Node& node : model().nodes) {
     if (!any_of_types(node, {"Gather"}) || node.inputs.size() != 2) continue;
-    const auto table = model().initializers.find(node.inputs[0]);
-    if (table == model().initializers.end() || table->second.dims.size() != 2 || table->second.dims[0] <= most)
-      continue;
+    const Constant* const table = weights_->stored(node.inputs[0]);
+    if (table == nullptr || table->dims.size() != 2 || table->dims[0] <= most) continue;
     const std::string tokens = source(node.inputs[1]);
     if (std::ranges::find(model().inputs, tokens) == model().inputs.end()) continue;
-    most = table->second.dims[0];
+    most = table->dims[0];
     batch_input_ = tokens;
   }
 }
@@ -398,12 +366,13 @@ void Network::evaluate(std::size_t number, const ImportOptions& options) {
     if (any_of_types(of, {"Shape", "Size"})) break;  // they read no numbers
     if (!input.empty() && read.insert(input).second) tensors_.at(input).readers.push_back(number);
   }
-  const Role role = role_of(of);
+  const bool filled = weights_->is_filled(of.outputs[0]);
+  const Role role = filled ? Role::weight : role_of(of);
   if ((role == Role::constant || role == Role::side) && of.outputs.size() == 1) {
     if (std::optional<Constant> folded = fold(*this, of); folded.has_value()) {
       TensorInfo& tensor = tensors_[of.outputs[0]];
       tensor.type = {.element_type = folded->element_type, .has_shape = true, .dims = folded->dims};
-      const bool trained = of.type == "Constant" && may_be_trained(*folded);
+      const bool trained = of.type == "Constant" && weights_->may_be_trained(of.outputs[0], *folded);
       tensor.role = trained ? Role::weight : role;
       if (trained) tensor.weight = of.outputs[0];
       tensor.constant = *std::move(folded);
@@ -424,6 +393,10 @@ void Network::evaluate(std::size_t number, const ImportOptions& options) {
       tensor.constant.dims = tensor.type.dims;
     }
     if (role != Role::weight) continue;
+    if (filled) {
+      tensor.weight = of.outputs[i];
+      continue;
+    }
     const TensorInfo& from = tensors_.at(of.inputs[0]);
     tensor.weight = from.weight;
     tensor.transposed = from.transposed != (of.type == "Transpose");

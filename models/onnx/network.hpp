@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "models/onnx/import.hpp"
 #include "models/onnx/model_file.hpp"
+#include "models/onnx/weights.hpp"
 
 /// A file of ONNX with the shapes of all tensors for one batch, in an order in which everything is there when it is
 /// read, and with all that depends on constants and shapes alone computed.
@@ -78,6 +80,7 @@ class Network {
 
   std::string file_;
   std::unique_ptr<OpenModel> open_;
+  std::optional<StoredWeights> weights_;
   std::string batch_input_;
   std::size_t batch_axis_ = 0;
   std::set<std::string> parts_of_batch_;

@@ -101,6 +101,14 @@ std::string ModelWriter::weight_node(const std::string& name, const std::vector<
   return name;
 }
 
+std::string ModelWriter::filled(const std::string& name, const std::vector<std::int64_t>& dims, float value) {
+  const std::string shape = integers(name + ":shape", dims);
+  const Message number = Message().number(1, 1).number(2, 1).real(4, value);
+  const Message filling = Message().bytes(1, "value").message(5, number).number(20, 4);
+  graph_.message(1, Message().bytes(1, shape).bytes(2, name).bytes(4, "ConstantOfShape").message(5, filling));
+  return name;
+}
+
 std::string ModelWriter::integers(const std::string& name, const std::vector<std::int64_t>& values, bool scalar) {
   if (std::ranges::find(initializers_, name) != initializers_.end()) return name;
   initializers_.push_back(name);

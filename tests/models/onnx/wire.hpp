@@ -61,6 +61,8 @@ class ModelWriter {
   std::string weight_with_numbers(const std::string& name, const std::vector<std::int64_t>& dims);
   /// The same as weight() in a node Constant.
   std::string weight_node(const std::string& name, const std::vector<std::int64_t>& dims);
+  /// A tensor of one number that a node ConstantOfShape makes, as files without their weights are written.
+  std::string filled(const std::string& name, const std::vector<std::int64_t>& dims, float value);
   std::string integers(const std::string& name, const std::vector<std::int64_t>& values, bool scalar = false);
   std::string real(const std::string& name, float value);
   /// Returns the name of its output.

@@ -1,4 +1,4 @@
-#include "models/onnx/folding.hpp"
+#include "models/onnx/folding/folding.hpp"
 
 #include <algorithm>
 #include <array>
