@@ -15,6 +15,11 @@ Graph import_graph(const std::string& file, const ImportOptions& options) {
   try {
     return Emitter(network, patterns, options).run();
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::bad_input && network.samples_of_file() > 0) {
+      const std::string_view place = error.kind() == "onnx" ? "" : ": ";
+      bad_input("onnx", "{}{}{}; the file has a fixed batch, with which it may do: give --batch {}",
+                place.empty() ? "" : file, place, error.what(), network.samples_of_file());
+    }
     if (error.kind() == "onnx" || error.code() != ErrorCode::bad_input) throw;
     bad_input("onnx", "{}: {}", file, error.what());  // what the builder refuses
   }

@@ -10,6 +10,7 @@
 #include "models/onnx/einsum.hpp"
 #include "models/onnx/folding/folding.hpp"
 #include "models/onnx/matching.hpp"
+#include "models/onnx/samples.hpp"
 
 namespace hcclsim::models::onnx {
 namespace {
@@ -84,6 +85,20 @@ Network::Network(const std::string& file, const ImportOptions& options) : file_(
   for (const std::size_t number : order_) evaluate(number, options);
   for (const std::string& output : model().outputs) {
     if (!tensors_.contains(output)) bad_input("onnx", "{}: output '{}' is made by no node", file_, output);
+  }
+  if (samples_of_file_ > 0) change_samples(options.batch);
+}
+
+void Network::change_samples(std::int64_t samples) {
+  for (const auto& [name, axis] : sample_axes(*this)) {
+    std::int64_t& size = tensors_.at(name).type.dims[axis];
+    if (size % samples_of_file_ != 0) {
+      bad_input(
+          "onnx",
+          "{}: input '{}' has the fixed batch of {}, and '{}' does not have a part for each sample; give --batch {}",
+          file_, batch_input_, samples_of_file_, name, samples_of_file_);
+    }
+    size = size / samples_of_file_ * samples;
   }
 }
 
@@ -163,11 +178,9 @@ void Network::add_inputs(const ImportOptions& options) {
   }
   const std::int64_t fixed = batch.dims[batch_axis_];
   const std::string& samples = batch.symbols[batch_axis_];
-  if (fixed >= 0 && fixed != options.batch) {
-    bad_input("onnx",
-              "{}: input '{}' has the fixed batch of {}; give --batch {}, or export it with a symbolic {} dimension",
-              file_, batch_input_, fixed, fixed, batch_axis_ == 0 ? "first" : "second");
-  }
+  samples_of_file_ = fixed > 0 && fixed != options.batch ? fixed : 0;
+  // Shapes are those of the file until all are known; there are no samples without a name then.
+  const std::int64_t batch_size = samples_of_file_ > 0 ? samples_of_file_ : options.batch;
   if (!samples.empty()) {
     if (sizes.contains(samples)) {
       bad_input("onnx", "{}: --onnx-dim {}: that is the batch; give --batch", file_, samples);
@@ -187,7 +200,7 @@ void Network::add_inputs(const ImportOptions& options) {
       if (size != sizes.end()) {
         type.dims[i] = size->second;
       } else if (i == (name == batch_input_ ? batch_axis_ : 0)) {
-        type.dims[i] = options.batch;
+        type.dims[i] = batch_size;
       } else if (std::ranges::find(missing, symbol) == missing.end()) {
         missing.push_back(symbol);
       }

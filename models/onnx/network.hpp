@@ -55,6 +55,8 @@ class Network {
   /// Which of its axes numbers the samples: the second one of networks that go through sequences step by step, and have
   /// the steps in front.
   [[nodiscard]] std::size_t batch_axis() const { return batch_axis_; }
+  /// The fixed batch of the file, if another one is asked for; else 0.
+  [[nodiscard]] std::int64_t samples_of_file() const { return samples_of_file_; }
   /// Whether a tensor comes from inputs but the batch, and an operator with weights reads it: the batch has such parts.
   [[nodiscard]] bool is_part_of_batch(const std::string& name) const { return parts_of_batch_.contains(name); }
   /// Whether the file's set of operators has the node's, with an inference.
@@ -71,6 +73,8 @@ class Network {
   void choose_batch_axis();
   /// Has what an operator with weights of its own reads of other inputs depend on the batch.
   void join_batch(const Node& node);
+  /// Gives all tensors as many samples, in the place of those that the file has.
+  void change_samples(std::int64_t samples);
   void sort_nodes();
   void evaluate(std::size_t number, const ImportOptions& options);
   /// Types of the outputs by inference, or as far as that is not known, as stated or as of the first input.
@@ -83,6 +87,7 @@ class Network {
   std::optional<StoredWeights> weights_;
   std::string batch_input_;
   std::size_t batch_axis_ = 0;
+  std::int64_t samples_of_file_ = 0;
   std::set<std::string> parts_of_batch_;
   std::map<std::string, TensorInfo> tensors_;
   std::map<std::string, std::size_t> producers_;

@@ -247,7 +247,6 @@ TEST(OnnxImport, BadFilesAreRefusedWithTheirNode) {
     EXPECT_THAT(message_of(saved(whole.substr(0, bytes))), HasSubstr("onnx"));
   }
   EXPECT_THAT(message_of(saved(perceptron(25).finish())), HasSubstr("operator set 25 of ONNX; accepted: 1 to 21"));
-  EXPECT_THAT(message_of(saved(perceptron(17, 5).finish())), HasSubstr("fixed batch of 5; give --batch 5"));
   EXPECT_THAT(message_of(saved(perceptron().finish()), {.batch = 2, .dims = {{"length", 3}}}),
               HasSubstr("no input has such a dimension; there are: batch"));
 
