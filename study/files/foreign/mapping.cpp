@@ -39,15 +39,24 @@ void MappingWriter::leave_out(std::string source, std::string reason) {
 }
 
 void MappingWriter::refuse(std::string_view key, std::string source, std::string_view reason, std::uint32_t line) {
+  refuse(std::vector<std::string>{std::string(key)}, std::move(source), reason, line);
+}
+
+void MappingWriter::refuse(const std::vector<std::string>& keys, std::string source, std::string_view reason,
+                           std::uint32_t line) {
+  bool leaves_out = false;
   for (auto& [ignored, used] : ignored_) {
-    if (ignored != key) continue;
+    if (std::ranges::find(keys, ignored) == keys.end()) continue;
     used = true;
+    leaves_out = true;
+  }
+  if (leaves_out) {
     leave_out(std::move(source), fmt::format("left out as --ignore-keys says: {}", reason));
     return;
   }
   std::string text = fmt::format("{}:{}: {}: {}", mapping_.file, line, source, reason);
   if (std::ranges::find(refused_, text, &Refusal::text) == refused_.end())
-    refused_.push_back({std::string(key), std::move(text)});
+    refused_.push_back({keys.front(), std::move(text)});
 }
 
 void MappingWriter::throw_refusals() const {

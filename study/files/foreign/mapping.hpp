@@ -52,6 +52,9 @@ class MappingWriter {
   /// Refuses a key unless the user wants it left out; finish() throws for all that are refused. `key`: its name as
   /// --ignore-keys takes it.
   void refuse(std::string_view key, std::string source, std::string_view reason, std::uint32_t line);
+  /// Keys that are one thing: leaving one of them out leaves them all out.
+  void refuse(const std::vector<std::string>& keys, std::string source, std::string_view reason, std::uint32_t line);
+  [[nodiscard]] const std::string& file() const { return mapping_.file; }
   [[nodiscard]] bool has(std::string_view option) const { return value_of(option).has_value(); }
   /// What an option was set to; nothing without it.
   [[nodiscard]] std::optional<std::string> value_of(std::string_view option) const;

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "base/text.hpp"
+#include "study/files/foreign/megatron/flags.hpp"
 
 namespace hcclsim::study {
 namespace {
@@ -103,7 +104,9 @@ void MegatronArguments::take_command(const ShellCommand& command, std::size_t pr
     const std::string& word = command.words[i];
     if (is_argument(word)) {
       const std::size_t mark = word.find('=');
-      name = word.substr(2, mark == std::string::npos ? mark : mark - 2);
+      const std::string written = word.substr(2, mark == std::string::npos ? mark : mark - 2);
+      name = current_megatron_name(written);
+      if (name != written) written_[name] = written;
       arguments_[name].clear();  // the last one counts
       if (mark != std::string::npos) arguments_[name].push_back(word.substr(mark + 1));
     } else if (!name.empty()) {
@@ -111,6 +114,20 @@ void MegatronArguments::take_command(const ShellCommand& command, std::size_t pr
     } else if (const auto part = unknown_part(word); part.has_value()) {
       writer_.leave_out(readable(word), "what it holds is only known when the script runs");
     }
+  }
+  for (auto& [argument, values] : arguments_) drop_stray_words(argument, values);
+}
+
+/// Words behind an argument that takes fewer: what placeholders and mistakes leave.
+void MegatronArguments::drop_stray_words(const std::string& name, std::vector<std::string>& values) {
+  const MegatronFlag* const flag = find_megatron_flag(name);
+  if (flag == nullptr || flag->values == MegatronFlag::any) return;
+  const auto wanted = static_cast<std::size_t>(flag->values);
+  while (values.size() > wanted) {
+    const bool known = !unknown_part(values.back()).has_value();
+    writer_.leave_out(fmt::format("'{}' behind --{}", readable(values.back()), name),
+                      known ? "no argument takes this word" : "what it holds is only known when the script runs");
+    values.pop_back();
   }
 }
 
@@ -168,12 +185,14 @@ bool MegatronArguments::has(const std::string& name) {
 }
 
 std::uint32_t MegatronArguments::line_of(const std::string& name) const {
-  const auto line = lines_.find(name);
+  const auto older = written_.find(name);
+  const auto line = lines_.find(older == written_.end() ? name : older->second);
   return line == lines_.end() ? line_ : line->second;
 }
 
 std::string MegatronArguments::source(const std::string& name) const {
-  std::string text = "--" + name;
+  const auto older = written_.find(name);
+  std::string text = "--" + (older == written_.end() ? name : older->second);
   const auto found = arguments_.find(name);
   if (found == arguments_.end()) return text + " not given";
   for (const std::string& value : found->second) text += " " + readable(value);

@@ -49,6 +49,7 @@ class MegatronArguments {
 
  private:
   void take_command(const ShellCommand& command, std::size_t program);
+  void drop_stray_words(const std::string& name, std::vector<std::string>& values);
   void find_lines(const std::string& text);
   void find_ranks(const std::vector<std::string>& launcher);
 
@@ -57,6 +58,7 @@ class MegatronArguments {
   std::string program_;
   std::uint32_t line_ = 1;
   std::map<std::string, std::vector<std::string>> arguments_;
+  std::map<std::string, std::string> written_;  ///< older names of the script, by those in use
   std::map<std::string, std::uint32_t> lines_;
   std::set<std::string> read_;
   std::optional<std::uint64_t> ranks_;

@@ -5,17 +5,17 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <map>
 #include <string_view>
+#include <vector>
 
 #include "base/input_file.hpp"
+#include "base/text.hpp"
 #include "study/files/foreign/megatron/arguments.hpp"
-#include "study/files/foreign/megatron/names.hpp"
+#include "study/files/foreign/megatron/flags.hpp"
 
 namespace hcclsim::study {
 namespace {
-
-constexpr const char* no_effect = "of no effect on a step's time";
 
 class MegatronMapping {
  public:
@@ -31,7 +31,8 @@ class MegatronMapping {
     map_optimizer();
     map_recompute();
     map_communication();
-    map_packing();
+    map_values();
+    map_variables();
     map_rest();
     return std::move(writer_).finish();
   }
@@ -53,9 +54,6 @@ class MegatronMapping {
   }
 
   void map_types() {
-    for (const char* const name : {"fp8-format", "fp8-hybrid", "fp8-e4m3"}) {
-      if (args_.has(name)) args_.refuse(name, "types are fp32, fp16 and bf16");
-    }
     if (args_.has("fp16") && args_.has("bf16"))
       writer_.fail(args_.line_of("bf16"), "--fp16 and --bf16 exclude each other");
     const bool half = args_.has("bf16") || args_.has("fp16");
@@ -82,7 +80,6 @@ class MegatronMapping {
   /// layer gives is freed when it has been added.
   void map_gradient_type(bool half) {
     const bool told = args_.has("accumulate-allreduce-grads-in-fp32");
-    const bool fused = !args_.has("no-gradient-accumulation-fusion");
     if (args_.has("grad-reduce-in-bf16"))
       args_.set("grad-reduce-in-bf16", "grad-dtype", "bf16");
     else if (half && !told && !args_.has("bf16"))
@@ -92,9 +89,6 @@ class MegatronMapping {
                   : half ? "--bf16, whose gradients are added up in fp32"
                          : "neither --bf16 nor --fp16",
                   "grad-dtype", "fp32", line());
-    if (!fused)
-      writer_.leave_out(args_.source("no-gradient-accumulation-fusion"),
-                        "kernels add gradients up in one type, either way");
   }
 
   void map_optimizer() {
@@ -111,35 +105,67 @@ class MegatronMapping {
     else
       writer_.no_effect(args_.source("clip-grad"), "it is off");
     if (args_.has("use-distributed-optimizer")) args_.set("use-distributed-optimizer", "optimizer-parallel", "zero1");
-    for (const char* const other : {"optimizer-cpu-offload", "use-torch-fsdp2", "use-custom-fsdp", "cpu-offloading"}) {
-      if (args_.has(other)) args_.refuse(other, "no option of run stands for it");
-    }
   }
 
   void map_recompute() {
     const bool selective = args_.has("recompute-activations");
     std::string how = args_.text("recompute-granularity").value_or(selective ? "selective" : "");
     if (args_.has("checkpoint-activations")) how = "full";
-    const std::string method = args_.text("recompute-method").value_or("uniform");
-    const std::uint64_t layers = args_.at_least_one("recompute-num-layers");
-    if (how == "full" && method == "block") {
-      args_.set("recompute-num-layers", "recompute", fmt::format("layers:{}", layers));
-    } else if (how == "full") {
-      if (layers > 1)
-        args_.refuse("recompute-num-layers",
-                     "each layer is computed again by itself; one start for several is not simulated");
-      args_.set(args_.has("checkpoint-activations") ? "checkpoint-activations" : "recompute-granularity", "recompute",
-                "full");
+    if (how == "full") {
+      map_full_recompute();
     } else if (how == "selective") {
       const char* const name = selective ? "recompute-activations" : "recompute-granularity";
-      if (writer_.has("fused-attention"))
+      if (writer_.value_of("fused-attention") == "on")
         writer_.no_effect(args_.source(name), "a fused attention keeps no scores");
       else
         args_.set(name, "recompute", "operators:attention");
     }
-    for (const char* const other : {"recompute-modules", "moe-layer-recompute", "distribute-saved-activations"}) {
-      if (args_.has(other)) args_.refuse(other, "no option of run stands for it");
+    map_recomputed_operators();
+  }
+
+  void map_full_recompute() {
+    const std::uint64_t layers = args_.at_least_one("recompute-num-layers");
+    const char* const name = args_.has("checkpoint-activations") ? "checkpoint-activations" : "recompute-granularity";
+    if (args_.text("recompute-method").value_or("uniform") != "block") {
+      args_.set(name, "recompute", "full");
+      if (layers > 1)
+        writer_.leave_out(args_.source("recompute-num-layers"),
+                          "each layer is computed again by itself: fewer of them at a time take memory than really do, "
+                          "and more of what they start from is kept");
+      return;
     }
+    // The first layers of each part, unless told that they are those of a stage.
+    const std::uint64_t parts = parse_number<std::uint32_t>(writer_.value_of("chunks").value_or("1")).value_or(1);
+    const std::uint64_t of_stage = std::max<std::uint64_t>(
+        1, args_.at_least_one("num-layers") / args_.at_least_one("pipeline-model-parallel-size"));
+    const bool whole = args_.has("enable-recompute-layers-per-pp-rank");
+    const std::uint64_t wanted = std::min(layers * (whole ? 1 : parts), of_stage);
+    if (wanted == of_stage)
+      args_.set("recompute-num-layers", "recompute", "full");
+    else
+      args_.set("recompute-num-layers", "recompute", fmt::format("layers:{}", wanted));
+  }
+
+  /// What MindSpeed computes again beside whole layers, or without them.
+  void map_recomputed_operators() {
+    std::string operators;
+    for (const auto& [name, kind] : std::array<std::pair<const char*, const char*>, 2>{
+             {{"recompute-activation-function", "swiglu"}, {"recompute-norm", "rms_norm"}}}) {
+      if (!args_.has(name)) continue;
+      if (writer_.value_of("recompute") == "full") {
+        writer_.no_effect(args_.source(name), "all layers are computed again as wholes");
+      } else if (writer_.has("recompute") || writer_.value_of("model") == "gpt") {
+        writer_.leave_out(args_.source(name),
+                          "results of single operators are kept beside layers that are computed again as wholes: more "
+                          "memory is accounted than is taken, and the step is a little faster than the real one");
+      } else {
+        operators += fmt::format("{}{}", operators.empty() ? "operators:" : ",", kind);
+      }
+    }
+    if (operators.empty()) return;
+    const char* const name =
+        args_.has("recompute-activation-function") ? "recompute-activation-function" : "recompute-norm";
+    args_.set(name, "recompute", operators);
   }
 
   /// Megatron's buckets hold 40 million gradients unless told otherwise; without overlap all travel at once.
@@ -159,49 +185,125 @@ class MegatronMapping {
     if (args_.has("overlap-param-gather"))
       writer_.leave_out(args_.source("overlap-param-gather"),
                         "weights are gathered as --optimizer-parallel zero1 does");
-    for (const char* const name : {"tp-comm-overlap",
-                                   "delay-param-gather",
-                                   "delay-grad-reduce",
-                                   "overlap-moe-expert-parallel-comm",
-                                   "defer-embedding-wgrad-compute",
-                                   "moe-shared-expert-overlap",
-                                   "mtp-num-layers",
-                                   "qk-layernorm",
-                                   "multi-latent-attention",
-                                   "add-qkv-bias",
-                                   "use-ring-exchange-p2p",
-                                   "encoder-num-layers",
-                                   "decoder-num-layers",
-                                   "pipeline-model-parallel-split-rank",
-                                   "account-for-embedding-in-pipeline-split",
-                                   "account-for-loss-in-pipeline-split",
-                                   "squared-relu",
-                                   "geglu",
-                                   "sliding-window",
-                                   "hierarchical-context-parallel-sizes"}) {
-      if (args_.has(name)) args_.refuse(name, "no option of run stands for it");
+  }
+
+  /// Arguments whose values say more than the table does.
+  void map_values() {
+    if (args_.has("log-interval")) {
+      if (args_.at_least_one("log-interval") == 1)
+        writer_.leave_out(args_.source("log-interval"),
+                          "the host does not wait for times and losses of every step, so that the step is faster than "
+                          "the real one, by some 15 ms");
+      else
+        writer_.no_effect(args_.source("log-interval"), "most steps are not logged");
+    }
+    if (const auto mask = args_.text("attention-mask-type"); mask.has_value()) {
+      if (*mask == "general" && !args_.has("reset-attention-mask"))
+        writer_.leave_out(args_.source("attention-mask-type"),
+                          "a token sees those before it; a mask of all pairs takes twice the attention, so that the "
+                          "step is faster than the real one");
+      else
+        writer_.no_effect(args_.source("attention-mask-type"), "a token sees those before it, as here");
+    }
+    if (args_.has("npu-deterministic")) {
+      args_.set("npu-deterministic", "hccl-deterministic", "true");
+      writer_.leave_out(args_.source("npu-deterministic"),
+                        "kernels take as long as others do, so that the step is faster than the real one");
+    }
+    if (const auto stage = args_.text("stage"); stage == "sft" || stage == "pt")
+      writer_.no_effect(args_.source("stage"), "a step of tuning is one of training with other data");
+    else if (stage.has_value())
+      refuse_flags({"stage"}, find_megatron_flag("is-pairwise-dataset")->reason);
+  }
+
+  /// What the script sets for HCCL.
+  void map_variables() {
+    for (const auto& [name, option] :
+         std::array<std::pair<const char*, const char*>, 4>{{{"HCCL_BUFFSIZE", "hccl-buffsize"},
+                                                             {"HCCL_DETERMINISTIC", "hccl-deterministic"},
+                                                             {"HCCL_OP_EXPANSION_MODE", "hccl-op-expansion-mode"},
+                                                             {"HCCL_ALGO", "hccl-algo"}}}) {
+      const auto value = args_.variable(name);
+      if (!value.has_value() || writer_.has(option)) continue;
+      const std::string source = fmt::format("{}={}", name, *value);
+      if (std::string_view(name) == "HCCL_ALGO" && !value->starts_with("level"))
+        writer_.leave_out(source, "algorithms of single kinds of collectives are chosen as HCCL does by itself");
+      else
+        writer_.set(source, option, *value, line());
     }
   }
 
-  /// Documents of one row that do not see each other.
-  void map_packing() {
-    for (const auto& [name, reason] : std::array<std::pair<const char*, const char*>, 2>{
-             {{"reset-attention-mask", "each token sees its whole row; within its document there is less to compute"},
-              {"reset-position-ids", "positions are those of the row, and need no gather of each token's"}}}) {
-      if (args_.has(name)) writer_.leave_out(args_.source(name), reason);
-    }
-  }
-
+  /// All that no code above has asked for, by the table.
   void map_rest() {
+    std::map<std::string_view, std::vector<std::string>> features;  // by their reason
     for (const auto& [name, values] : args_.all()) {
       if (args_.was_read(name)) continue;
-      if (has_no_effect_on_steps(name))
-        writer_.no_effect(args_.source(name), no_effect);
-      else if (is_megatron_argument(name))
-        args_.refuse(name, "no option of run stands for it");
-      else
+      const MegatronFlag* const flag = find_megatron_flag(name);
+      if (flag == nullptr) {
         args_.refuse(name, "no argument of Megatron or MindSpeed that is known" + nearest_megatron_argument(name));
+      } else if (const std::string idle = idle_reason(*flag); !idle.empty()) {
+        writer_.no_effect(args_.source(name), idle);
+      } else if (flag->kind == MegatronFlagKind::refused && flag->reason.starts_with("no option")) {
+        args_.refuse(name, flag->reason);
+      } else if (flag->kind == MegatronFlagKind::refused) {
+        features[flag->reason].push_back(name);
+      } else if (flag->kind == MegatronFlagKind::left_out) {
+        writer_.leave_out(args_.source(name), std::string(flag->reason));
+      } else {
+        writer_.no_effect(args_.source(name), std::string(flag->reason));
+      }
     }
+    for (const auto& [reason, names] : features) refuse_flags(names, reason);
+    if (!args_.is_mindspeed()) return;
+    for (const MegatronFlag& flag : megatron_flags_missed()) {
+      if (args_.all().contains(std::string(flag.name)) || !needed_is_on(flag)) continue;
+      writer_.leave_out(fmt::format("no --{}", flag.name), std::string(flag.reason));
+    }
+  }
+
+  /// Flags of one feature, the one that switches it on first.
+  void refuse_flags(std::vector<std::string> names, std::string_view reason) {
+    std::ranges::stable_sort(names, {}, [](const std::string& name) {
+      const MegatronFlag* const flag = find_megatron_flag(name);
+      return flag != nullptr && flag->needs.find('|') != std::string_view::npos ? 2U : flag->needs.empty() ? 0U : 1U;
+    });
+    std::string sources;
+    for (const std::string& name : names)
+      sources += fmt::format("{}{}", sources.empty() ? "" : ", ", args_.source(name));
+    writer_.refuse(names, std::move(sources), reason, args_.line_of(names.front()));
+  }
+
+  /// Why an argument says nothing here; empty if it does.
+  [[nodiscard]] std::string idle_reason(const MegatronFlag& flag) const {
+    if (!needed_is_on(flag)) {
+      const std::string_view first = flag.needs.substr(0, flag.needs.find('|'));
+      const MegatronFlag* const needed = find_megatron_flag(first);
+      const bool count = needed != nullptr && needed->values > 0;
+      return fmt::format("without --{}{} it says nothing", first, count ? " that counts" : "");
+    }
+    return is_off(flag) ? "it is off" : "";
+  }
+
+  [[nodiscard]] bool is_off(const MegatronFlag& flag) const {
+    const auto given = args_.all().find(std::string(flag.name));
+    if (given == args_.all().end() || given->second.empty() || flag.off.empty()) return false;
+    const std::vector<std::string_view> values = split(flag.off, ',');
+    return std::ranges::find(values, given->second.front()) != values.end();
+  }
+
+  [[nodiscard]] bool needed_is_on(const MegatronFlag& flag) const {
+    if (flag.needs.empty()) return true;
+    // Without itself the value that it is said to have.
+    if (flag.needs == "normalization") return !is_named(flag.needs, flag.off);
+    return std::ranges::any_of(split(flag.needs, '|'), [&](std::string_view name) {
+      const MegatronFlag* const needed = find_megatron_flag(name);
+      return needed != nullptr && args_.all().contains(std::string(name)) && !is_off(*needed) && needed_is_on(*needed);
+    });
+  }
+
+  [[nodiscard]] bool is_named(std::string_view name, std::string_view value) const {
+    const auto given = args_.all().find(std::string(name));
+    return given == args_.all().end() || (!given->second.empty() && given->second.front() == value);
   }
 
   const std::string& file_;

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "study/files/foreign/megatron/arguments.hpp"
+#include "study/files/foreign/megatron/flags.hpp"
 
 // The network, its sizes and its experts.
 namespace hcclsim::study {
@@ -18,6 +19,7 @@ class MegatronModel {
 
   void map_model() {
     refuse_other_networks();
+    map_layer_definition();
     const bool gated = args_.has("swiglu");
     const bool rms = args_.text("normalization").value_or("LayerNorm") == "RMSNorm";
     std::string positions = args_.text("position-embedding-type").value_or("learned_absolute");
@@ -99,6 +101,39 @@ class MegatronModel {
     }
   }
 
+  /// MindSpeed's --spec, which says what a layer is made of; most of it other arguments say too.
+  void map_layer_definition() {
+    const auto spec = args_.all().find("spec");
+    if (!args_.has("spec") || spec->second.empty()) return;
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> others{
+        {{"longcat", "layers of two attentions, two dense halves and a mixture beside them are not simulated"},
+         {"deepseek4", "layers of DeepSeek-V4 are not simulated: compressed attention, a residual of several streams"},
+         {"gemma2", "layers with norms behind their halves and a gated GELU are not simulated"},
+         {"qwen3_next", "layers of a gated delta net are not simulated"},
+         {"minimax", "queries and keys have no norms of their own in the networks of run"},
+         {"qwen2_moe", "no expert of this network is shared by all tokens, with a gate of its own"},
+         {"phi35_moe", "linear operators of this network have no biases, and its norms no offsets"},
+         {"plm", "latent attention with an ungated second half is not simulated"},
+         {"mamba", "layers of a state space (Mamba) are not simulated"},
+         {"grok", "layers with norms behind their halves are not simulated"},
+         {"hunyuan", "every layer has keys and values of its own; layers that share them are not simulated"}}};
+    const std::string module = readable(spec->second.front());
+    const std::string name = module.substr(module.rfind('.') + 1);
+    const auto is = [&](std::string_view part) { return name.starts_with(part); };
+    if (is("deepseek_") && !args_.all().contains("multi-latent-attention")) {
+      args_.refuse("spec", find_megatron_flag("multi-latent-attention")->reason);
+    } else if (is("qwen3_spec") || is("bailing") || is("deepseek_")) {
+      args_.writer().no_effect(args_.source("spec"), "other arguments say what its layers are made of");
+    } else if (is("minicpm")) {
+      args_.writer().leave_out(args_.source("spec"),
+                               "products that scale the residuals are left out, so that the step is a little faster "
+                               "than the real one");
+    } else {
+      const auto found = std::ranges::find_if(others, [&](const auto& other) { return is(other.first); });
+      args_.refuse("spec", found == others.end() ? "which layers it describes, its Python alone tells" : found->second);
+    }
+  }
+
   /// MindSpeed fills up the last stages with layers that do nothing.
   void map_layers() {
     const std::uint64_t idle = args_.idle_layers().size();
@@ -147,8 +182,9 @@ class MegatronModel {
     }
   }
 
-  /// Tokens of a kind of tokenizer, or of one whose path names a network with published files; 0: not known.
-  [[nodiscard]] std::uint64_t tokens_of(std::string_view kind) const {
+  /// Tokens of a kind of tokenizer, or of one whose path names a network with published files, or of the network that
+  /// the script is called by; 0: not known. `from`: what tells it.
+  [[nodiscard]] std::uint64_t tokens_of(std::string_view kind, std::string& from) {
     static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> kinds{{{"GPT2BPETokenizer", 50257},
                                                                                       {"Llama2Tokenizer", 32000},
                                                                                       {"BertWordPieceLowerCase", 30522},
@@ -156,16 +192,31 @@ class MegatronModel {
     for (const auto& [name, size] : kinds) {
       if (kind == name) return size;
     }
-    static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 3> networks{
-        {{"llama3", 128256}, {"llama2", 32000}, {"gpt2", 50257}}};
     for (const char* const argument : {"tokenizer-name-or-path", "tokenizer-model"}) {
       const auto path = args_.all().find(argument);
       if (path == args_.all().end() || path->second.empty()) continue;
-      std::string letters = in_lower_case(readable(path->second.front()));
-      std::erase_if(letters, [](unsigned char c) { return std::isalnum(c) == 0 && c != '/'; });
-      for (const auto& [name, size] : networks) {
-        if (letters.find(name) != std::string::npos) return size;
-      }
+      if (const std::uint64_t tokens = tokens_of_network(readable(path->second.front())); tokens > 0) return tokens;
+    }
+    const std::string& file = args_.writer().file();
+    const std::string script = file.substr(file.rfind('/') + 1);
+    const std::uint64_t tokens = tokens_of_network(script);
+    if (tokens > 0) {
+      from = fmt::format("{} tokens of the network that the script is called by", tokens);
+    } else if (script.find("deepseek_500b") != std::string::npos) {
+      args_.writer().leave_out("the number of tokens", "it is not published; those of LLaMA-2 are taken");
+      from = "32000 tokens";
+      return 32000;
+    }
+    return tokens;
+  }
+
+  static std::uint64_t tokens_of_network(const std::string& name) {
+    static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> networks{
+        {{"llama3", 128256}, {"llama2", 32000}, {"gpt2", 50257}, {"baichuan213b", 125696}}};
+    std::string letters = in_lower_case(name);
+    std::erase_if(letters, [](unsigned char c) { return std::isalnum(c) == 0 && c != '/'; });
+    for (const auto& [network, size] : networks) {
+      if (letters.find(network) != std::string::npos) return size;
     }
     return 0;
   }
@@ -183,10 +234,10 @@ class MegatronModel {
     const std::string tokenizer =
         args_.text("tokenizer-type").value_or(bert ? "BertWordPieceLowerCase" : "GPT2BPETokenizer");
     std::uint64_t tokens = args_.whole("vocab-size").value_or(0);
-    const std::string from =
+    std::string from =
         args_.has("vocab-size") ? args_.source("vocab-size") : fmt::format("the tokens of {}", tokenizer);
     if (tokens > 0 && tokenizer == "NullTokenizer") ++tokens;  // one for the end of a document
-    if (tokens == 0) tokens = tokens_of(tokenizer);
+    if (tokens == 0) tokens = tokens_of(tokenizer, from);
     if (tokens == 0) {
       args_.refuse("vocab-size",
                    fmt::format("how many tokens {} has, its files alone tell; write --vocab-size into the "
@@ -240,10 +291,8 @@ class MegatronModel {
       if (given == values.substr(0, 1) || given == values.substr(2))
         args_.writer().no_effect(args_.source(name), "all layers have experts");
       else
-        args_.refuse(name, "all layers have experts");
+        args_.refuse(name, "all layers have experts; dense ones between or before them are not simulated");
     }
-    if (args_.has("moe-shared-expert-intermediate-size"))
-      args_.refuse("moe-shared-expert-intermediate-size", "no expert of this network is shared");
   }
 
   MegatronArguments& args_;

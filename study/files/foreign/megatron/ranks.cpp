@@ -209,6 +209,7 @@ class MegatronRanks {
   }
 
   void map_stage_layers() {
+    if (args_.all().contains("layerwise-disaggregated-training")) return;  // which is refused
     const bool idle = !args_.idle_layers().empty();
     if (args_.has("num-layer-list") && idle) {
       writer_.no_effect(args_.source("num-layer-list"), "--noop-layers counts before it");

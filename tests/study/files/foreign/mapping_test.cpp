@@ -171,10 +171,11 @@ std::string script_refusal(const std::string& text, const std::vector<std::strin
 TEST(Megatron, WhatHasNoCounterpartIsRefusedByName) {
   const std::string start = "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 ";
   EXPECT_EQ(script_refusal(start), "no error");
-  EXPECT_THAT(script_refusal(start + "--tp-comm-overlap"),
-              HasSubstr("train.sh:1: --tp-comm-overlap: no option of run stands for it"));
-  EXPECT_EQ(script_refusal(start + "--tp-comm-overlap", {"tp-comm-overlap"}), "no error");
-  EXPECT_THAT(script_refusal(start + "--qk-layernorm"), HasSubstr("--qk-layernorm: no option"));
+  EXPECT_THAT(script_refusal(start + "--delay-grad-reduce"),
+              HasSubstr("train.sh:1: --delay-grad-reduce: no option of run stands for it"));
+  EXPECT_EQ(script_refusal(start + "--delay-grad-reduce", {"delay-grad-reduce"}), "no error");
+  EXPECT_THAT(script_refusal(start + "--qk-layernorm"),
+              HasSubstr("--qk-layernorm: queries and keys have no norms of their own"));
   EXPECT_THAT(script_refusal(start + "--brand-new 3"), HasSubstr("--brand-new 3: no argument of Megatron"));
   EXPECT_THAT(script_refusal(start + "--fp16 --bf16"), HasSubstr("train.sh:1: --fp16 and --bf16 exclude each other"));
   EXPECT_THAT(script_refusal(start + "--swiglu"), HasSubstr("LLaMA's, which has RMS norm"));
@@ -259,14 +260,15 @@ TEST(Megatron, GradientsHaveTheTypeOfTheirBuffer) {
 
 TEST(Megatron, AllThatIsRefusedIsNamedAtOnce) {
   const std::string script =
-      "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --tp-comm-overlap \\\n"
+      "python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --delay-grad-reduce \\\n"
       "  --brand-new 3 --other-new\n";
-  EXPECT_THAT(script_refusal(script),
-              AllOf(HasSubstr("train.sh: 3 keys have no counterpart; --ignore-keys tp-comm-overlap,brand-new,other-new "
-                              "leaves them out:"),
-                    HasSubstr("train.sh:1: --tp-comm-overlap: no option"),
-                    HasSubstr("train.sh:2: --other-new: no argument of")));
-  EXPECT_EQ(script_refusal(script, {"tp-comm-overlap", "brand-new", "other-new"}), "no error");
+  EXPECT_THAT(
+      script_refusal(script),
+      AllOf(HasSubstr("train.sh: 3 keys have no counterpart; --ignore-keys brand-new,delay-grad-reduce,other-new "
+                      "leaves them out:"),
+            HasSubstr("train.sh:1: --delay-grad-reduce: no option"),
+            HasSubstr("train.sh:2: --other-new: no argument of")));
+  EXPECT_EQ(script_refusal(script, {"delay-grad-reduce", "brand-new", "other-new"}), "no error");
 }
 
 // Layers of MindSpeed that do nothing: the last one of 8 in 4 stages.
