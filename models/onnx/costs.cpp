@@ -12,7 +12,7 @@ namespace {
 constexpr bool yes = true;
 constexpr bool no = false;
 
-constexpr std::array<VectorCost, 38> costs{{
+constexpr std::array<VectorCost, 39> costs{{
     // Of two tensors; a quotient also squares its divisor.
     {"Add Sum", 1, 0},
     {"Sub Mean Mod", 1, 1},
@@ -39,8 +39,10 @@ constexpr std::array<VectorCost, 38> costs{{
     {"Mish", 8, 8, yes},
     {"Softplus Softsign", 3, 4, yes},
     {"Softmax LogSoftmax", 5, 4, no, yes},
+    // Comparisons have no gradient.
+    {"Equal Less LessOrEqual Greater GreaterOrEqual And Or Xor Not IsNaN IsInf OneHot", 1, 0},
     // Norms.
-    {"LayerNormalization", 7, 15, yes},
+    {"LayerNormalization BatchNormalization", 7, 15, yes},
     {"InstanceNormalization MeanVarianceNormalization", 7, 11, yes},
     {"LpNormalization", 3, 6, yes},
     {"LRN", 8, 12, yes},

@@ -87,6 +87,9 @@ class OpenModel {
   /// Why a node cannot be one of its operator: inputs, outputs and attributes that its operator has not, or must have.
   /// Empty: it can, or the library does not know its operator.
   [[nodiscard]] virtual std::string trouble(std::size_t node) const = 0;
+  /// Puts the nodes of a branch in the place of node number `node`, an If with this condition, and numbers all nodes
+  /// anew; returns false if it has no such branch.
+  [[nodiscard]] virtual bool take_branch(std::size_t node, bool condition) = 0;
   /// Types of the outputs of node number `node`, of which trouble() knows none.
   [[nodiscard]] virtual Inference infer(std::size_t node, std::span<const KnownInput> inputs) = 0;
 };

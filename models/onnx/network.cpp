@@ -69,6 +69,21 @@ std::int64_t elements_of(const std::vector<std::int64_t>& dims) {
 }
 
 Network::Network(const std::string& file, const ImportOptions& options) : file_(file), open_(onnx_module().open(file)) {
+  while (!evaluate_all(options)) {
+  }
+  for (const std::string& output : model().outputs) {
+    if (!tensors_.contains(output)) bad_input("onnx", "{}: output '{}' is made by no node", file_, output);
+  }
+  if (samples_of_file_ > 0) change_samples(options.batch);
+}
+
+bool Network::evaluate_all(const ImportOptions& options) {
+  tensors_.clear();
+  producers_.clear();
+  order_.clear();
+  unknown_.clear();
+  parts_of_batch_.clear();
+  batch_axis_ = 0;
   weights_.emplace(model());
   for (const auto& [name, constant] : model().initializers) {
     const bool trained = weights_->may_be_trained(name, constant);
@@ -82,11 +97,20 @@ Network::Network(const std::string& file, const ImportOptions& options) : file_(
   choose_batch_axis();
   add_inputs(options);
   sort_nodes();
-  for (const std::size_t number : order_) evaluate(number, options);
-  for (const std::string& output : model().outputs) {
-    if (!tensors_.contains(output)) bad_input("onnx", "{}: output '{}' is made by no node", file_, output);
+  for (const std::size_t number : order_) {
+    if (take_branch(number)) return false;
+    evaluate(number, options);
   }
-  if (samples_of_file_ > 0) change_samples(options.batch);
+  return true;
+}
+
+bool Network::take_branch(std::size_t number) {
+  const Node& of = node(number);
+  if (!any_of_types(of, {"If"}) || of.inputs.empty() || of.inputs[0].empty()) return false;
+  const TensorInfo& condition = tensors_.at(of.inputs[0]);
+  if (condition.role != Role::constant || !condition.constant.known || condition.constant.values.size() != 1)
+    return false;
+  return open_->take_branch(number, condition.constant.values.front() != 0);
 }
 
 void Network::change_samples(std::int64_t samples) {
@@ -153,6 +177,7 @@ void Network::choose_batch_axis() {
     std::string name = node.inputs[0];
     for (std::size_t seen = 0; seen < makers.size() && makers.contains(name); ++seen) {
       const Node& maker = *makers.at(name);
+      if (any_of_types(maker, {"Conv"})) break;  // which has samples in front
       const auto order = maker.attributes.find("perm");
       if (any_of_types(maker, {"Transpose"}) && order != maker.attributes.end() && order->second.ints.size() > 1 &&
           order->second.ints[0] == 1 && order->second.ints[1] == 0) {
@@ -315,7 +340,10 @@ std::vector<TensorType> Network::types_of(std::size_t number, const ImportOption
   if (!inference.known) {
     unknown_.insert(number);
     if (!options.unsupported.has_value()) {
-      refuse(number, of.holds_graph ? "graphs inside a graph are not read" : "it is not known");
+      refuse(number, any_of_types(of, {"If"})
+                         ? "its condition is not known before it runs, so that neither branch is taken"
+                     : of.holds_graph ? "graphs inside a graph are not read"
+                                      : "it is not known");
     }
   }
   inference.outputs.resize(of.outputs.size());
@@ -330,6 +358,7 @@ std::vector<TensorType> Network::types_of(std::size_t number, const ImportOption
         continue;
       }
     }
+    if (any_of_types(of, {"OneHot"}) && inference.known && set_one_hot(of, type)) continue;
     const auto stated = model().types.find(of.outputs[i]);
     if (stated != model().types.end() && stated->second.has_shape &&
         std::ranges::all_of(stated->second.dims, [](std::int64_t size) { return size >= 0; })) {
@@ -345,6 +374,17 @@ std::vector<TensorType> Network::types_of(std::size_t number, const ImportOption
     }
   }
   return std::move(inference.outputs);
+}
+
+bool Network::set_one_hot(const Node& node, TensorType& type) const {
+  const Constant& depth = tensors_.at(node.inputs[1]).constant;
+  if (!depth.known || depth.values.size() != 1) return false;
+  type.has_shape = true;
+  type.dims = dims(node.inputs[0]);
+  const std::size_t axis = axis_of(integer(node, "axis", -1), type.dims.size() + 1);
+  if (axis > type.dims.size()) return false;
+  type.dims.insert(type.dims.begin() + static_cast<std::ptrdiff_t>(axis), whole(depth.values.front()));
+  return true;
 }
 
 void Network::join_batch(const Node& node) {

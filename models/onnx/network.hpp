@@ -68,6 +68,12 @@ class Network {
   [[noreturn]] void refuse(std::size_t number, std::string_view why) const;
 
  private:
+  /// Returns false if a branch took the place of an If, so that all begins anew.
+  [[nodiscard]] bool evaluate_all(const ImportOptions& options);
+  /// Takes the branch of an If whose condition is known; returns false if the node is none.
+  [[nodiscard]] bool take_branch(std::size_t number);
+  /// Rows of a number of features that only a constant says.
+  [[nodiscard]] bool set_one_hot(const Node& node, TensorType& type) const;
   void add_inputs(const ImportOptions& options);
   void choose_batch_input();
   void choose_batch_axis();

@@ -34,8 +34,8 @@ class Expansion {
     lib::GraphProto& graph = *model_.mutable_graph();
     google::protobuf::RepeatedPtrField<lib::NodeProto> nodes;
     nodes.Swap(graph.mutable_node());
+    // Branches that are taken later may call them too.
     for (lib::NodeProto& node : nodes) write(std::move(node));
-    model_.clear_functions();
   }
 
  private:

@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "models/onnx/model_file.hpp"
+#include "models/onnx/module/branches.hpp"
 #include "models/onnx/module/functions.hpp"
 #include "models/onnx/module/thin_file.hpp"
 
@@ -254,7 +255,8 @@ constexpr std::int64_t newest_read = 21;
 
 class LibraryModel final : public OpenModel {
  public:
-  explicit LibraryModel(lib::ModelProto model) : model_(std::move(model)), file_(file_of(model_)) {}
+  LibraryModel(std::string path, lib::ModelProto model)
+      : path_(std::move(path)), model_(std::move(model)), file_(file_of(model_)) {}
 
   [[nodiscard]] const ModelFile& file() const override { return file_; }
 
@@ -272,6 +274,13 @@ class LibraryModel final : public OpenModel {
       return error.what();
     }
     return {};
+  }
+
+  [[nodiscard]] bool take_branch(std::size_t number, bool condition) override {
+    if (!onnx::take_branch(*model_.mutable_graph(), static_cast<int>(number), condition)) return false;
+    expand_functions(path_, model_);
+    file_ = file_of(model_);
+    return true;
   }
 
   [[nodiscard]] Inference infer(std::size_t number, std::span<const KnownInput> inputs) override {
@@ -380,6 +389,7 @@ class LibraryModel final : public OpenModel {
     }
   }
 
+  std::string path_;
   lib::ModelProto model_;
   ModelFile file_;
 };
@@ -399,7 +409,7 @@ class Module final : public OnnxModule {
       bad_input("onnx", "{}: is no file of ONNX: it has no graph with nodes", path);
     }
     expand_functions(path, model);
-    auto open = std::make_unique<LibraryModel>(std::move(model));
+    auto open = std::make_unique<LibraryModel>(path, std::move(model));
     const auto& sets = open->file().operator_sets;
     const auto set = sets.find("");
     const auto is_own = [](const Node& node) { return node.domain.empty(); };

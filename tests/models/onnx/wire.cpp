@@ -127,9 +127,9 @@ std::string ModelWriter::real(const std::string& name, float value) {
   return name;
 }
 
-void ModelWriter::append(const std::string& type, const std::string& name, const std::vector<std::string>& inputs,
-                         const std::vector<std::string>& outputs, const std::vector<Attr>& attributes,
-                         const std::string& domain) {
+Message node_of(const std::string& type, const std::string& name, const std::vector<std::string>& inputs,
+                const std::vector<std::string>& outputs, const std::vector<Attr>& attributes,
+                const std::string& domain) {
   Message node;
   for (const std::string& input : inputs) node.bytes(1, input);
   for (const std::string& output : outputs) node.bytes(2, output);
@@ -143,6 +143,7 @@ void ModelWriter::append(const std::string& type, const std::string& name, const
       if (!attribute.graph_reads.empty()) {
         inside.message(1, Message().bytes(1, attribute.graph_reads).bytes(2, "out").bytes(4, "Identity"));
       }
+      for (const Message& one_inside : attribute.graph_nodes) inside.message(1, one_inside);
       if (!attribute.graph_output.empty()) inside.message(12, value_info("out", 1, attribute.graph_output));
       one.message(6, inside).number(20, 5);
     } else if (!attribute.text.empty()) {
@@ -158,7 +159,13 @@ void ModelWriter::append(const std::string& type, const std::string& name, const
     node.message(5, one);
   }
   if (!domain.empty()) node.bytes(7, domain);
-  graph_.message(1, node);
+  return node;
+}
+
+void ModelWriter::append(const std::string& type, const std::string& name, const std::vector<std::string>& inputs,
+                         const std::vector<std::string>& outputs, const std::vector<Attr>& attributes,
+                         const std::string& domain) {
+  graph_.message(1, node_of(type, name, inputs, outputs, attributes, domain));
 }
 
 std::string ModelWriter::node(const std::string& type, const std::string& name, const std::vector<std::string>& inputs,

@@ -37,9 +37,10 @@ struct Attr {
   bool list = false;
   std::vector<float> floats{};
   std::string text{};
-  bool graph = false;               ///< it holds a graph, without nodes but for an Identity of what it reads
-  std::string graph_reads{};        ///< of the graph around it; empty: nothing
-  std::vector<Dim> graph_output{};  ///< shape of the output that the graph declares; empty: none
+  bool graph = false;                  ///< it holds a graph, without nodes but for an Identity of what it reads
+  std::string graph_reads{};           ///< of the graph around it; empty: nothing
+  std::vector<Message> graph_nodes{};  ///< NodeProtos in it, the last of which makes its output "out"; empty: see above
+  std::vector<Dim> graph_output{};     ///< shape of the output that the graph declares; empty: none
 };
 [[nodiscard]] inline Attr attr(std::string name, std::int64_t value) {
   return {.name = std::move(name), .ints = {value}};
@@ -47,6 +48,11 @@ struct Attr {
 [[nodiscard]] inline Attr attrs(std::string name, std::vector<std::int64_t> values) {
   return {.name = std::move(name), .ints = std::move(values), .list = true};
 }
+
+/// A NodeProto.
+[[nodiscard]] Message node_of(const std::string& type, const std::string& name, const std::vector<std::string>& inputs,
+                              const std::vector<std::string>& outputs, const std::vector<Attr>& attributes = {},
+                              const std::string& domain = "");
 
 class ModelWriter {
  public:
