@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <string_view>
+#include <tuple>
 
 #include "base/text.hpp"
 #include "study/files/foreign/megatron/arguments.hpp"
@@ -42,7 +43,6 @@ class MegatronModel {
       need(rms, "normalization", "RMS norm");
       need(positions == "rope", "position-embedding-type", "rotary positions");
       need(no_bias, "disable-bias-linear", "no biases");
-      need(untied, "untie-embeddings-and-output-weights", "logits with a weight of their own");
     } else if (experts) {
       args_.refuse("num-experts", "a mixture of experts is Mixtral's: SwiGLU, RMS norm, rotary positions, no biases");
     } else if (untied) {
@@ -74,6 +74,7 @@ class MegatronModel {
     }
     map_widths(gated, experts);
     map_heads(llama);
+    map_decoder_parts(llama, untied);
     map_vocabulary(llama);
     if (llama && args_.has("max-position-embeddings")) {
       args_.writer().no_effect(args_.source("max-position-embeddings"), "positions are turned, and have no table");
@@ -110,7 +111,7 @@ class MegatronModel {
          {"deepseek4", "layers of DeepSeek-V4 are not simulated: compressed attention, a residual of several streams"},
          {"gemma2", "layers with norms behind their halves and a gated GELU are not simulated"},
          {"qwen3_next", "layers of a gated delta net are not simulated"},
-         {"minimax", "queries and keys have no norms of their own in the networks of run"},
+         {"minimax", "norms of whole rows of queries and keys, of all heads, are not simulated"},
          {"qwen2_moe", "no expert of this network is shared by all tokens, with a gate of its own"},
          {"phi35_moe", "linear operators of this network have no biases, and its norms no offsets"},
          {"plm", "latent attention with an ungated second half is not simulated"},
@@ -175,10 +176,32 @@ class MegatronModel {
       args_.refuse("group-query-attention", "the heads of this network do not share keys and values");
     }
     const auto width = args_.whole("kv-channels");
-    if (width.has_value() && *width * heads != args_.at_least_one("hidden-size")) {
-      args_.refuse("kv-channels", "a head has --hidden-size / --num-attention-heads features");
-    } else if (width.has_value()) {
+    if (!width.has_value()) return;
+    if (*width * heads == args_.at_least_one("hidden-size")) {
       args_.writer().no_effect(args_.source("kv-channels"), "it is hidden size / heads");
+    } else if (llama) {
+      args_.set("kv-channels", "head-width", std::to_string(*width));
+    } else {
+      args_.refuse("kv-channels", "a head of this network has --hidden-size / --num-attention-heads features");
+    }
+  }
+
+  /// Biases, norms and tables that decoders of LLaMA's kind may have.
+  void map_decoder_parts(bool llama, bool untied) {
+    if (llama && !untied) {
+      args_.writer().set("no --untie-embeddings-and-output-weights", "tied-embeddings", "on",
+                         args_.line_of("num-layers"));
+    }
+    for (const auto& [name, option, what] :
+         {std::tuple("add-qkv-bias", "qkv-bias", "queries, keys and values of this network have biases anyway"),
+          std::tuple("qk-layernorm", "qk-norm", "queries and keys of this network have no norms of their own")}) {
+      if (!args_.has(name)) continue;
+      if (llama)
+        args_.set(name, option, "on");
+      else if (std::string_view(name) == "add-qkv-bias")
+        args_.writer().no_effect(args_.source(name), what);
+      else
+        args_.refuse(name, what);
     }
   }
 

@@ -175,7 +175,7 @@ TEST(Megatron, WhatHasNoCounterpartIsRefusedByName) {
               HasSubstr("train.sh:1: --delay-grad-reduce: no option of run stands for it"));
   EXPECT_EQ(script_refusal(start + "--delay-grad-reduce", {"delay-grad-reduce"}), "no error");
   EXPECT_THAT(script_refusal(start + "--qk-layernorm"),
-              HasSubstr("--qk-layernorm: queries and keys have no norms of their own"));
+              HasSubstr("--qk-layernorm: queries and keys of this network have no norms of their own"));
   EXPECT_THAT(script_refusal(start + "--brand-new 3"), HasSubstr("--brand-new 3: no argument of Megatron"));
   EXPECT_THAT(script_refusal(start + "--fp16 --bf16"), HasSubstr("train.sh:1: --fp16 and --bf16 exclude each other"));
   EXPECT_THAT(script_refusal(start + "--swiglu"), HasSubstr("LLaMA's, which has RMS norm"));

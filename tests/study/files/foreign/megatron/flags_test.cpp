@@ -125,16 +125,25 @@ TEST(MegatronFlags, AFeatureIsRefusedInOneSentence) {
   EXPECT_THAT(refusal(llama + "--stage dpo --is-pairwise-dataset"), HasSubstr("pairs of answers"));
   EXPECT_EQ(refusal(llama + "--stage sft --is-instruction-dataset"), "no error");
   for (const auto& [more, message] : std::vector<std::pair<std::string, std::string>>{
-           {"--qk-layernorm", "no norms of their own"},
-           {"--add-qkv-bias", "have no biases"},
            {"--mtp-num-layers 1", "further tokens (MTP)"},
-           {"--kv-channels 128", "a head has --hidden-size / --num-attention-heads features"},
            {"--lora-r 8 --lora-target-modules a b c", "adapters (LoRA)"},
            {"--spec mindspeed_llm.tasks.models.spec.gemma2_spec layer_spec", "gated GELU"},
            {"--enable-high-availability", "kept twice"}}) {
     EXPECT_THAT(refusal(llama + more), HasSubstr(message)) << more;
   }
   EXPECT_EQ(refusal(llama + "--spec mindspeed_llm.tasks.models.spec.qwen3_spec layer_spec"), "no error");
+}
+
+TEST(MegatronFlags, PartsOfDecoders) {
+  const ForeignMapping qwen = map(llama + "--qk-layernorm --add-qkv-bias --kv-channels 128");
+  EXPECT_EQ(value_of(qwen, "qk-norm"), "on");
+  EXPECT_EQ(value_of(qwen, "qkv-bias"), "on");
+  EXPECT_EQ(value_of(qwen, "head-width"), "128");
+  EXPECT_EQ(value_of(qwen, "tied-embeddings"), "");
+  const std::string untied = "--untie-embeddings-and-output-weights ";
+  std::string tied = llama;
+  tied.erase(tied.find(untied), untied.size());
+  EXPECT_EQ(value_of(map(tied), "tied-embeddings"), "on");
 }
 
 TEST(MegatronFlags, RecomputingOfLayersAndOperators) {
