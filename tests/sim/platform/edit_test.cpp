@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -43,6 +44,14 @@ TEST(PlatformEdit, TakesTargetAndValueApart) {
   EXPECT_EQ(edit.value, "20GBps");
 }
 
+TEST(PlatformEdit, MakesHostsNpus) {
+  const PlatformEdit edit = npus_edit("node-*", "Ascend910B2");
+  EXPECT_EQ(edit.target, "host[node-*].npu");
+  EXPECT_NO_THROW(check_edit_target(edit.target));
+  EXPECT_TRUE(make_npus(std::array{PlatformEdit{"link[a].bandwidth", "1GBps"}, edit}));
+  EXPECT_FALSE(make_npus(std::array{PlatformEdit{"link[a].bandwidth", "1GBps"}}));
+}
+
 TEST(PlatformEdit, RefusesOtherForms) {
   const auto message = [](const char* text) -> std::string {
     try {
@@ -56,7 +65,7 @@ TEST(PlatformEdit, RefusesOtherForms) {
   EXPECT_THAT(message("link[a].bandwidth="), HasSubstr("has no value"));
   EXPECT_THAT(message("link.bandwidth=1GBps"), HasSubstr("not the property of a platform"));
   EXPECT_THAT(message("link[].bandwidth=1GBps"), HasSubstr("not the property of a platform"));
-  EXPECT_THAT(message("links[a].bandwidth=1GBps"), HasSubstr("none of link, npu, cluster and platform"));
+  EXPECT_THAT(message("links[a].bandwidth=1GBps"), HasSubstr("none of link, npu, host, cluster and platform"));
   EXPECT_THAT(message("link[a].bandwith=1GBps"), HasSubstr("did you mean bandwidth"));
   EXPECT_THAT(message("npu[a].speed=1"), HasSubstr("keys of npu: cube_cores"));
   EXPECT_THAT(message("platform.sdma=1"), HasSubstr("unknown key 'sdma'"));
