@@ -12,6 +12,7 @@
 #include "hccl/comm/groups.hpp"
 #include "hccl/parallel/segments/fusion_index.hpp"
 #include "models/inference.hpp"
+#include "study/files/context/compile_checks.hpp"
 #include "study/files/profile/profile_set.hpp"
 
 namespace hcclsim::study {

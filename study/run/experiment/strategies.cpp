@@ -12,6 +12,7 @@
 #include "study/files/strategy/batch_parallel.hpp"
 #include "study/files/strategy/operator_strategies.hpp"
 #include "study/run/experiment/sharding/sharding.hpp"
+#include "study/run/experiment/stages.hpp"
 
 namespace hcclsim::study {
 namespace {

@@ -265,7 +265,8 @@ class MegatronMapping {
   void refuse_flags(std::vector<std::string> names, std::string_view reason) {
     std::ranges::stable_sort(names, {}, [](const std::string& name) {
       const MegatronFlag* const flag = find_megatron_flag(name);
-      return flag != nullptr && flag->needs.find('|') != std::string_view::npos ? 2U : flag->needs.empty() ? 0U : 1U;
+      if (flag == nullptr) return 0U;
+      return flag->needs.find('|') != std::string_view::npos ? 2U : flag->needs.empty() ? 0U : 1U;
     });
     std::string sources;
     for (const std::string& name : names)

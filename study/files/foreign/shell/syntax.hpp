@@ -23,7 +23,7 @@ struct ShellNode {
   std::uint32_t line = 0;
   std::string name{};                ///< of a function, or of the variable of `for`
   std::vector<std::string> words{};  ///< of a command, of a list that `for` goes through, or the word of `case`
-  std::vector<ShellArm> arms{};      ///< what it holds; `else` is an arm without a condition
+  std::vector<ShellArm> arms;        ///< what it holds; `else` is an arm without a condition
 };
 
 struct ShellArm {

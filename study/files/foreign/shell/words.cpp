@@ -222,7 +222,7 @@ std::string with_replaced(std::string text, const std::string& from, const std::
 
 /// "${NAME}" and what may stand behind the name.
 ShellValue ShellEnvironment::value_in_braces(std::string_view whole) const {
-  const ShellValue nothing{.words = {shell_unknown(whole)}};
+  ShellValue nothing{.words = {shell_unknown(whole)}};
   std::string_view inner = whole.substr(2, whole.size() - std::min<std::size_t>(whole.size(), 3));
   if (depth_ > 20) return nothing;
   const bool counts = inner.starts_with('#') && inner.size() > 1;
@@ -290,7 +290,7 @@ ShellValue ShellEnvironment::value_in_braces(std::string_view whole) const {
 
 /// What some commands print that need nothing but their words.
 ShellValue ShellEnvironment::output_of(std::string_view command) const {
-  const ShellValue nothing{.words = {shell_unknown(fmt::format("$({})", command))}};
+  ShellValue nothing{.words = {shell_unknown(fmt::format("$({})", command))}};
   if (depth_ > 20) return nothing;
   ++depth_;
   ShellNodes nodes;
