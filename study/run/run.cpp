@@ -180,7 +180,7 @@ void add_facts(Experiment& experiment, const hccl::TrainingStep& training, RunRe
   for (std::string& note : experiment.notes) {
     if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
   }
-  static_cast<RunFacts&>(result) = experiment;
+  static_cast<RunFacts&>(result) = static_cast<const RunFacts&>(experiment);
   static_cast<PlatformFacts&>(result) = experiment.facts();
   result.notes = std::move(notes);
   result.replicas = replicas_of(experiment);

@@ -302,8 +302,8 @@ TEST(OnnxExporters, WhatCannotBeTrainedIsRefused) {
   branch.node_to("y", "If", "branch", {branch.node("Gemm", "fc", {"x", branch.weight("w", {8, 4})})},
                  {{.name = "then_branch", .graph = true}, {.name = "else_branch", .graph = true}});
   branch.output("y");
-  EXPECT_THAT(refusal_of(branch), HasSubstr("node 'branch' (If): operator If of domain ai.onnx, set 17: graphs inside "
-                                            "a graph are not read"));
+  EXPECT_THAT(refusal_of(branch), HasSubstr("node 'branch' (If): operator If of domain ai.onnx, set 17: its condition "
+                                            "is not known before it runs"));
 }
 
 TEST(OnnxExporters, AnIfHasTheShapeThatItsBranchesSay) {
