@@ -180,13 +180,13 @@ class AttentionSearch {
     return base;
   }
 
-  /// Features of a base: rotary positions keep heads in an axis of their own.
-  [[nodiscard]] std::int64_t features_of(const std::string& name) const {
+  /// Features of a base in sequences of `length` rows: rotary positions keep heads in an axis of their own.
+  [[nodiscard]] std::int64_t features_of(const std::string& name, std::int64_t length) const {
     const std::size_t producer = network_.tensor(name).producer;
     const auto pattern = producer == no_node ? patterns_.by_last.end() : patterns_.by_last.find(producer);
     const auto& dims = network_.dims(name);
     if (pattern == patterns_.by_last.end() || pattern->second.kind != PatternKind::rotary) return dims.back();
-    const std::int64_t rows = elements_of(network_.dims(network_.batch_input()));
+    const std::int64_t rows = network_.dims(network_.batch_input())[0] * length;
     return rows > 0 ? elements_of(dims) / rows : 0;
   }
 
@@ -197,7 +197,7 @@ class AttentionSearch {
     const std::optional<Base> value = base_of(context.inputs[1]);
     if (!query.has_value() || !key.has_value() || !value.has_value() || width <= 0 || value_width <= 0) return false;
     if (query->name == key->name && key->name == value->name && query->part && key->part && value->part) {
-      const std::int64_t all = features_of(query->name);
+      const std::int64_t all = features_of(query->name, pattern.length);
       const std::int64_t of_keys = (all / width - pattern.heads) / 2;
       if (width != value_width || of_keys <= 0 || pattern.heads % of_keys != 0 ||
           (pattern.heads + 2 * of_keys) * width != all) {
@@ -208,9 +208,10 @@ class AttentionSearch {
       return true;
     }
     if (query->part || key->part || value->part) return false;
-    const std::int64_t of_keys = features_of(key->name) / width;
-    if (features_of(query->name) != pattern.heads * width || of_keys <= 0 || pattern.heads % of_keys != 0 ||
-        features_of(key->name) != of_keys * width || features_of(value->name) != of_keys * value_width) {
+    const std::int64_t of_keys = features_of(key->name, pattern.length) / width;
+    if (features_of(query->name, pattern.length) != pattern.heads * width || of_keys <= 0 ||
+        pattern.heads % of_keys != 0 || features_of(key->name, pattern.length) != of_keys * width ||
+        features_of(value->name, pattern.length) != of_keys * value_width) {
       return false;
     }
     pattern.kv_heads = static_cast<std::uint32_t>(of_keys);

@@ -303,6 +303,13 @@ void Emitter::emit_layout(std::size_t number) {
     return;
   }
   if (node.type == "Transpose") {
+    // The images of the batch have their channels in front whatever the file says.
+    const Shape& images = builder_->shape(GraphBuilder::input());
+    if (dims == network_.dims(network_.batch_input()) && dims.size() == 4 && images.rank() == 4 &&
+        images != Shape(sizes_of(from)) && images == Shape(sizes_of(to))) {
+      set(to, shaped(to, value_of(from), images, 0));
+      return;
+    }
     // An image whose pixels are rows.
     const std::size_t before = network_.tensor(from).producer;
     const std::vector<std::int64_t> order = integers(network_, node, "perm", node.inputs.size());

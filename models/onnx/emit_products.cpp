@@ -69,6 +69,39 @@ std::optional<Window> Emitter::square_window(const Node& node) const {
                 .padding = static_cast<std::uint32_t>(padding)};
 }
 
+namespace {
+
+/// How many pixels of the image all windows have together along an axis: those beyond it are not counted.
+std::uint64_t pixels_under_windows(const Network& network, const Node& node, std::size_t axis) {
+  const std::int64_t in = network.dims(node.inputs[0])[axis + 2];
+  const std::int64_t out = network.dims(node.outputs[0])[axis + 2];
+  const auto entry = [&](const char* name, std::size_t at, std::int64_t otherwise) {
+    const std::vector<std::int64_t> list = integers(network, node, name, node.inputs.size());
+    return at < list.size() ? std::clamp<std::int64_t>(list[at], 0, INT32_MAX) : otherwise;
+  };
+  const std::int64_t kernel = entry("kernel_shape", axis, 1);
+  const std::int64_t stride = entry("strides", axis, 1);
+  const std::int64_t apart = std::max<std::int64_t>(entry("dilations", axis, 1), 1);
+  std::int64_t before = entry("pads", axis, 0);
+  if (const std::string same = text(node, "auto_pad"); same.starts_with("SAME")) {
+    const std::int64_t all = std::max<std::int64_t>((out - 1) * stride + (kernel - 1) * apart + 1 - in, 0);
+    before = same == "SAME_LOWER" ? (all + 1) / 2 : all / 2;
+  }
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  if (out > most) return static_cast<std::uint64_t>(out) * static_cast<std::uint64_t>(std::min(kernel, in));
+  std::uint64_t pixels = 0;
+  for (std::int64_t place = 0; place < out; ++place) {
+    // Of the window's pixels, which are `apart`, the first one inside the image and the first one behind it.
+    const std::int64_t begin = place * stride - before;
+    const std::int64_t first = begin < 0 ? (-begin + apart - 1) / apart : 0;
+    const std::int64_t end = in <= begin ? 0 : std::min(kernel, (in - begin + apart - 1) / apart);
+    if (end > first) pixels += static_cast<std::uint64_t>(end - first);
+  }
+  return pixels;
+}
+
+}  // namespace
+
 bool Emitter::emit_convolution(std::size_t number) {
   const Node& node = network_.node(number);
   const std::string& weight = node.inputs[1];
@@ -132,14 +165,21 @@ bool Emitter::emit_pool(std::size_t number) {
       return true;
     }
   }
-  // One operation for each pixel of a window.
+  // One operation for each pixel of the image in a window.
   std::uint64_t area = 1;
-  for (const std::int64_t size : integers(network_, node, "kernel_shape", node.inputs.size())) {
-    area *= static_cast<std::uint64_t>(std::clamp<std::int64_t>(size, 1, UINT16_MAX));
+  bool is_whole_image = node.type == "AveragePool" && in.size() == 4 && out[2] == 1 && out[3] == 1;
+  for (std::size_t axis = 0; axis + 2 < in.size() && !node.type.starts_with("Global"); ++axis) {
+    const std::uint64_t pixels = pixels_under_windows(network_, node, axis);
+    is_whole_image = is_whole_image && pixels == static_cast<std::uint64_t>(in[axis + 2]);
+    area *= pixels;
   }
-  const auto outputs = static_cast<std::uint64_t>(elements_of(out));
+  if (is_whole_image) {
+    set(node.outputs[0], builder_->average_pool(name, image(x), 1));
+    return true;
+  }
   const auto inputs = static_cast<std::uint64_t>(elements_of(in));
-  const std::uint64_t work = node.type.starts_with("Global") ? inputs : area * outputs;
+  const auto images = static_cast<std::uint64_t>(in.size() < 2 ? 1 : in[0] * in[1]);
+  const std::uint64_t work = node.type.starts_with("Global") ? inputs : area * images;
   emit_vector(number, {.forward = work, .backward = work, .keeps_inputs = node.type.ends_with("MaxPool")});
   return true;
 }

@@ -30,6 +30,33 @@ std::string without_number(const std::string& layer) {
   return layer.substr(0, layer.find_last_not_of("0123456789") + 1);
 }
 
+/// Whether channels of the batch's images are behind their pixels, as TensorFlow has them, and a Transpose brings them
+/// in front, of the images or of what element-wise operators make of them.
+bool has_channels_last(const Network& network) {
+  const std::string& input = network.batch_input();
+  if (network.dims(input).size() != 4) return false;
+  for (const std::size_t number : network.order()) {
+    const Node& node = network.node(number);
+    if (!is_type(node, "Transpose") ||
+        integers(network, node, "perm", node.inputs.size()) != std::vector<std::int64_t>{0, 3, 1, 2}) {
+      continue;
+    }
+    std::string name = node.inputs[0];
+    while (name != input && network.tensor(name).producer != no_node) {
+      const Node& maker = network.node(network.tensor(name).producer);
+      const bool curve = is_cast(maker) || is_type(maker, "Add") || is_type(maker, "Sub") || is_type(maker, "Mul") ||
+                         is_type(maker, "Div");
+      const auto from = std::ranges::find_if(maker.inputs, [&](const std::string& one) {
+        return network.is(one, Role::activation) && network.dims(one) == network.dims(input);
+      });
+      if (!curve || from == maker.inputs.end()) break;
+      name = *from;
+    }
+    if (name == input) return true;
+  }
+  return false;
+}
+
 /// Names that exporters make up for weights that had none of their own, such as "onnx::MatMul_12" and "12".
 bool is_made_up(const std::string& weight) {
   return weight.find("::") != std::string::npos || weight.find('.') == std::string::npos;
@@ -41,8 +68,14 @@ Emitter::Emitter(const Network& network, const Patterns& patterns, const ImportO
     : network_(network), patterns_(patterns), options_(options) {
   const std::string& input = network.batch_input();
   const TensorInfo& batch = network.tensor(input);
-  const std::vector<std::uint32_t> sizes = sizes_of(input);
-  const bool tokens = kind_of(batch.type.element_type) == ElementKind::integer && sizes.size() <= 2;
+  std::vector<std::uint32_t> sizes = sizes_of(input);
+  if (has_channels_last(network)) std::rotate(sizes.begin() + 1, sizes.begin() + 3, sizes.end());
+  const bool tokens = kind_of(batch.type.element_type) == ElementKind::integer && sizes.size() <= 2 &&
+                      std::ranges::any_of(network.order(), [&](std::size_t number) {
+                        const Node& node = network.node(number);
+                        return is_type(node, "Gather") && network.is(node.inputs[0], Role::weight) &&
+                               Matching(network).same_numbers(node.inputs[1]) == input;
+                      });
   const std::uint32_t samples = sizes.at(network.batch_axis());
   const std::int64_t features = elements_of(batch.type.dims) / samples;
   if (features > max_size) bad_input("onnx", "{}: input '{}' is too large", network.file(), input);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/onnx/einsum.hpp"
+#include "models/onnx/folding/arrays.hpp"
 
 namespace hcclsim::models::onnx {
 namespace {
@@ -155,8 +156,8 @@ class Folder {
     if (type == "Transpose") return transpose();
     if (type == "Einsum") return einsum();
     if (type == "Trilu") return triangle();
-    if (type == "ReduceProd") return reduce(1, [](double a, double b) { return a * b; });
-    if (type == "ReduceSum") return reduce(0, [](double a, double b) { return a + b; });
+    if (type == "NonZero") return non_zero(x);
+    if (is_computed_reduction(type)) return reduction();
     if (type == "Unsqueeze" || type == "Squeeze" || type == "Reshape" || type == "Flatten") return view();
     return std::nullopt;
   }
@@ -278,14 +279,9 @@ class Folder {
   }
 
   std::optional<Constant> concat() {
-    Constant result = in(0);
-    const std::size_t axis = axis_of(integer(node_, "axis", 0), result.dims.size());
-    if (result.dims.size() != 1 || axis != 0) return std::nullopt;
-    for (std::size_t i = 1; i < node_.inputs.size(); ++i) {
-      result.values.insert(result.values.end(), in(i).values.begin(), in(i).values.end());
-    }
-    result.dims[0] = static_cast<std::int64_t>(result.values.size());
-    return fits(result.dims) ? std::optional(result) : std::nullopt;
+    std::vector<const Constant*> parts;
+    for (std::size_t i = 0; i < node_.inputs.size(); ++i) parts.push_back(&in(i));
+    return joined(parts, integer(node_, "axis", 0));
   }
 
   std::optional<Constant> slice() {
@@ -390,13 +386,10 @@ class Folder {
     return constant_from(data.element_type, std::move(dims), std::move(values));
   }
 
-  /// Over all axes of a list of numbers.
-  std::optional<Constant> reduce(double start, Binary add) {
-    const Constant& data = in(0);
-    if (data.dims.size() > 1) return std::nullopt;
-    const double result = std::accumulate(data.values.begin(), data.values.end(), start, add);
-    const bool keeps = integer(node_, "keepdims", 1) != 0 && !data.dims.empty();
-    return constant_from(data.element_type, keeps ? Dims{1} : Dims{}, {result});
+  std::optional<Constant> reduction() {
+    const Dims axes = integers(network_, node_, "axes", 1);
+    if (axes.empty() && integer(node_, "noop_with_empty_axes", 0) != 0) return in(0);
+    return reduce(node_.type, in(0), axes, integer(node_, "keepdims", 1) != 0);
   }
 
   /// The same numbers in other axes.

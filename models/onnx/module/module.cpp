@@ -19,6 +19,7 @@
 #include "models/onnx/model_file.hpp"
 #include "models/onnx/module/branches.hpp"
 #include "models/onnx/module/functions.hpp"
+#include "models/onnx/module/fused.hpp"
 #include "models/onnx/module/thin_file.hpp"
 
 /// The part of the importer that includes libonnx.
@@ -279,6 +280,7 @@ class LibraryModel final : public OpenModel {
   [[nodiscard]] bool take_branch(std::size_t number, bool condition) override {
     if (!onnx::take_branch(*model_.mutable_graph(), static_cast<int>(number), condition)) return false;
     expand_functions(path_, model_);
+    write_fused_out(model_);
     file_ = file_of(model_);
     return true;
   }
@@ -319,8 +321,10 @@ class LibraryModel final : public OpenModel {
   /// nullptr: the library does not know the operator.
   [[nodiscard]] const lib::OpSchema* schema_of(std::size_t number) const {
     const Node& node = file_.nodes[number];
-    const std::int64_t set = is_newer(number) ? newest_set() : set_of(node.domain);
+    std::int64_t set = is_newer(number) ? newest_set() : set_of(node.domain);
     if (set == 0) return nullptr;
+    // Optimizers write the norm in older sets, too.
+    if (node.domain.empty() && node.type == "LayerNormalization") set = std::max<std::int64_t>(set, 17);
     const lib::OpSchema* const schema = lib::OpSchemaRegistry::Schema(node.type, static_cast<int>(set), node.domain);
     return schema == nullptr || schema->Deprecated() ? nullptr : schema;
   }
@@ -330,15 +334,16 @@ class LibraryModel final : public OpenModel {
     const lib::NodeProto& written = model_.graph().node(static_cast<int>(number));
     return is_newer(number) ? as_in_newest(schema, written, inputs) : written;
   }
-  /// Curves of sets that are newer than the library.
+  /// Curves of sets that are newer than the library. Optimizers write GELU in older sets too.
   [[nodiscard]] bool is_new_curve(const Node& node) const {
     return node.domain.empty() && node.inputs.size() == 1 && node.outputs.size() == 1 &&
-           ((node.type == "Gelu" && set_of("") >= 20) || (node.type == "Mish" && set_of("") >= 18));
+           (node.type == "Gelu" || (node.type == "Mish" && set_of("") >= 18));
   }
 
   /// Whether an attribute that newer sets have leaves a node's shapes what they were without it.
   static bool is_left_out(const lib::AttributeProto& attribute) {
     return attribute.name() == "saturate" || attribute.name() == "num_outputs" || attribute.name() == "antialias" ||
+           attribute.name() == "noop_with_empty_axes" ||
            (attribute.name() == "keep_aspect_ratio_policy" && attribute.s() == "stretch");
   }
 
@@ -352,7 +357,7 @@ class LibraryModel final : public OpenModel {
       if (schema.attributes().contains(attribute.name()) || !is_left_out(attribute)) *node.add_attribute() = attribute;
     }
     if (schema.max_input() == 1 && node.input_size() == 2 && schema.attributes().contains("axes")) {
-      if (inputs[1].constant != nullptr) {
+      if (inputs[1].constant != nullptr && !inputs[1].constant->values.empty()) {
         auto* const axes = node.add_attribute();
         axes->set_name("axes");
         axes->set_type(lib::AttributeProto::INTS);
@@ -409,6 +414,7 @@ class Module final : public OnnxModule {
       bad_input("onnx", "{}: is no file of ONNX: it has no graph with nodes", path);
     }
     expand_functions(path, model);
+    write_fused_out(model);
     auto open = std::make_unique<LibraryModel>(path, std::move(model));
     const auto& sets = open->file().operator_sets;
     const auto set = sets.find("");
