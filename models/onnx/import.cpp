@@ -17,7 +17,7 @@ Graph import_graph(const std::string& file, const ImportOptions& options) {
   } catch (const Error& error) {
     if (error.code() == ErrorCode::bad_input && network.samples_of_file() > 0) {
       const std::string_view place = error.kind() == "onnx" ? "" : ": ";
-      bad_input("onnx", "{}{}{}; the file has a fixed batch, with which it may do: give --batch {}",
+      bad_input("onnx", "{0}{1}{2}; the file was exported for a batch of {3}: give --batch {3}",
                 place.empty() ? "" : file, place, error.what(), network.samples_of_file());
     }
     if (error.kind() == "onnx" || error.code() != ErrorCode::bad_input) throw;

@@ -121,8 +121,8 @@ std::string what_is_trained(const study::RunSpec& spec) {
   return spec.gradients_file.empty() ? spec.model.name : spec.gradients_file;
 }
 
-/// What must exist before a child that simulates does: the terminal and the signals. Until training begins, a signal
-/// ends the command.
+/// Holds the terminal and the signals, and is made before a child that simulates. Until training begins, a signal ends
+/// the command.
 struct Session {
   Progress progress;
   Interruption interruption{Interruption::Begin::when_told};

@@ -5,7 +5,7 @@
 #include "base/json.hpp"
 #include "study/files/foreign/mapping.hpp"
 
-/// What became of a file of another program (study/files/foreign/mapping.hpp).
+/// Prints the options that a file of another program has become (study/files/foreign/mapping.hpp).
 namespace hcclsim::cli {
 
 /// A line per option, and what became none; empty without a file.

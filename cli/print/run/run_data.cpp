@@ -161,7 +161,7 @@ Json compression_json(const study::CompressionResult& result) {
             {"all", memory.total()}}}};
 }
 
-/// Of rules of fusion, where stages or shared parameters leave no split to choose.
+/// Lists the rules of fusion that were simulated; stages and shared parameters leave no split to choose.
 Json advice_on_fusion(const RunReport& report) {
   Json trials = Json::array();
   for (const study::FusionTrial& trial : report.fusions->trials) {

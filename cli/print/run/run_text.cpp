@@ -320,7 +320,7 @@ std::string advice_line(const RunReport& report) {
   return line + '\n';
 }
 
-/// Of other rules of fusion and hcom_parallel turned; empty unless they were simulated.
+/// Compares the step with other rules of fusion and with hcom_parallel turned; empty unless they were simulated.
 std::string fusions_line(const RunReport& report) {
   if (!report.fusions.has_value()) return {};
   const study::FusionTrial& best = report.fusions->trials.front();

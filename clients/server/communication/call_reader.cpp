@@ -51,7 +51,7 @@ std::optional<DataType> type_of(std::uint32_t type) {
   return type < types.size() ? std::optional(types.at(type)) : std::nullopt;
 }
 
-/// What a type is that this chip lacks; empty: nothing is known of it.
+/// Names a type that later chips have and this one lacks; empty for any other type.
 std::string of_later_chips(std::uint32_t type, const std::string& chip) {
   constexpr std::array<const char*, 4> names{"HIF8", "FP8E4M3", "FP8E5M2", "FP8E8M0"};
   if (type < HCCL_DATA_TYPE_HIF8 || type > HCCL_DATA_TYPE_FP8E8M0) return {};

@@ -40,7 +40,7 @@ class CallReader {
   /// Finds the communicator of a call; null, and why it is `wrong`, if it cannot communicate.
   const ClientCommunicator* find(ThreadId id, std::uint64_t handle, Result& wrong) const;
   Result read_collective(RankCall& call, const CollectiveArguments& arguments, const Counts& counts) const;
-  /// What the call sends and receives.
+  /// Reads which blocks the call sends, and which it receives.
   static Result read_blocks(RankCall& call, const CollectiveArguments& arguments, const Counts& counts, Blocks& sent,
                             Blocks& received);
   Result read_message(RankCall& call, std::uint32_t type, std::uint32_t peer, std::uint64_t address,

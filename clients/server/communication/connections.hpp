@@ -39,11 +39,11 @@ class Connections {
 
   void meet(const std::string& meeting, const std::shared_ptr<const RankCall>& call, std::string bytes,
             Answers& answers, const Done& failed, const std::function<void(const Guests&)>& met);
-  /// What the guests have brought. Throws as exchange_counts() does.
+  /// Puts together the counts that the guests have brought. Throws as exchange_counts() does.
   static Counts counts_of(const Guests& guests, const std::string& communicator);
   /// Whom a call waits for; `ranks`: those that have not come to its meeting.
   static std::string missing(const RankCall& call, const std::string& ranks);
-  /// What their threads do instead: "; process 2 has ended".
+  /// Says why the missing ranks do not come: "; process 2 has ended".
   [[nodiscard]] std::string doing_of(const RankCall& call, const std::vector<Rank>& missing) const;
 
   Core& core_;
