@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ranges>
+
 #include "base/error.hpp"
 #include "models/onnx/import.hpp"
 #include "tests/models/onnx/wire.hpp"
@@ -14,8 +16,8 @@ Graph with_samples(const ModelWriter& writer, std::uint32_t batch) {
 }
 
 const Operator& last_of_kind(const Graph& graph, OperatorKind kind) {
-  for (auto op = graph.operators.rbegin(); op != graph.operators.rend(); ++op) {
-    if (op->kind == kind) return *op;
+  for (const Operator& op : std::ranges::reverse_view(graph.operators)) {
+    if (op.kind == kind) return op;
   }
   ADD_FAILURE() << "no such operator";
   return graph.operators.front();
