@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ranges>
+#include <algorithm>
 
 #include "base/error.hpp"
 #include "models/onnx/import.hpp"
@@ -16,9 +16,9 @@ Graph with_samples(const ModelWriter& writer, std::uint32_t batch) {
 }
 
 const Operator& last_of_kind(const Graph& graph, OperatorKind kind) {
-  for (const Operator& op : std::ranges::reverse_view(graph.operators)) {
-    if (op.kind == kind) return op;
-  }
+  const auto found = std::find_if(graph.operators.rbegin(), graph.operators.rend(),
+                                  [&](const Operator& op) { return op.kind == kind; });
+  if (found != graph.operators.rend()) return *found;
   ADD_FAILURE() << "no such operator";
   return graph.operators.front();
 }
