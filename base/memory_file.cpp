@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -20,7 +21,8 @@ constexpr std::string_view open_files = "/proc/self/fd/";
 
 }  // namespace
 
-MemoryFile::MemoryFile(const std::string& text) : file_(::memfd_create("hcclsim", MFD_CLOEXEC)) {
+MemoryFile::MemoryFile(const std::string& text, const std::string& title)
+    : file_(::memfd_create(title.c_str(), MFD_CLOEXEC)) {
   const bool held = file_ >= 0 && (std::ofstream(path()) << text).flush();
   if (!held) refused_by_system("a file in memory", errno);
 }
@@ -44,6 +46,15 @@ std::string without_memory_files(std::string_view text) {
 }
 
 bool is_memory_file(std::string_view path) { return path.starts_with(open_files); }
+
+std::string memory_file_title(const std::string& path) {
+  constexpr std::string_view before = "/memfd:";
+  constexpr std::string_view after = " (deleted)";
+  std::error_code ignored;
+  std::string name = std::filesystem::read_symlink(path, ignored);
+  if (!name.starts_with(before) || !name.ends_with(after)) return "a pipe";
+  return name.substr(before.size(), name.size() - before.size() - after.size());
+}
 
 std::string MemoryFile::keep() && {
   std::string kept = path();

@@ -7,8 +7,9 @@ namespace hcclsim {
 /// A text that programs read from a path: a file in memory that lives as long as the object.
 class MemoryFile {
  public:
-  /// Throws Error(bad_input, "resources") if the system has no memory for it.
-  explicit MemoryFile(const std::string& text);
+  /// `title`: what memory_file_title() says of its path. Throws Error(bad_input, "resources") if the system has no
+  /// memory for it.
+  explicit MemoryFile(const std::string& text, const std::string& title = "a pipe");
   MemoryFile(MemoryFile&& other) noexcept;
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;

@@ -66,8 +66,12 @@ Flops inputs_elements(const Graph& graph, const Operator& op) {
 
 }  // namespace
 
+std::string_view name_of(Activation activation) {
+  return activation == Activation::silu ? "silu" : activation == Activation::gelu ? "gelu" : "relu";
+}
+
 std::string_view name_of(OperatorKind kind) {
-  static constexpr std::array<std::string_view, 51> names{"input",
+  static constexpr std::array<std::string_view, 52> names{"input",
                                                           "convolution",
                                                           "batch_norm",
                                                           "relu",
@@ -96,6 +100,7 @@ std::string_view name_of(OperatorKind kind) {
                                                           "sum_rows",
                                                           "factorization",
                                                           "join_heads",
+                                                          "repeat_heads",
                                                           "route",
                                                           "dispatch",
                                                           "expert_linear",
@@ -152,14 +157,24 @@ std::uint32_t Graph::label_rows() const {
   return rows;
 }
 
+std::uint64_t Graph::trained_elements() const {
+  std::uint64_t sum = 0;
+  for (const Parameter& parameter : parameters) sum += parameter.frozen ? 0 : parameter.elements;
+  return sum;
+}
+
+bool Graph::trains(const Operator& op) const {
+  return std::ranges::any_of(op.parameters, [&](std::uint32_t parameter) { return !parameters[parameter].frozen; });
+}
+
 std::vector<bool> Graph::needs_gradient() const {
   std::vector<bool> needs(operators.size(), false);
   for (std::size_t i = 0; i < operators.size(); ++i) {
     // Whole numbers have no gradient.
     const auto received = [](const Operator& op) {
-      return op.kind == OperatorKind::receive && op.outputs[0].dtype >= DataType::fp16;
+      return op.kind == OperatorKind::receive && op.outputs[0].dtype >= DataType::fp16 && op.peer.returns;
     };
-    needs[i] = !operators[i].parameters.empty() || received(operators[i]);
+    needs[i] = trains(operators[i]) || received(operators[i]);
     for (const Value input : operators[i].inputs) needs[i] = needs[i] || needs[input.op];
   }
   return needs;
@@ -212,7 +227,7 @@ Flops product_flops(const Graph& graph, const Operator& op, bool causal) {
   if (op.kind == OperatorKind::expert_linear) return 2 * multiply_adds(graph, op) * taken_places(graph, op);
   if (op.kind == OperatorKind::product) return 2 * product_multiply_adds(op);
   if (is_product(op.kind)) return 2 * multiply_adds(graph, op);
-  if (op.kind == OperatorKind::attention) return (causal && op.causal ? 2 : 4) * attention_multiply_adds(op);
+  if (op.kind == OperatorKind::attention) return op.met * (causal && op.causal ? 2 : 4) * attention_multiply_adds(op);
   return 0;
 }
 
@@ -220,6 +235,18 @@ Flops model_flops(const Graph& graph, bool causal) {
   Flops sum = 0;
   for (const Operator& op : graph.operators) sum += product_flops(graph, op, causal);
   return sum;
+}
+
+std::uint32_t activation_flops(Activation activation) {
+  constexpr std::uint32_t of_silu = 5;
+  constexpr std::uint32_t of_gelu = 9;
+  return activation == Activation::silu ? of_silu : activation == Activation::gelu ? of_gelu : 1;
+}
+
+std::uint32_t activation_slope_flops(Activation activation) {
+  constexpr std::uint32_t of_silu = 11;
+  constexpr std::uint32_t of_gelu = 17;
+  return activation == Activation::silu ? of_silu : activation == Activation::gelu ? of_gelu : 2;
 }
 
 Flops forward_flops(const Graph& graph, const Operator& op) {
@@ -242,7 +269,7 @@ Flops forward_flops(const Graph& graph, const Operator& op) {
     case OperatorKind::rms_norm:
       return 4 * outputs;
     case OperatorKind::swiglu:
-      return 6 * outputs;
+      return (activation_flops(op.activation) + 1) * outputs;
     case OperatorKind::rotary:
       return 3 * turned_elements(op);
     case OperatorKind::route:
@@ -299,7 +326,7 @@ Flops backward_flops(const Graph& graph, const Operator& op, bool input_needs_gr
     case OperatorKind::rms_norm:
       return (input_needs_gradient ? 9 : 3) * outputs;
     case OperatorKind::swiglu:
-      return 12 * outputs;
+      return (activation_slope_flops(op.activation) + 1) * outputs;
     case OperatorKind::tanh:
       return 3 * outputs;
     case OperatorKind::attention:

@@ -33,7 +33,7 @@ enum class OperatorKind : std::uint8_t {
   linear,
   dropout,
   gelu,    ///< x · Φ(x) in the tanh form: x/2 · (1 + tanh(√(2/π) · (x + 0.044715·x³)))
-  swiglu,  ///< x · σ(x) · y of two tensors
+  swiglu,  ///< x · σ(x) · y of two tensors, or another activation of x in its place
   tanh,
   layer_norm,          ///< over the features of every row
   rms_norm,            ///< x / √(mean of x² over the features of the row, or of a head of it, + ε), times a weight
@@ -49,6 +49,7 @@ enum class OperatorKind : std::uint8_t {
   sum_rows,        ///< the sum of the rows of every sequence, and a bias if it has one
   factorization,   ///< half of (Σv)² − Σv² over the rows v of every sequence, summed over the features
   join_heads,      ///< a row of one tensor behind the features of every head of another
+  repeat_heads,    ///< every head of keys or values as often as queries share it, one after the other
   route,           ///< gates of experts: softmax of logits per row, of which the greatest are kept and the others are 0
   dispatch,        ///< copies rows to the experts whose gates are not 0: experts × capacity × features
   expert_linear,   ///< a linear operator for each expert's rows
@@ -74,6 +75,19 @@ enum class OperatorKind : std::uint8_t {
   send,       ///< to one other rank
   receive,    ///< from one other rank
 };
+
+/// Of x, before a product with y.
+enum class Activation : std::uint8_t {
+  silu,  ///< x · σ(x)
+  gelu,  ///< as OperatorKind::gelu
+  relu   ///< max(x, 0); with y = x its square
+};
+
+[[nodiscard]] std::string_view name_of(Activation activation);
+/// Operations per element, of silu and gelu with those of the exponential function that they are made of; and of the
+/// slope.
+[[nodiscard]] std::uint32_t activation_flops(Activation activation);
+[[nodiscard]] std::uint32_t activation_slope_flops(Activation activation);
 
 [[nodiscard]] std::string_view name_of(OperatorKind kind);
 /// Whether ranks talk to each other in it.
@@ -133,6 +147,7 @@ struct Peer {
   std::int64_t offset = 0;  ///< its rank minus this rank
   std::uint32_t tag = 0;    ///< messages between two ranks with one tag arrive in the order in which they are sent
   std::optional<std::uint32_t> gradient_tag = {};  ///< of the gradient, which goes the other way; none: the same
+  bool returns = true;                             ///< there is a gradient that goes the other way
 };
 
 /// What an operator of the vector unit does that has no kind of its own. It reads its inputs whole, and its parameters.
@@ -141,6 +156,7 @@ struct VectorWork {
   std::uint64_t backward = 0;            ///< … of the backward pass, one kernel
   bool keeps_inputs = false;             ///< the gradient reads the inputs
   bool keeps_output = false;             ///< … and what it made
+  bool by_rows = false;                  ///< each row of a sequence by itself
   std::optional<Seconds> duration = {};  ///< of the forward pass, in place of the cost model; backward twice of it
 };
 
@@ -163,9 +179,11 @@ struct Operator {
   std::uint32_t heads = 1;      ///< attention, rotary: of the queries; rms_norm: that are normalised by themselves
   std::uint32_t kv_heads = 1;   ///< attention: of keys and values; a divisor of heads, which share them in order
   std::uint32_t key_width = 0;  ///< attention: features of a head of queries and keys; 0: as many as of values
-  std::uint32_t turned = 0;     ///< rotary: of every head, how many features are turned, the last ones; 0: all
-  bool causal = false;          ///< attention: a position sees itself and those before it
-  float drop_rate = 0;          ///< dropout, attention (of its probabilities): fraction of elements set to zero
+  Activation activation = Activation::silu;  ///< swiglu
+  std::uint32_t turned = 0;  ///< rotary: of every head, how many features are turned, the last ones; 0: all
+  bool causal = false;       ///< attention: a position sees itself and those before it
+  double met = 1;  ///< attention: of the pairs of positions that a causal mask leaves, how many a fused kernel computes
+  float drop_rate = 0;  ///< dropout, attention (of its probabilities): fraction of elements set to zero
   std::uint32_t axis =
       0;  ///< split, concat, slice, pad, all_gather, reduce_scatter, all_to_all (cut along it), exchange
   std::uint32_t joined_axis = 0;  ///< all_to_all: the parts that come are joined along it
@@ -177,7 +195,8 @@ struct Operator {
   /// token_embedding: rows of each part of the table if they are not equal. The tokens of part k of n are those of the
   /// k-th of n parts of the positions of every sequence; a rank has the parts of its place in the group.
   std::vector<std::uint32_t> row_parts{};
-  bool on_host = false;  ///< token_embedding: the host has the table, and computes
+  bool on_host = false;     ///< token_embedding: the host has the table, and computes
+  std::uint32_t ahead = 0;  ///< token_embedding: position t looks up token t + ahead of the sequence
   /// Of communication and slice. Others know by it which part of a whole this rank has, if the group has several ranks:
   ///  - token_embedding: of the rows of the table; tokens of other rows give zeros;
   ///  - position_embedding, segment_embedding, rotary: of the positions of every sequence, `sequence` of which it has;
@@ -190,14 +209,18 @@ struct Operator {
   Peer peer{};                         ///< send, receive
   /// all_to_all: elements from each rank of the group to each other, rank by rank; empty: equal parts of what is cut.
   std::vector<std::uint64_t> counts{};
-  std::uint32_t top_k = 1;            ///< route: gates of a row that are not 0
-  bool normalised = false;            ///< route: those add up to 1
-  float balance_weight = 0;           ///< route: of the loss that grows as its experts are used unevenly
+  std::uint32_t top_k = 1;   ///< route: gates of a row that are not 0
+  bool normalised = false;   ///< route: those add up to 1
+  float balance_weight = 0;  ///< route: of the loss that grows as its experts are used unevenly
+  /// dispatch, and its route: parts of a sequence have places of their own, so that a rank dispatches the positions
+  /// that it has; else rows of a sequence take the places of experts one after the other.
+  bool of_parts = false;
   bool dropless = false;              ///< dispatch: its capacity is no bound, but the rows that are expected
   VectorWork work{};                  ///< vector
   MatrixProduct product{};            ///< product
   std::uint32_t layer = no_layer;     ///< what pipelines are cut into, and what is recomputed as one
   std::uint32_t chunk = 0;            ///< of a rank that computes several parts of a network: the part it belongs to
+  bool adapter = false;               ///< of an adapter beside a frozen product (models/adapters.hpp)
   bool recompute = false;             ///< its outputs are not kept for the backward pass, which computes them again
   OperatorId original = no_original;  ///< in a part of a network: its number in the whole, which random numbers go by
   /// Indices in parameter order: weight, then bias if it has one. A send or receive with one moves the parameter itself
@@ -217,6 +240,7 @@ struct Parameter {
   std::uint64_t elements = 0;
   OperatorId owner = 0;                  ///< the first operator that has it
   double initial_scale = 1;              ///< factor on its initial values: ResNet starts its residual branches small
+  bool frozen = false;                   ///< it is not trained: it has no gradient, and no states of an optimizer
   std::uint32_t original = no_original;  ///< in a part of a network: its number in the whole
 };
 
@@ -245,9 +269,13 @@ struct Graph {
   [[nodiscard]] const Shape& input_of(const Operator& op) const { return tensor(op.inputs.front()).shape; }
   [[nodiscard]] const Tensor& tensor(Value value) const { return operators[value.op].outputs[value.output]; }
   [[nodiscard]] std::uint64_t parameter_elements() const;
+  /// Of the parameters that are trained.
+  [[nodiscard]] std::uint64_t trained_elements() const;
   /// Of the parameters that a row meets: of experts, those that it is dispatched to.
   [[nodiscard]] std::uint64_t active_parameter_elements() const;
-  /// Whether back-propagation goes through each operator: it or one before it has parameters, or receives a tensor
+  /// Whether an operator has a parameter that is trained.
+  [[nodiscard]] bool trains(const Operator& op) const;
+  /// Whether back-propagation goes through each operator: it or one before it trains parameters, or receives a tensor
   /// whose gradient its sender wants.
   [[nodiscard]] std::vector<bool> needs_gradient() const;
   /// The values are numbered through, operator by operator: the number of the first output of each operator, and last

@@ -11,10 +11,10 @@ namespace hcclsim::models {
 namespace {
 
 constexpr std::uint32_t max_batch = 65536;
-constexpr std::uint32_t max_image = 8192;                         // pixels per side
-constexpr std::uint32_t max_channels = 1 << 24;                   // features, classes
-constexpr std::uint64_t max_rows = 1 << 24;                       // sequences × length
-constexpr std::uint64_t max_parameters = std::uint64_t{1} << 40;  // with the other limits, counts of FLOPs fit 64 bits
+constexpr std::uint32_t max_image = 8192;        // pixels per side
+constexpr std::uint32_t max_channels = 1 << 24;  // features, classes
+constexpr std::uint64_t max_rows = 1 << 24;      // sequences × length
+constexpr std::uint64_t max_parameters = std::uint64_t{1} << 43;
 
 }  // namespace
 

@@ -26,6 +26,7 @@ struct AttentionOptions {
   std::uint32_t kv_heads = 0;  ///< heads of keys and values; 0: as many as of queries
   bool causal = false;
   float drop_rate = 0;  ///< of the probabilities
+  double met = 1;       ///< as Operator::met
 };
 
 struct RouteOptions {
@@ -80,9 +81,12 @@ class GraphBuilder {
   OperatorId tanh(std::string name, Value from) {
     return append(std::move(name), OperatorKind::tanh, {from}, shape(from));
   }
-  OperatorId swiglu(std::string name, Value gate, Value up);
+  /// f(gate) · up, both of one shape; f as `activation` says.
+  OperatorId swiglu(std::string name, Value gate, Value up, Activation activation = Activation::silu);
   /// A linear operator whose weight is the table of `embedding`, a token embedding.
   OperatorId tied_linear(std::string name, Value from, OperatorId embedding, bool bias);
+  /// The rows of the tokens that stand `ahead` further on, from the table of `embedding`.
+  OperatorId tied_embedding(std::string name, OperatorId embedding, std::uint32_t ahead);
   /// `from` must be flat.
   OperatorId layer_norm(std::string name, Value from);
   /// With `heads` above 1, of each head of a row, with one weight for all of them.
@@ -118,7 +122,9 @@ class GraphBuilder {
   OperatorId route(std::string name, Value logits, const RouteOptions& options);
   /// `capacity`: rows of each expert, an equal part of them for every sequence; later ones are dropped.
   /// Unless it is dropless: then it is the rows that are expected.
-  OperatorId dispatch(std::string name, Value from, Value gates, std::uint32_t capacity, bool dropless = false);
+  /// `of_parts`: as Operator::of_parts, as dropless rows always are.
+  OperatorId dispatch(std::string name, Value from, Value gates, std::uint32_t capacity, bool dropless = false,
+                      bool of_parts = false);
   /// `rows` as dispatch gives them; each expert has a weight of its own.
   OperatorId expert_linear(std::string name, Value rows, std::uint32_t features);
   OperatorId combine(std::string name, Value rows, Value gates);

@@ -38,7 +38,8 @@ OperatorId GraphBuilder::route(std::string name, Value logits, const RouteOption
   return id;
 }
 
-OperatorId GraphBuilder::dispatch(std::string name, Value from, Value gates, std::uint32_t capacity, bool dropless) {
+OperatorId GraphBuilder::dispatch(std::string name, Value from, Value gates, std::uint32_t capacity, bool dropless,
+                                  bool of_parts) {
   const std::uint32_t features = features_of(name, from);
   if (graph_.operators[gates.op].kind != OperatorKind::route || shape(gates).batch() != shape(from).batch()) {
     bad_input("model", "{}: rows of {} need a gate per row and expert, got {} of {}", name, to_string(shape(from)),
@@ -56,6 +57,7 @@ OperatorId GraphBuilder::dispatch(std::string name, Value from, Value gates, std
       append(std::move(name), OperatorKind::dispatch, {from, gates}, {shape(gates).channels(), capacity, features});
   graph_.operators[id].sequence = sequence;
   graph_.operators[id].dropless = dropless;
+  graph_.operators[id].of_parts = graph_.operators[gates.op].of_parts = dropless || of_parts;
   return id;
 }
 

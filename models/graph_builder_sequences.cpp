@@ -16,11 +16,13 @@ constexpr std::uint32_t max_features = 1 << 24;
 
 }  // namespace
 
-OperatorId GraphBuilder::swiglu(std::string name, Value gate, Value up) {
+OperatorId GraphBuilder::swiglu(std::string name, Value gate, Value up, Activation activation) {
   if (shape(gate) != shape(up)) {
     bad_input("model", "{}: cannot multiply tensors of {} and {}", name, to_string(shape(gate)), to_string(shape(up)));
   }
-  return append(std::move(name), OperatorKind::swiglu, {gate, up}, shape(gate));
+  const OperatorId id = append(std::move(name), OperatorKind::swiglu, {gate, up}, shape(gate));
+  graph_.operators[id].activation = activation;
+  return id;
 }
 
 OperatorId GraphBuilder::tied_linear(std::string name, Value from, OperatorId embedding, bool bias) {
@@ -33,6 +35,15 @@ OperatorId GraphBuilder::tied_linear(std::string name, Value from, OperatorId em
   const OperatorId id = append(std::move(name), OperatorKind::linear, {from}, {shape(from).batch(), sizes.front()});
   graph_.operators[id].parameters.push_back(table);
   if (bias) add_parameter(id, "bias", {sizes.front()});
+  return id;
+}
+
+OperatorId GraphBuilder::tied_embedding(std::string name, OperatorId embedding, std::uint32_t ahead) {
+  const std::uint32_t table = graph_.operators[embedding].parameters.front();
+  const OperatorId id = append_rows(std::move(name), OperatorKind::token_embedding, input(), sequences_.front(),
+                                    shape(embedding).channels());
+  graph_.operators[id].parameters.push_back(table);
+  graph_.operators[id].ahead = ahead;
   return id;
 }
 
@@ -178,6 +189,7 @@ OperatorId GraphBuilder::append_attention(std::string name, std::vector<Value> i
   op.heads = options.heads;
   op.kv_heads = options.kv_heads == 0 ? options.heads : options.kv_heads;
   op.causal = options.causal;
+  op.met = options.met;
   op.drop_rate = options.drop_rate;
   return id;
 }

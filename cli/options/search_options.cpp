@@ -89,10 +89,10 @@ void add_search_options(Command& command, SearchOptions& options) {
   const std::size_t before = command.options().size();
   add_run_options(command, options.run);
   const std::span<const std::unique_ptr<Option>> of_run = std::span(command.options()).subspan(before);
-  constexpr std::array<std::string_view, 13> others{
-      "routing-seeds",  "trace-ranks", "advice",     "uncertainty", "explain-uncertainty",
-      "explain-memory", "links",       "mtbf",       "explain",     "config",
-      "mindformers",    "megatron",    "ignore-keys"};
+  constexpr std::array<std::string_view, 14> others{
+      "routing-seeds",  "trace-ranks", "advice",      "uncertainty",    "explain-uncertainty",
+      "explain-memory", "links",       "mtbf",        "explain",        "config",
+      "mindformers",    "megatron",    "ignore-keys", "explain-mapping"};
   refuse_foreign_options(of_run, others, "search looks for a plan; give it to `hcclsim run` with that plan");
   refuse_foreign_options(of_run, contradictory, "search chooses how samples, layers and operators are spread");
   refuse_foreign_options(of_run, of_samples,

@@ -106,7 +106,9 @@ models::ShardingOptions share_parameters(const models::Graph& graph, const Optim
     const bool fits = held.ranks % own == 0;
     if (!fits) unfit.insert(held.ranks);
     const bool large = held.elements * element >= threshold;
-    bool shared = !borrowed[index] && fits && large;
+    // Of what is not trained there are no states; only whoever keeps parts of all weights has parts of these.
+    const bool has_parts = !parameter.frozen || options.kind == OptimizerParallelKind::zero3;
+    bool shared = !borrowed[index] && fits && large && has_parts;
     if (shared && by_axis && parameter.shape.front() % own != 0) {
       shared = false;
       ++uneven;

@@ -154,6 +154,7 @@ class BackwardPass {
         state_.contribute_unchanged(op.inputs.front(), dy);
         return;
       case join_heads:
+      case repeat_heads:
       case split:
       case concat:
       case slice:
@@ -255,6 +256,7 @@ class BackwardPass {
     const Bytes parameters = state_.vector_parameter_bytes(op);
     const TensorId x = state_.value_of(from);
 
+    if (!graph_.trains(op) && !batch && !state_.needs_gradient[from.op]) return;
     launch(op, "reduce_gradient", state_.master);
     writer_.vector_work(batch ? batch_norm_work::reduce_gradient : layer_norm_work::reduce_gradient,
                         op.shape().elements());
@@ -301,12 +303,12 @@ class BackwardPass {
     gradients_.finish({op.parameters[0]});
   }
 
-  /// One kernel, or without fusion one for either operand; the first also computes σ(x) again.
+  /// One kernel for both operands; it computes the activation again.
   void differentiate_swiglu(OperatorId id, TensorId dy) {
     const Operator& op = graph_.operators[id];
     const std::uint64_t elements = op.shape().elements();
     launch(op, "gradient", state_.activation);
-    writer_.vector_work(12, elements);
+    writer_.vector_work(activation_slope_flops(op.activation) + 1, elements);
     for (const Value operand : op.inputs) writer_.read(state_.value_of(operand));
     writer_.read(dy);
     state_.contribute_each(op);
@@ -417,6 +419,7 @@ class BackwardPass {
 
   /// Sums up dy over its rows; `number`: of the bias among the operator's parameters.
   void differentiate_bias(const Operator& op, std::size_t number, TensorId dy) {
+    if (graph_.parameters[op.parameters[number]].frozen) return;
     writer_.launch(op.name, "bias_gradient", Phase::backward, KernelClass::vector, state_.master);
     writer_.vector_work(1, op.shape().elements());
     writer_.read(dy);
@@ -428,13 +431,15 @@ class BackwardPass {
     const Value from = op.inputs.front();
     const Flops product = forward_flops(graph_, op);
     if (op.parameters.size() > 1) differentiate_bias(op, 1, dy);
-    launch(op, "weight_gradient", state_.activation);
-    writer_.kernel().cube = weight_gradient_work(graph_, op);
-    writer_.kernel().flops = product;
-    writer_.read(dy);
-    writer_.read(state_.value_of(from));
-    gradients_.write({op.parameters.data(), 1});
-    gradients_.finish({op.parameters[0]});
+    if (!graph_.parameters[op.parameters[0]].frozen) {
+      launch(op, "weight_gradient", state_.activation);
+      writer_.kernel().cube = weight_gradient_work(graph_, op);
+      writer_.kernel().flops = product;
+      writer_.read(dy);
+      writer_.read(state_.value_of(from));
+      gradients_.write({op.parameters.data(), 1});
+      gradients_.finish({op.parameters[0]});
+    }
     if (!state_.needs_gradient[from.op]) return;
 
     launch(op, "data_gradient", state_.activation);

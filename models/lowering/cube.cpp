@@ -1,6 +1,7 @@
 #include "models/lowering/cube.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace hcclsim::models {
@@ -94,9 +95,19 @@ CubeWork attention_context_work(const Operator& op, std::uint32_t width) {
   return {.m = scores.m, .n = scores.k, .k = scores.n, .groups = scores.groups};
 }
 
+namespace {
+
+/// Positions that each one meets in the mean.
+std::uint64_t met_positions(const Operator& op, std::uint64_t all) {
+  if (op.causal) all = (all + 1) / 2;
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(op.met * static_cast<double>(all))));
+}
+
+}  // namespace
+
 CubeWork fused_scores_work(const Operator& op, std::initializer_list<std::uint32_t> widths) {
   CubeWork work = attention_scores_work(op, mean_of(widths));
-  if (op.causal) work.n = (work.n + 1) / 2;
+  work.n = met_positions(op, work.n);
   work.groups *= widths.size();
   work.sums_out = true;
   return work;
@@ -104,7 +115,7 @@ CubeWork fused_scores_work(const Operator& op, std::initializer_list<std::uint32
 
 CubeWork fused_context_work(const Operator& op, std::initializer_list<std::uint32_t> widths) {
   CubeWork work = attention_context_work(op, mean_of(widths));
-  if (op.causal) work.k = (work.k + 1) / 2;
+  work.k = met_positions(op, work.k);
   work.groups *= widths.size();
   return work;
 }

@@ -31,7 +31,8 @@ namespace hcclsim::models {
 /// The context (probabilities times values) and the gradients of queries, keys and values: `width` features of a head
 /// for every position, over all positions.
 [[nodiscard]] CubeWork attention_context_work(const Operator& op, std::uint32_t width);
-/// Several of them in one kernel, which computes nothing of what a causal mask hides; of different widths the mean,
+/// Several of them in one kernel, which computes nothing of what a causal mask hides, nor of positions in other
+/// documents or beyond a window; of different widths the mean,
 /// rounded up. Scores go from the cube to the vector unit through L2, in fp32.
 [[nodiscard]] CubeWork fused_scores_work(const Operator& op, std::initializer_list<std::uint32_t> widths);
 [[nodiscard]] CubeWork fused_context_work(const Operator& op, std::initializer_list<std::uint32_t> widths);

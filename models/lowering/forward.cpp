@@ -157,6 +157,7 @@ class ForwardPass {
         }
         break;
       case join_heads:
+      case repeat_heads:
       case split:
       case concat:
       case slice:
@@ -290,7 +291,7 @@ class ForwardPass {
     state_.statistics[id] = writer_.write(kept * op.shape().batch() * op.heads * size_of(DataType::fp32));
   }
 
-  /// One kernel, or without fusion one for x · σ(x) and one for the product.
+  /// One kernel, or without fusion one for the activation and one for the product.
   void launch_swiglu(OperatorId id) {
     if (state_.fuses()) {
       launch_vector(id, "forward");
@@ -298,8 +299,8 @@ class ForwardPass {
     }
     const Operator& op = graph_.operators[id];
     const std::uint64_t elements = op.shape().elements();
-    writer_.launch(op.name, "silu", phase_, KernelClass::vector, state_.activation);
-    writer_.vector_work(5, elements);
+    writer_.launch(op.name, name_of(op.activation), phase_, KernelClass::vector, state_.activation);
+    writer_.vector_work(activation_flops(op.activation), elements);
     writer_.read(state_.value_of(op.inputs[0]));
     const TensorId activated = writer_.write(state_.bytes_of(id));
     writer_.launch(op.name, "multiply", phase_, KernelClass::vector, state_.activation);

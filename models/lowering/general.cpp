@@ -63,13 +63,13 @@ void differentiate_matrix_product(LoweringState& state, ParameterGradients& grad
   const auto wanted = [&](std::size_t input) {
     return input < op.inputs.size() && state.needs_gradient[op.inputs[input].op];
   };
-  if (weighted) {
+  if (weighted && state.graph.trains(op)) {
     state.launch_product(op, "weight_gradient", Phase::backward, of_right);
     writer.read(dy);
     writer.read(state.value_of(op.inputs[0]));
     gradients.write(op.parameters);
     gradients.finish({op.parameters.front()});
-  } else if (wanted(1)) {
+  } else if (!weighted && wanted(1)) {
     state.launch_product(op, "right_gradient", Phase::backward, of_right);
     writer.read(dy);
     writer.read(state.value_of(op.inputs[0]));

@@ -150,7 +150,9 @@ LoweringState::GradientTypes LoweringState::gradient_types(std::uint32_t paramet
 
 bool LoweringState::casts_weight(const Operator& op) const {
   const std::uint32_t weight = op.parameters[0];
-  return activation != master && options.sharding.shards_of(weight) == 1 && !options.sharding.is_copy(weight);
+  const bool kept_so = graph.parameters[weight].frozen;
+  return activation != master && !kept_so && options.sharding.shards_of(weight) == 1 &&
+         !options.sharding.is_copy(weight);
 }
 
 Kernel& LoweringState::launch_parameter(const Operator& op, std::string_view what, Phase phase, OperatorKind kind) {
@@ -344,6 +346,10 @@ void account_for_weights(LoweringState& state) {
       program.host += share.elements * size_of(state.master);
       continue;
     }
+    if (state.graph.parameters[index].frozen) {  // kept as they are used, without master weights
+      program.weights += share.shard() * size_of(state.activation);
+      continue;
+    }
     const bool whole_copy = share.shards > 1 && (kind == Sharding::states || kind == Sharding::gradients);
     if (share.borrowed && state.options.sharding.is_copy(index)) {
       program.weights += share.elements * size_of(state.activation);
@@ -366,6 +372,7 @@ void account_for_gradients(LoweringState& state) {
   Program& program = state.writer.program();
   for (std::uint32_t index = 0; index < program.parameters.size(); ++index) {
     const ParameterShare& share = program.parameters[index];
+    if (state.graph.parameters[index].frozen) continue;
     const LoweringState::GradientTypes types = state.gradient_types(index);
     const std::uint64_t kept = share.keeps_part ? share.shard() : share.elements;
     if (share.on_host) {

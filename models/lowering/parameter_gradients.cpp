@@ -24,6 +24,7 @@ void ParameterGradients::exchange(const Operator& op, OperatorKind kind) {
 
 void ParameterGradients::write(std::span<const std::uint32_t> parameters) {
   for (const std::uint32_t parameter : parameters) {
+    if (state_.graph.parameters[parameter].frozen) continue;
     const DataType type = state_.gradient_types(parameter).produced;
     const Bytes bytes = state_.graph.parameters[parameter].elements * size_of(type);
     TensorId& fresh = fresh_[parameter];
@@ -59,6 +60,7 @@ void ParameterGradients::accumulate(std::uint32_t index, std::uint64_t elements)
 void ParameterGradients::finish(std::initializer_list<std::uint32_t> parameters) {
   for (const std::uint32_t index : parameters) {
     const Parameter& parameter = state_.graph.parameters[index];
+    if (parameter.frozen) continue;
     const std::uint32_t pending = --state_.pending_gradients[index];
     const bool local = pending == (state_.shared[index] ? 1U : 0U);
     const std::uint32_t shards = state_.options.sharding.shards_of(index);

@@ -110,8 +110,10 @@ struct LoweringState {
   [[nodiscard]] const Parameter& weight(const Operator& op) const { return graph.parameters[op.parameters[0]]; }
   /// Bytes of the weight of a convolution or linear operator as the cube reads it.
   [[nodiscard]] Bytes weight_bytes(const Operator& op) const { return weight(op).elements * size_of(activation); }
-  /// Bytes of an embedding's table as the optimizer keeps it.
-  [[nodiscard]] Bytes table_bytes(const Operator& op) const { return weight(op).elements * size_of(master); }
+  /// Bytes of an embedding's table as the optimizer keeps it, or a frozen one.
+  [[nodiscard]] Bytes table_bytes(const Operator& op) const {
+    return weight(op).elements * size_of(weight(op).frozen ? activation : master);
+  }
   /// Bytes of all parameters of an operator but a cube's weight: bias, gamma and beta, as the optimizer keeps them.
   [[nodiscard]] Bytes vector_parameter_bytes(const Operator& op) const;
   /// Bytes of the scores of an attention, or of its probabilities.

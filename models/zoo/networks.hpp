@@ -43,18 +43,12 @@ struct Transformer {
   std::uint32_t hidden = 0;  ///< features of a row
   std::uint32_t heads = 0;
   std::uint32_t kv_heads = 0;      ///< heads of keys and values
-  std::uint32_t head_width = 0;    ///< features of a head; 0: those of a row, shared out
   std::uint32_t feed_forward = 0;  ///< features between the two linear operators of a layer's second half
   std::uint32_t vocabulary = 0;
   std::uint32_t sequence = 0;
   std::uint32_t positions = 0;  ///< rows of the table of positions
   std::uint32_t batch = 1;      ///< sequences
   float drop_rate = 0;
-  bool qkv_bias = false;  ///< queries, keys and values have biases
-  bool qk_norm = false;   ///< each head of queries and keys has an RMS norm
-  bool tied = false;      ///< the table of tokens is the weight of the logits
-
-  [[nodiscard]] std::uint32_t width_of_head() const { return head_width > 0 ? head_width : hidden / heads; }
 };
 
 /// Vision transformer on patches of 16x16 pixels: the features of the first row of a sequence are classified.
@@ -66,35 +60,6 @@ struct Transformer {
 /// BERT with its heads of pre-training: tokens that are masked, of which there are 15 % in a sequence, and whether the
 /// second segment follows the first.
 [[nodiscard]] Graph bert(std::string title, const Transformer& sizes);
-/// LLaMA and its like: RMS norm, rotary positions, SwiGLU; groups of heads share keys and values.
-[[nodiscard]] Graph llama(std::string title, const Transformer& sizes);
-
-/// Sizes of the experts of a layer, in place of its second half.
-struct Experts {
-  std::uint32_t count = 0;
-  std::uint32_t shared = 0;        ///< further ones that every row goes to, as one
-  std::uint32_t dense_layers = 0;  ///< the first layers, which have none
-  std::uint32_t feed_forward = 0;  ///< features inside an expert
-  RouteOptions route{};
-  double capacity = 1;    ///< rows of an expert, as a multiple of its even share
-  bool dropless = false;  ///< that many are expected, and none are dropped
-};
-
-/// Features of a head of latent attention.
-struct LatentAttention {
-  std::uint32_t rank = 0;         ///< of the row that keys and values are made of
-  std::uint32_t width = 0;        ///< of queries and keys without positions
-  std::uint32_t turned = 0;       ///< of queries and keys, turned by positions
-  std::uint32_t value_width = 0;  ///< of values
-};
-
-/// Mixtral: as LLaMA-2, with experts.
-[[nodiscard]] Graph mixtral(std::string title, const Transformer& sizes, const Experts& experts);
-/// DeepSeek-V2 (without a low rank of the queries, as the Lite one): latent attention, experts behind dense layers,
-/// and shared experts beside them.
-[[nodiscard]] Graph deepseek(std::string title, const Transformer& sizes, const LatentAttention& latent,
-                             const Experts& experts);
-
 /// Click-through prediction from categorical fields, each looked up in one large table; sizes as MindSpore's models
 /// have them for Criteo's data: 39 fields, 80 features each, layers of 1024, 512, 256 and 128.
 struct Recommender {

@@ -10,16 +10,18 @@
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 #include "base/text.hpp"
+#include "models/adapters.hpp"
 #include "models/graph_builder.hpp"
 #include "models/onnx/import.hpp"
+#include "models/reference_network.hpp"
+#include "models/zoo/choices.hpp"
+#include "models/zoo/chosen_sizes.hpp"
 #include "models/zoo/networks.hpp"
+#include "models/zoo/published_decoders.hpp"
 #include "models/zoo/published_sizes.hpp"
 
 namespace hcclsim::models {
 namespace {
-
-constexpr std::uint32_t max_layers = 10000;
-constexpr std::uint32_t max_sequence = 1 << 20;
 
 using Make = Graph (*)(const ModelInfo&, const ModelOptions&);
 using MakeOfImages = Graph (*)(std::string, const zoo::ImageNetwork&);
@@ -53,102 +55,19 @@ Graph of_categories(const ModelInfo& info, const ModelOptions& options) {
                {.batch = options.batch, .vocabulary = options.vocabulary.value_or(vocabulary)});
 }
 
-/// Positions that are turned have no table; one that is there has a row for each.
-void require_table_holds(const ModelInfo& info, const ModelOptions& options, const zoo::Transformer& sizes) {
-  if (!options.positions.has_value()) return;
-  if (sizes.positions == 0)
-    bad_input("model", "{} has no table of positions: --positions does not go with it", info.name);
-  if (*options.positions < sizes.sequence) {
-    bad_input("model", "{}: a table for {} positions does not hold sequences of {}; give --positions or --sequence",
-              info.name, *options.positions, sizes.sequence);
-  }
-}
-
-/// The sizes of the paper with what the user wants otherwise.
-zoo::Transformer transformer_of(const ModelInfo& info, const ModelOptions& options, zoo::Transformer sizes) {
-  const std::uint32_t hidden = options.hidden.value_or(sizes.hidden);
-  const std::uint64_t feed_forward = std::uint64_t{sizes.feed_forward} * hidden / sizes.hidden;
-  const std::uint32_t heads = options.heads.value_or(sizes.heads);
-  sizes.head_width = options.head_width.value_or(hidden == sizes.hidden && heads == sizes.heads ? sizes.head_width : 0);
-  if (heads == 0 || hidden == 0 || (hidden % heads != 0 && sizes.head_width == 0)) {
-    bad_input("model", "{}: {} heads do not divide {} features; give --hidden and --heads that fit, or --head-width",
-              info.name, heads, hidden);
-  }
-  if (sizes.head_width % 2 != 0) {
-    bad_input("model", "{}: positions turn pairs of features: --head-width {} is not even", info.name,
-              sizes.head_width);
-  }
-  sizes.qkv_bias = options.qkv_bias.value_or(sizes.qkv_bias);
-  sizes.qk_norm = options.qk_norm.value_or(sizes.qk_norm);
-  sizes.tied = options.tied.value_or(sizes.tied);
-  const bool groups = sizes.kv_heads < sizes.heads;
-  sizes.kv_heads = options.kv_heads.value_or(groups ? std::min(sizes.kv_heads, heads) : heads);
-  if (sizes.kv_heads == 0 || heads % sizes.kv_heads != 0) {
-    bad_input("model", "{}: {} heads cannot share {} heads of keys and values; give a multiple", info.name, heads,
-              sizes.kv_heads);
-  }
-  sizes.heads = heads;
-  sizes.hidden = hidden;
-  sizes.feed_forward =
-      options.feed_forward.value_or(static_cast<std::uint32_t>(std::min<std::uint64_t>(feed_forward, ~0U)));
-  sizes.layers = options.layers.value_or(sizes.layers);
-  sizes.vocabulary = options.vocabulary.value_or(sizes.vocabulary);
-  sizes.sequence = options.sequence.value_or(sizes.sequence);
-  require_table_holds(info, options, sizes);
-  sizes.positions = options.positions.value_or(std::max(sizes.positions, sizes.sequence));
-  if (options.drop_rate.has_value()) sizes.drop_rate = static_cast<float>(*options.drop_rate);
-  sizes.batch = options.batch;
-  if (sizes.layers == 0 || sizes.layers > max_layers) {
-    bad_input("model", "{}: layers must be 1 to {}, got {}", info.name, max_layers, sizes.layers);
-  }
-  if (sizes.sequence == 0 || sizes.sequence > max_sequence) {
-    bad_input("model", "{}: a sequence must have 1 to {} tokens, got {}", info.name, max_sequence, sizes.sequence);
-  }
-  return sizes;
-}
-
 template <MakeOfTokens build, const zoo::Transformer& published>
 Graph of_tokens(const ModelInfo& info, const ModelOptions& options) {
-  return build(std::string(info.title), transformer_of(info, options, published));
+  return build(std::string(info.title), zoo::chosen_sizes(info.name, options, published));
 }
 
-/// The experts of the paper with what the user wants otherwise; those inside a layer keep their ratio to it.
-zoo::Experts experts_of(const ModelInfo& info, const ModelOptions& options, std::uint32_t published_hidden,
-                        zoo::Experts experts) {
-  const std::uint64_t hidden = options.hidden.value_or(published_hidden);
-  experts.feed_forward =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(experts.feed_forward * hidden / published_hidden, ~0U));
-  experts.feed_forward = options.feed_forward.value_or(experts.feed_forward);
-  experts.count = options.experts.value_or(experts.count);
-  experts.route.top_k = options.chosen_experts.value_or(experts.route.top_k);
-  if (experts.route.top_k > experts.count) {
-    bad_input("model", "{}: a token cannot be sent to {} of {} experts; give --moe-top-k and --experts that fit",
-              info.name, experts.route.top_k, experts.count);
-  }
-  experts.capacity = options.dropless ? 1 : options.capacity.value_or(info.capacity);
-  experts.dropless = options.dropless;
-  return experts;
-}
-
-Graph of_mixtral(const ModelInfo& info, const ModelOptions& options) {
-  return zoo::mixtral(std::string(info.title), transformer_of(info, options, sizes::mixtral_8x7b),
-                      experts_of(info, options, sizes::mixtral_8x7b.hidden, sizes::mixtral_experts));
-}
-
-Graph of_deepseek(const ModelInfo& info, const ModelOptions& options) {
-  return zoo::deepseek(std::string(info.title), transformer_of(info, options, sizes::deepseek_v2_lite),
-                       sizes::deepseek_attention,
-                       experts_of(info, options, sizes::deepseek_v2_lite.hidden, sizes::deepseek_experts));
-}
-
-Graph of_tiny_moe(const ModelInfo& info, const ModelOptions& options) {
-  return zoo::mixtral(std::string(info.title), transformer_of(info, options, sizes::tiny_moe),
-                      experts_of(info, options, sizes::tiny_moe.hidden, sizes::tiny_experts));
+template <const zoo::Decoder& published>
+Graph of_decoder(const ModelInfo& info, const ModelOptions& options) {
+  return zoo::decoder(std::string(info.title), zoo::chosen_sizes(info.name, options, published));
 }
 
 Graph of_patches(const ModelInfo& info, const ModelOptions& options) {
   return zoo::vit_b16(std::string(info.title), image_network(info, options),
-                      transformer_of(info, options, sizes::vit_b16));
+                      zoo::chosen_sizes(info.name, options, sizes::vit_b16));
 }
 
 struct Network {
@@ -157,8 +76,9 @@ struct Network {
 };
 
 constexpr auto tokens = NetworkKind::tokens;
+constexpr auto decoders = NetworkKind::decoder;
 constexpr auto categories = NetworkKind::categories;
-constexpr std::array<Network, 40> networks{{
+constexpr std::array<Network, 70> networks{{
     {{"resnet50", "ResNet50 v1.5", "bottleneck residual network, stride on the 3x3 convolution"},
      of_images<resnet_of<50>>},
     {{"resnet18", "ResNet18", "residual network of two 3x3 convolutions per block"}, of_images<resnet_of<18>>},
@@ -182,37 +102,100 @@ constexpr std::array<Network, 40> networks{{
      of_tokens<zoo::pangu, sizes::pangu_2_6b>},
     {{"pangu-13b", "PanGu-alpha 13B", "39 layers of 5120 and a query layer, 1024 tokens", tokens},
      of_tokens<zoo::pangu, sizes::pangu_13b>},
-    {{"llama2-7b", "LLaMA-2 7B", "32 layers of 4096, 4096 tokens", tokens}, of_tokens<zoo::llama, sizes::llama2_7b>},
-    {{"llama2-13b", "LLaMA-2 13B", "40 layers of 5120, 4096 tokens", tokens}, of_tokens<zoo::llama, sizes::llama2_13b>},
-    {{"llama2-70b", "LLaMA-2 70B", "80 layers of 8192, 8 heads of keys and values, 4096 tokens", tokens},
-     of_tokens<zoo::llama, sizes::llama2_70b>},
-    {{"llama3-8b", "LLaMA-3 8B", "32 layers of 4096, 8 heads of keys and values, 8192 tokens", tokens},
-     of_tokens<zoo::llama, sizes::llama3_8b>},
-    {{"llama3-70b", "LLaMA-3 70B", "80 layers of 8192, 8 heads of keys and values, 8192 tokens", tokens},
-     of_tokens<zoo::llama, sizes::llama3_70b>},
-    {{"llama3.2-1b", "LLaMA-3.2 1B", "16 layers of 2048, one table for tokens and logits, 8192 tokens", tokens},
-     of_tokens<zoo::llama, sizes::llama32_1b>},
-    {{"llama3.2-3b", "LLaMA-3.2 3B", "28 layers of 3072, one table for tokens and logits, 8192 tokens", tokens},
-     of_tokens<zoo::llama, sizes::llama32_3b>},
-    {{"qwen2.5-7b", "Qwen2.5 7B", "28 layers of 3584, biases of queries, keys and values, 4096 tokens", tokens},
-     of_tokens<zoo::llama, sizes::qwen25_7b>},
-    {{"qwen2.5-72b", "Qwen2.5 72B", "80 layers of 8192, biases of queries, keys and values, 4096 tokens", tokens},
-     of_tokens<zoo::llama, sizes::qwen25_72b>},
-    {{"qwen3-0.6b", "Qwen3 0.6B", "28 layers of 1024, norms of queries and keys, one table, 4096 tokens", tokens},
-     of_tokens<zoo::llama, sizes::qwen3_06b>},
-    {{"qwen3-8b", "Qwen3 8B", "36 layers of 4096, norms of queries and keys, 4096 tokens", tokens},
-     of_tokens<zoo::llama, sizes::qwen3_8b>},
-    {{"qwen3-32b", "Qwen3 32B", "64 layers of 5120, 64 heads of 128, norms of queries and keys, 4096 tokens", tokens},
-     of_tokens<zoo::llama, sizes::qwen3_32b>},
-    {{"mixtral-8x7b", "Mixtral 8x7B", "32 layers of 4096, 2 of 8 experts for every token, 4096 tokens", tokens, 0, 0,
-      1},
-     of_mixtral},
+    {{"llama2-7b", "LLaMA-2 7B", "32 layers of 4096, 4096 tokens", decoders}, of_decoder<sizes::llama2_7b>},
+    {{"llama2-13b", "LLaMA-2 13B", "40 layers of 5120, 4096 tokens", decoders}, of_decoder<sizes::llama2_13b>},
+    {{"llama2-70b", "LLaMA-2 70B", "80 layers of 8192, 8 heads of keys and values, 4096 tokens", decoders},
+     of_decoder<sizes::llama2_70b>},
+    {{"llama3-8b", "LLaMA-3 8B", "32 layers of 4096, 8 heads of keys and values, 8192 tokens", decoders},
+     of_decoder<sizes::llama3_8b>},
+    {{"llama3-70b", "LLaMA-3 70B", "80 layers of 8192, 8 heads of keys and values, 8192 tokens", decoders},
+     of_decoder<sizes::llama3_70b>},
+    {{"llama3.2-1b", "LLaMA-3.2 1B", "16 layers of 2048, one table for tokens and logits, 8192 tokens", decoders},
+     of_decoder<sizes::llama32_1b>},
+    {{"llama3.2-3b", "LLaMA-3.2 3B", "28 layers of 3072, one table for tokens and logits, 8192 tokens", decoders},
+     of_decoder<sizes::llama32_3b>},
+    {{"magistral-24b", "Magistral 24B", "40 layers of 5120, 32 heads of 128, 4096 tokens", decoders},
+     of_decoder<sizes::magistral_24b>},
+    {{"internlm2.5-7b", "InternLM2.5 7B", "32 layers of 4096, 8 heads of keys and values, 4096 tokens", decoders},
+     of_decoder<sizes::internlm25_7b>},
+    {{"seed-oss-36b", "Seed-OSS 36B", "64 layers of 5120, biases of queries, keys and values, 4096 tokens", decoders},
+     of_decoder<sizes::seed_oss_36b>},
+    {{"chatglm3-6b", "ChatGLM3 6B", "28 layers of 4096, 2 heads of keys and values, biases of them, 4096 tokens",
+      decoders},
+     of_decoder<sizes::chatglm3_6b>},
+    {{"glm4-9b", "GLM-4 9B", "40 layers of 4096, 2 heads of keys and values, biases of them, 4096 tokens", decoders},
+     of_decoder<sizes::glm4_9b>},
+    {{"glm4-9b-0414", "GLM-4 9B 0414", "as glm4-9b, with norms after the halves of layers", decoders},
+     of_decoder<sizes::glm4_9b_0414>},
+    {{"glm4-32b-0414", "GLM-4 32B 0414", "61 layers of 6144, norms after the halves of layers, 4096 tokens", decoders},
+     of_decoder<sizes::glm4_32b_0414>},
+    {{"gemma2-9b", "Gemma-2 9B", "42 layers of 3584, norms after their halves, one table, 4096 tokens", decoders},
+     of_decoder<sizes::gemma2_9b>},
+    {{"gemma2-27b", "Gemma-2 27B", "46 layers of 4608, norms after their halves, one table, 4096 tokens", decoders},
+     of_decoder<sizes::gemma2_27b>},
+    {{"qwen2.5-7b", "Qwen2.5 7B", "28 layers of 3584, biases of queries, keys and values, 4096 tokens", decoders},
+     of_decoder<sizes::qwen25_7b>},
+    {{"qwen2.5-72b", "Qwen2.5 72B", "80 layers of 8192, biases of queries, keys and values, 4096 tokens", decoders},
+     of_decoder<sizes::qwen25_72b>},
+    {{"qwen2-57b-a14b", "Qwen2 57B-A14B",
+      "28 layers of 3584, 8 of 64 experts and a shared one with a gate, 4096 tokens", decoders},
+     of_decoder<sizes::qwen2_57b>},
+    {{"qwen3-0.6b", "Qwen3 0.6B", "28 layers of 1024, norms of queries and keys, one table, 4096 tokens", decoders},
+     of_decoder<sizes::qwen3_06b>},
+    {{"qwen3-1.7b", "Qwen3 1.7B", "28 layers of 2048, norms of queries and keys, one table, 4096 tokens", decoders},
+     of_decoder<sizes::qwen3_17b>},
+    {{"qwen3-4b", "Qwen3 4B", "36 layers of 2560, norms of queries and keys, one table, 4096 tokens", decoders},
+     of_decoder<sizes::qwen3_4b>},
+    {{"qwen3-8b", "Qwen3 8B", "36 layers of 4096, norms of queries and keys, 4096 tokens", decoders},
+     of_decoder<sizes::qwen3_8b>},
+    {{"qwen3-14b", "Qwen3 14B", "40 layers of 5120, norms of queries and keys, 4096 tokens", decoders},
+     of_decoder<sizes::qwen3_14b>},
+    {{"qwen3-32b", "Qwen3 32B", "64 layers of 5120, 64 heads of 128, norms of queries and keys, 4096 tokens", decoders},
+     of_decoder<sizes::qwen3_32b>},
+    {{"qwen3-30b-a3b", "Qwen3 30B-A3B", "48 layers of 2048, 8 of 128 experts, 4096 tokens", decoders},
+     of_decoder<sizes::qwen3_30b>},
+    {{"qwen3-235b-a22b", "Qwen3 235B-A22B", "94 layers of 4096, 8 of 128 experts, 4096 tokens", decoders},
+     of_decoder<sizes::qwen3_235b>},
+    {{"qwen3-coder-480b", "Qwen3 Coder 480B", "62 layers of 6144, 8 of 160 experts, 4096 tokens", decoders},
+     of_decoder<sizes::qwen3_480b>},
+    {{"qwen3-next-80b-a3b", "Qwen3-Next 80B-A3B",
+      "48 layers of 2048, 3 of 4 with a gated delta net, 10 of 512 experts, 4096 tokens", decoders},
+     of_decoder<sizes::qwen3_next>},
+    {{"mixtral-8x7b", "Mixtral 8x7B", "32 layers of 4096, 2 of 8 experts for every token, 4096 tokens", decoders},
+     of_decoder<sizes::mixtral_8x7b>},
+    {{"phi3.5-moe", "Phi-3.5 MoE", "32 layers of 4096, 2 of 16 experts, layer norms and biases, 4096 tokens", decoders},
+     of_decoder<sizes::phi35_moe>},
+    {{"minimax-m2", "MiniMax-M2", "62 layers of 3072, 8 of 256 experts, norms of whole queries and keys, 4096 tokens",
+      decoders},
+     of_decoder<sizes::minimax_m2>},
+    {{"glm4.5-air", "GLM-4.5 Air", "46 layers of 4096, 8 of 128 experts and a shared one, 4096 tokens", decoders},
+     of_decoder<sizes::glm45_air>},
+    {{"glm4.5", "GLM-4.5", "92 layers of 5120, 8 of 160 experts and a shared one, 4096 tokens", decoders},
+     of_decoder<sizes::glm45>},
+    {{"ling-mini", "Ling mini", "20 layers of 2048, 8 of 256 experts and a shared one, 4096 tokens", decoders},
+     of_decoder<sizes::ling_mini>},
+    {{"ling-flash", "Ling flash", "32 layers of 4096, 8 of 256 experts and a shared one, 4096 tokens", decoders},
+     of_decoder<sizes::ling_flash>},
+    {{"ling-1t", "Ling 1T", "80 layers of 8192, 8 of 256 experts and a shared one, 4096 tokens", decoders},
+     of_decoder<sizes::ling_1t>},
     {{"deepseek-v2-lite", "DeepSeek-V2-Lite",
-      "27 layers of 2048, latent attention, 6 of 64 experts and 2 shared, 4096 tokens", tokens, 0, 0, 1},
-     of_deepseek},
+      "27 layers of 2048, latent attention, 6 of 64 experts and 2 shared, 4096 tokens", decoders},
+     of_decoder<sizes::deepseek_v2_lite>},
+    {{"deepseek-v3", "DeepSeek-V3",
+      "61 layers of 7168, latent attention, 8 of 256 experts and a shared one, 4096 tokens", decoders},
+     of_decoder<sizes::deepseek_v3>},
+    {{"deepseek-v3.2", "DeepSeek-V3.2", "as deepseek-v3, each token meets 2048 keys that an indexer chooses", decoders},
+     of_decoder<sizes::deepseek_v32>},
+    {{"glm5", "GLM-5", "78 layers of 6144, latent attention with an indexer, 8 of 256 experts, 4096 tokens", decoders},
+     of_decoder<sizes::glm5>},
+    {{"glm5.2", "GLM-5.2", "as glm5, an indexer for 4 layers", decoders}, of_decoder<sizes::glm52>},
+    {{"kimi-k2", "Kimi K2", "61 layers of 7168, latent attention, 8 of 384 experts and a shared one, 4096 tokens",
+      decoders},
+     of_decoder<sizes::kimi_k2>},
     {{"gpt", "GPT", "GPT-2 small unless its sizes are given", tokens}, of_tokens<zoo::gpt, sizes::gpt2_small>},
-    {{"llama", "LLaMA", "LLaMA-2 7B unless its sizes are given", tokens}, of_tokens<zoo::llama, sizes::llama2_7b>},
-    {{"mixtral", "Mixtral", "Mixtral 8x7B unless its sizes are given", tokens, 0, 0, 1}, of_mixtral},
+    {{"llama", "LLaMA", "LLaMA-2 7B unless its sizes are given", decoders}, of_decoder<sizes::llama2_7b>},
+    {{"mixtral", "Mixtral", "Mixtral 8x7B unless its sizes are given", decoders}, of_decoder<sizes::mixtral_8x7b>},
+    {{"deepseek", "DeepSeek", "DeepSeek-V3 unless its sizes are given", decoders}, of_decoder<sizes::deepseek_v3>},
     {{"wide-deep", "Wide & Deep", "39 categories, table of 200,000 x 80, linear model and perceptron", categories},
      of_categories<zoo::wide_deep, 200000>},
     {{"deepfm", "DeepFM", "39 categories, table of 184,965 x 80, factorization machine and perceptron", categories},
@@ -224,9 +207,8 @@ constexpr std::array<Network, 40> networks{{
      of_images<zoo::small_resnet>},
     {{"tinygpt", "Tiny GPT", "one block, 16 tokens out of 32, 64 features, 4 heads", NetworkKind::tiny, 0, 32},
      of_tiny_gpt},
-    {{"tinymoe", "Tiny MoE", "one layer, 16 tokens out of 32, 32 features, 2 of 8 experts", NetworkKind::tiny, 0, 32,
-      4},
-     of_tiny_moe},
+    {{"tinymoe", "Tiny MoE", "one layer, 16 tokens out of 32, 32 features, 2 of 8 experts", NetworkKind::tiny, 0, 32},
+     of_decoder<sizes::tiny_moe>},
 }};
 constexpr ModelInfo perceptron{
     "mlp:784,512,512,10", "MLP", "multi-layer perceptron: features of input, hidden layers, output",
@@ -274,67 +256,21 @@ std::vector<std::uint32_t> parse_widths(std::string_view name) {
   return widths;
 }
 
-/// An option that some networks do not take.
-struct SizeOption {
-  std::string_view name;
-  std::optional<std::uint32_t> ModelOptions::*value;
-  std::vector<NetworkKind> kinds;
-};
-
-void require_options_fit(const ModelInfo& info, const ModelOptions& options) {
-  using enum NetworkKind;
-  static const std::array<SizeOption, 10> sized{
-      {{"--input", &ModelOptions::input, {images, patches}},
-       {"--classes", &ModelOptions::classes, {images, patches}},
-       {"--sequence", &ModelOptions::sequence, {NetworkKind::tokens}},
-       {"--layers", &ModelOptions::layers, {patches, NetworkKind::tokens}},
-       {"--hidden", &ModelOptions::hidden, {patches, NetworkKind::tokens}},
-       {"--heads", &ModelOptions::heads, {patches, NetworkKind::tokens}},
-       {"--vocabulary", &ModelOptions::vocabulary, {NetworkKind::tokens, NetworkKind::categories}},
-       {"--kv-heads", &ModelOptions::kv_heads, {NetworkKind::tokens}},
-       {"--feed-forward", &ModelOptions::feed_forward, {patches, NetworkKind::tokens}},
-       {"--positions", &ModelOptions::positions, {NetworkKind::tokens}}}};
-  std::vector<std::string_view> taken;
-  for (const SizeOption& option : sized) {
-    if (std::ranges::count(option.kinds, info.kind) != 0) taken.push_back(option.name);
-  }
-  for (const SizeOption& option : sized) {
-    if (!(options.*option.value).has_value() || std::ranges::count(option.kinds, info.kind) != 0) continue;
-    bad_input("model", "{} does not go with {}, which takes {}", option.name, info.name,
+/// Refuses a choice that the network does not leave open.
+void require_choices_fit(const ModelInfo& info, const ModelOptions& options) {
+  const NetworkKinds kind = kinds(info.kind);
+  for (const ModelChoice& choice : model_choices()) {
+    if ((choice.kinds & kind) != 0 || !chosen_text(choice, options).has_value()) continue;
+    std::vector<std::string> taken;
+    for (const ModelChoice& other : model_choices()) {
+      if ((other.kinds & kind) != 0) taken.push_back(fmt::format("--{}", other.key));
+    }
+    bad_input("model", "--{} does not go with {}, which takes {}", choice.key, info.name,
               taken.empty() ? "none such" : fmt::format("{}", fmt::join(taken, ", ")));
   }
-}
-
-/// Whether heads can share keys and values.
-bool shares_keys(const ModelInfo& info) {
-  constexpr std::array<std::string_view, 3> families{"llama", "qwen", "mixtral"};
-  return std::ranges::any_of(families, [&](std::string_view family) { return info.name.starts_with(family); });
-}
-
-void require_capacity_fits(const ModelInfo& info, const ModelOptions& options) {
-  if (info.capacity == 0 && (options.experts.has_value() || options.chosen_experts.has_value())) {
-    bad_input("model", "--experts and --moe-top-k do not go with {}, which has no experts", info.name);
-  }
-  if (options.drop_rate.has_value() && info.kind != NetworkKind::tokens) {
-    bad_input("model", "--dropout does not go with {}: it is of networks of tokens", info.name);
-  }
-  if (options.kv_heads.has_value() && !shares_keys(info)) {
-    bad_input("model", "--kv-heads does not go with {}, whose heads do not share keys and values", info.name);
-  }
-  const bool of_decoders = options.head_width.has_value() || options.qkv_bias.has_value() ||
-                           options.qk_norm.has_value() || options.tied.has_value();
-  if (of_decoders && !shares_keys(info)) {
-    bad_input("model",
-              "--head-width, --qkv-bias, --qk-norm and --tied-embeddings do not go with {}: they are of llama*, "
-              "qwen* and mixtral*",
-              info.name);
-  }
-  if (!options.capacity.has_value() && !options.dropless) return;
-  if (info.capacity == 0) {
+  const bool chosen = options.capacity.has_value() || options.dropless;
+  if (chosen && info.kind != NetworkKind::decoder && info.name != "tinymoe") {
     bad_input("model", "a capacity of experts does not go with {}, which has none", info.name);
-  }
-  if (options.capacity.has_value() && options.dropless) {
-    bad_input("model", "{}: experts have a capacity or are dropless; give one of them", info.name);
   }
 }
 
@@ -343,8 +279,7 @@ Graph make_mlp(const ModelOptions& options) {
     bad_input("model", "'{}' gives input and output sizes itself; --input and --classes do not go with it",
               options.name);
   }
-  require_options_fit(perceptron, options);
-  require_capacity_fits(perceptron, options);
+  require_choices_fit(perceptron, options);
   return zoo::mlp(parse_widths(options.name), options.batch, options.fc_bias);
 }
 
@@ -369,8 +304,21 @@ void require_sizes_of_file(const ModelOptions& options) {
   if (options.input || options.classes) {
     bad_input("model", "{} gives input and output sizes itself; --input and --classes do not go with it", options.name);
   }
-  require_options_fit(file, options);
-  require_capacity_fits(file, options);
+  require_choices_fit(file, options);
+}
+
+/// With a reference and adapters, if the user wants some.
+Graph tuned(Graph graph, const ModelOptions& options) {
+  if (options.reference.value_or(false)) graph = with_reference(graph);
+  if (!options.lora_rank.has_value()) {
+    if (options.lora_targets.has_value()) bad_input("model", "--lora-targets is of adapters, which --lora-rank adds");
+    return graph;
+  }
+  AdapterOptions adapters{.rank = *options.lora_rank};
+  if (options.lora_targets.has_value()) {
+    for (const std::string_view name : split_trimmed(*options.lora_targets, ',')) adapters.targets.emplace_back(name);
+  }
+  return with_adapters(graph, adapters);
 }
 
 }  // namespace
@@ -395,10 +343,9 @@ Graph make_model(const ModelOptions& options) {
     bad_input("model", "{} reads tokens and predicts the next of {}; --input and --classes do not go with it",
               network->info.name, network->info.classes);
   }
-  require_options_fit(network->info, options);
-  require_capacity_fits(network->info, options);
+  require_choices_fit(network->info, options);
   try {
-    return network->make(network->info, options);
+    return tuned(network->make(network->info, options), options);
   } catch (const Error& error) {
     if (error.kind() != small_input) throw;
     bad_input("model", "{}; give an input of at least {} pixels", error.what(), smallest_input(*network, options));

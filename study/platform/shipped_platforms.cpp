@@ -7,12 +7,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "base/memory_file.hpp"
 #include "base/memory_file_name.hpp"
 #include "base/suggest.hpp"
+#include "base/text.hpp"
+#include "sim/platform/catalog.hpp"
+#include "sim/platform/generate.hpp"
 
 namespace hcclsim::study {
 namespace fs = std::filesystem;
@@ -56,6 +60,22 @@ std::string shipped_file(const fs::path& name) {
   return {};
 }
 
+/// "910B2:16" as servers and their NPUs, in as few super-pods as hold them; nothing for a name that is none of these.
+std::optional<sim::PlatformOptions> servers_named(const std::string& name) {
+  const std::size_t mark = name.find(':');
+  if (mark == std::string::npos || name.find('/') != std::string::npos) return std::nullopt;
+  const auto servers = parse_number<std::uint32_t>(name.substr(mark + 1));
+  if (!servers.has_value()) return std::nullopt;
+  sim::PlatformOptions options{.soc = name.substr(0, mark), .servers = *servers};
+  const std::uint32_t most = sim::find_soc_entry(options.soc).server->max_servers;
+  if (most == 0 || options.servers <= most) return options;
+  const std::uint32_t pods = (options.servers + most - 1) / most;
+  for (std::uint32_t pod = 0; pod < pods; ++pod) {
+    options.super_pods.push_back(options.servers / pods + (pod < options.servers % pods ? 1 : 0));
+  }
+  return options;
+}
+
 }  // namespace
 
 std::string find_platform(const std::string& platform) {
@@ -64,6 +84,9 @@ std::string find_platform(const std::string& platform) {
   const bool plain_name = !path.has_parent_path() && path.extension() != ".xml";
   if (plain_name && platform != "-") {
     if (std::string shipped = shipped_file(path); !shipped.empty()) return shipped;
+  }
+  if (const auto servers = servers_named(platform); servers.has_value() && !fs::exists(path, ignored)) {
+    return MemoryFile(sim::generate_platform(*servers), platform).keep();
   }
   const fs::file_status status = platform == "-" ? fs::file_status(fs::file_type::fifo) : fs::status(path, ignored);
   if (fs::is_regular_file(status)) return platform;
@@ -78,12 +101,14 @@ std::string find_platform(const std::string& platform) {
   }
   const std::vector<std::string> names = shipped_platforms();
   const std::string name = path.extension() == ".xml" ? path.stem().string() : path.filename().string();
-  bad_input("platform", "platform '{}' is neither a file nor the name of a shipped one{}; shipped are: {}", platform,
-            did_you_mean(name, names), fmt::join(names, ", "));
+  bad_input("platform",
+            "platform '{}' is neither a file nor the name of a shipped one{}; 910B2:16 is 16 servers of that NPU, "
+            "shipped are: {}",
+            platform, did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 std::string platform_name(const std::string& file) {
-  return is_memory_file(file) ? "a pipe" : fs::path(file).filename().string();
+  return is_memory_file(file) ? memory_file_title(file) : fs::path(file).filename().string();
 }
 
 std::vector<std::string> platforms_like(const std::string& pattern) {

@@ -15,7 +15,8 @@ namespace hcclsim::study {
 [[nodiscard]] std::vector<std::string> shipped_platforms();
 
 /// The file that `platform` means: the shipped one of that name, which a file or folder of that name in the working
-/// directory does not hide; else the path itself; with ".xml" the file before the shipped one. A pipe, or "-" for
+/// directory does not hide; of "910B2:16" as many servers as `platform generate --soc 910B2 --servers 16` writes, in
+/// memory; else the path itself; with ".xml" the file before the shipped one. A pipe, or "-" for
 /// standard input, is read once and kept in memory. Throws Error(bad_input, "platform") that lists the shipped files
 /// and names the nearest, and for folders, devices and sockets.
 [[nodiscard]] std::string find_platform(const std::string& platform);

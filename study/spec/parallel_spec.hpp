@@ -60,11 +60,15 @@ struct OperatorParallel {
   /// MindSpore's compiler makes of them.
   bool common_statistics = false;
 
-  /// Devices with samples of their own that share the experts of a layer: a divisor of their number.
+  /// Devices with rows of their own that share the experts of a layer: a divisor of their number.
   std::uint32_t experts = 1;
+  /// Devices that share each expert by its features: as many as share other operators (none), or 1.
+  std::optional<std::uint32_t> expert_model{};
   double expert_skew = 0;  ///< how unevenly dropless experts are used (hccl::ExpertSkew)
   std::uint64_t expert_seed = 1;
 
+  /// Whether devices that share other operators have experts as wholes, for rows of their own.
+  [[nodiscard]] bool whole_experts() const { return model > 1 && expert_model == 1U; }
   /// Devices that share the operators of a layer in either way.
   [[nodiscard]] std::uint32_t sharing() const { return model * context; }
   [[nodiscard]] bool has_files() const { return !strategy.empty() || !loaded.empty(); }

@@ -49,6 +49,10 @@ Value text(std::string& target) {
   return {.take = first([&target](const std::string& given) { target = given; }), .current = target};
 }
 
+Value text(std::optional<std::string>& target) {
+  return {.take = first([&target](const std::string& given) { target = given; })};
+}
+
 Value texts(std::vector<std::string>& target) {
   return {.take = [&target](const std::vector<std::string>& given) { target = given; }, .count = Count::several};
 }

@@ -43,6 +43,7 @@ struct Value {
 /// An option without a value.
 [[nodiscard]] Value flag(bool& target);
 [[nodiscard]] Value text(std::string& target);
+[[nodiscard]] Value text(std::optional<std::string>& target);
 /// Given several times, or arguments one behind the other.
 [[nodiscard]] Value texts(std::vector<std::string>& target);
 /// A file that is read, or written.

@@ -28,7 +28,8 @@ std::string_view why_of_no_job(const Option& option) {
   constexpr std::array<std::string_view, 8> of_one_run{
       "routing-seeds", "advice",         "baseline",    "explain",
       "links",         "explain-memory", "uncertainty", "explain-uncertainty"};
-  constexpr std::array<std::string_view, 4> of_files{"config", "mindformers", "megatron", "ignore-keys"};
+  constexpr std::array<std::string_view, 5> of_files{"config", "mindformers", "megatron", "ignore-keys",
+                                                     "explain-mapping"};
   const std::string key = option.key();
   if (key == "mode" || option.group() == ps_group) return "concurrent jobs train without parameter servers";
   if (key == "numerics" || option.group() == numerics_group) return "concurrent jobs are timed, without real numbers";

@@ -33,16 +33,22 @@ void add_launch_file_options(Command& command, LaunchFileOptions& options) {
            "Keys of such a file that are left out: they change a step, and no option stands for them")
       .value_name("LIST")
       .not_in_files();
+  command
+      .add("--explain-mapping", flag(options.explains),
+           "Also list what of such a file has no effect on a step, and why")
+      .not_in_files();
 }
 
 void finish_launch_file_options(OptionOrigins& origins, LaunchFileOptions& options) {
   origins.require_one_of("mindformers", "megatron");
   if (options.mindformers.empty() && options.megatron.empty()) {
     if (!options.ignored.empty()) bad_input("option", "--ignore-keys needs --mindformers or --megatron");
+    if (options.explains) bad_input("option", "--explain-mapping needs --mindformers or --megatron");
     return;
   }
   options.mapping = options.megatron.empty() ? study::map_mindformers(options.mindformers, options.ignored)
                                              : study::map_megatron(options.megatron, options.ignored);
+  options.mapping.explained = options.explains;
   origins.apply(options.mapping.entries());
 }
 

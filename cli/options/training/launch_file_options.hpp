@@ -15,6 +15,7 @@ struct LaunchFileOptions {
   std::string mindformers{};           ///< empty: none
   std::string megatron{};              ///< empty: none
   std::vector<std::string> ignored{};  ///< keys that are left out
+  bool explains = false;               ///< the report lists also what has no effect
   study::ForeignMapping mapping{};     ///< after finish_launch_file_options(): what became of the file
 };
 

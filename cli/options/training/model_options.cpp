@@ -1,12 +1,17 @@
 #include "cli/options/training/model_options.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options/parse/common.hpp"
+#include "models/zoo/choices.hpp"
 
 namespace hcclsim::cli {
 
@@ -45,47 +50,44 @@ void parse_dims(const std::string& given, std::map<std::string, std::uint32_t>& 
   }
 }
 
+/// One of the names of an enumeration.
+template <class Kind>
+Value one_of_kinds(std::optional<Kind>& target) {
+  const auto& names = models::kind_names<Kind>;
+  return one_of({names.begin(), names.end()}, [&target, &names](const std::string& word) {
+    target = static_cast<Kind>(std::ranges::find(names, word) - names.begin());
+  });
+}
+
+Value value_of(const models::ModelChoice& choice, models::ModelOptions& model) {
+  const auto value = [&](auto member) {
+    auto& target = model.*member;
+    using Chosen = std::decay_t<decltype(*target)>;
+    if constexpr (std::is_same_v<Chosen, bool>) {
+      return on_off(target);
+    } else if constexpr (std::is_same_v<Chosen, double>) {
+      return number(target, choice.least, choice.most);
+    } else if constexpr (std::is_same_v<Chosen, std::string>) {
+      return text(target);
+    } else if constexpr (std::is_enum_v<Chosen>) {
+      return one_of_kinds(target);
+    } else {
+      return whole_number(target, static_cast<std::uint64_t>(choice.least), static_cast<std::uint64_t>(choice.most));
+    }
+  };
+  return std::visit(value, choice.value);
+}
+
 }  // namespace
 
 void add_model_size_options(Command& command, models::ModelOptions& model) {
-  command.add("--input", whole_number(model.input, 1, 8192), "Pixels per side of the image")
-      .with_default("224; lenet 28, smallres 16");
-  command.add("--classes", whole_number(model.classes, 1, 1'000'000), "Classes of the last layer")
-      .with_default("1000; lenet, smallres 10");
-  command.add("--fc-bias", on_off(model.fc_bias), "Bias of the last layer").with_default();
-  command.add("--sequence", whole_number(model.sequence, 1, 1'048'576), "Tokens per sample of a transformer")
-      .with_default("as published");
-  command.add("--layers", whole_number(model.layers, 1, 10'000), "Its layers").with_default("as published");
-  command.add("--hidden", whole_number(model.hidden, 1, 1'048'576), "Its features per token")
-      .with_default("as published");
-  command.add("--heads", whole_number(model.heads, 1, 65'536), "Its heads of attention").with_default("as published");
-  command
-      .add("--vocabulary", whole_number(model.vocabulary, 1, 16'777'216), "Rows of its table of tokens or categories")
-      .with_default("as published");
-  command
-      .add("--kv-heads", whole_number(model.kv_heads, 1, 65'536),
-           "Heads of keys and values that those share: llama*, qwen*, mixtral*")
-      .with_default("as published");
-  command.add("--head-width", whole_number(model.head_width, 2, 65'536), "Features of a head, of these networks")
-      .with_default("those of a token, shared out");
-  command.add("--qkv-bias", on_off(model.qkv_bias), "Biases of queries, keys and values, of these networks")
-      .with_default("as published");
-  command.add("--qk-norm", on_off(model.qk_norm), "RMS norms of the heads of queries and keys, of these networks")
-      .with_default("as published");
-  command
-      .add("--tied-embeddings", on_off(model.tied),
-           "The table of tokens is the weight of the logits, of these networks")
-      .with_default("as published");
-  command
-      .add("--feed-forward", whole_number(model.feed_forward, 1, 16'777'216),
-           "Features inside its second half, or inside an expert")
-      .with_default("as published");
-  command.add("--positions", whole_number(model.positions, 1, 16'777'216), "Rows of its table of positions")
-      .with_default("as published");
-  command.add("--dropout", number(model.drop_rate, 0, 0.99), "Rate of its dropout").with_default("as published");
-  command.add("--experts", whole_number(model.experts, 1, 65'536), "Experts of a layer").with_default("as published");
-  command.add("--moe-top-k", whole_number(model.chosen_experts, 1, 65'536), "Experts that a token is sent to")
-      .with_default("as published");
+  for (const models::ModelChoice& choice : models::model_choices()) {
+    command.add(fmt::format("--{}", choice.key), value_of(choice, model), std::string(choice.help))
+        .with_default(std::string(choice.usual));
+    if (choice.key == "classes") {
+      command.add("--fc-bias", on_off(model.fc_bias), "Bias of the last layer").with_default();
+    }
+  }
   const auto take = [&model](const std::optional<double>& factor) {
     model.capacity = factor;
     model.dropless = !factor.has_value();

@@ -44,8 +44,12 @@ void add_operator_options(Command& command, study::OperatorParallel& operators) 
       .with_default();
   command
       .add("--expert-parallel,--ep", whole_number(operators.experts, 1, most_model_ranks),
-           "Ranks with samples of their own that share the experts of a layer: rows go to their experts by all-to-alls")
+           "Ranks with rows of their own that share the experts of a layer: rows go to their experts by all-to-alls")
       .with_default();
+  command
+      .add("--expert-tensor-parallel,--etp", whole_number(operators.expert_model, 1, most_model_ranks),
+           "Ranks that share each expert by its features: 1, or those of --model-parallel")
+      .with_default("those of --model-parallel");
   command
       .add("--moe-imbalance", number(operators.expert_skew, 0, 1000),
            "How unevenly dropless experts are used: their shares fall as 1 / (1 + S j); 0: evenly, 1: Zipf's law")
@@ -103,12 +107,13 @@ void finish_forward_only(const OptionOrigins& origins, study::RunSpec& spec) {
 std::vector<std::uint32_t> parse_stage_layers(const std::string& option, const std::string& given) {
   std::vector<std::uint32_t> layers;
   for (const std::string_view item : split_trimmed(given, ',')) {
-    layers.push_back(parse_number<std::uint32_t>(item).value_or(0));
-    if (layers.back() > 0) continue;
-    bad_input("option",
-              "{} {}: '{}' is no number of layers of a part; accepted: numbers from 1, such as 10,11,11,8, or "
-              "balanced",
-              option, given, item);
+    const auto number = parse_number<std::uint32_t>(item);
+    if (!number.has_value()) {
+      bad_input("option",
+                "{} {}: '{}' is no number of layers of a part; accepted: numbers such as 10,11,11,8, or balanced",
+                option, given, item);
+    }
+    layers.push_back(*number);
   }
   return layers;
 }

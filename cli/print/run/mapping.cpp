@@ -39,7 +39,10 @@ std::string mapping_text(const study::ForeignMapping& mapping) {
     text += fmt::format("  {:<36} {}\n", fmt::format("--{} {}", option.option, option.value), option.source);
   }
   if (!mapping.left_out.empty()) text += "  not simulated:\n" + reasons_text(mapping.left_out);
-  if (!mapping.without_effect.empty()) text += "  no option:\n" + reasons_text(mapping.without_effect);
+  if (mapping.explained)
+    text += "  no option:\n" + reasons_text(mapping.without_effect);
+  else if (!mapping.without_effect.empty())
+    text += fmt::format("  no option: {} more, which --explain-mapping lists\n", mapping.without_effect.size());
   return text + '\n';
 }
 

@@ -172,6 +172,7 @@ std::string operators_text(const study::OperatorParallel& operators) {
   if (operators.sequence) text += ", sequence parallel";
   if (operators.vocabulary) text += ", vocabulary parallel";
   if (operators.experts > 1) text += fmt::format(", experts shared by {} ranks", operators.experts);
+  if (operators.whole_experts()) text += ", each expert whole";
   if (operators.expert_skew > 0) {
     text += fmt::format(" (uneven by {:g}, seed {})", operators.expert_skew, operators.expert_seed);
   }
@@ -273,6 +274,7 @@ void add_parallel_json(Json& json, const RunReport& report) {
   }
   if (parallel.operators.sequence) json["parallel"]["sequence_parallel"] = true;
   if (parallel.operators.vocabulary) json["parallel"]["vocabulary_parallel"] = true;
+  if (parallel.operators.whole_experts()) json["parallel"]["expert_model"] = 1;
   if (parallel.operators.experts > 1) {
     json["parallel"]["experts"] = parallel.operators.experts;
     json["parallel"]["expert_skew"] = parallel.operators.expert_skew;

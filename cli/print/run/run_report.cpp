@@ -11,6 +11,7 @@
 
 #include "cli/print/run/host_report.hpp"
 #include "hccl/comm/communicator.hpp"
+#include "models/zoo/choices.hpp"
 
 namespace hcclsim::cli {
 namespace {
@@ -73,24 +74,15 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunOptions& o
                                                             : "";
   std::vector<std::string> dims;
   for (const auto& [name, size] : model.onnx.dims) dims.push_back(fmt::format("{}={}", name, size));
-  const std::array<std::pair<const char*, std::string>, 29> where_given{
-      {{"npus-list", hccl::rank_ranges(options.spec.platform.rank_table.npus_list)},
-       {"sequence", number(options.spec.model.sequence)},
-       {"layers", number(options.spec.model.layers)},
-       {"hidden", number(options.spec.model.hidden)},
-       {"heads", number(options.spec.model.heads)},
-       {"vocabulary", number(options.spec.model.vocabulary)},
-       {"kv-heads", number(model.kv_heads)},
-       {"head-width", number(model.head_width)},
-       {"qkv-bias", model.qkv_bias.has_value() ? (*model.qkv_bias ? "on" : "off") : ""},
-       {"qk-norm", model.qk_norm.has_value() ? (*model.qk_norm ? "on" : "off") : ""},
-       {"tied-embeddings", model.tied.has_value() ? (*model.tied ? "on" : "off") : ""},
-       {"feed-forward", number(model.feed_forward)},
-       {"positions", number(model.positions)},
-       {"dropout", model.drop_rate.has_value() ? fmt::format("{}", *model.drop_rate) : ""},
-       {"experts", number(model.experts)},
-       {"moe-top-k", number(model.chosen_experts)},
-       {"moe-capacity", capacity},
+  if (const std::string npus = hccl::rank_ranges(options.spec.platform.rank_table.npus_list); !npus.empty()) {
+    settings.emplace_back("npus-list", npus);
+  }
+  for (const models::ModelChoice& choice : models::model_choices()) {
+    if (choice.key == "input" || choice.key == "classes") continue;  // above
+    if (const auto chosen = chosen_text(choice, model); chosen.has_value()) settings.emplace_back(choice.key, *chosen);
+  }
+  const std::array<std::pair<const char*, std::string>, 13> where_given{
+      {{"moe-capacity", capacity},
        {"onnx-dim", fmt::format("{}", fmt::join(dims, ","))},
        {"unsupported", model.onnx.unsupported.has_value() ? fmt::format("time={:.6g}s", *model.onnx.unsupported) : ""},
        {"fused-attention", fused.has_value() ? (*fused ? "on" : "off") : ""},

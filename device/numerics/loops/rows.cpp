@@ -8,7 +8,38 @@ namespace {
 
 constexpr float rms_epsilon = 1e-5F;
 
-float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
+/// A function and its slope at a point.
+struct Activated {
+  float value;
+  float slope;
+};
+
+Activated silu(float x) {
+  const float s = 1 / (1 + std::exp(-x));
+  return {x * s, s * (1 + x * (1 - s))};
+}
+
+/// The form with tanh (Hendrycks and Gimpel 2016).
+Activated gelu(float x) {
+  constexpr float root = 0.7978845608F;  // √(2/π)
+  constexpr float cubic = 0.044715F;
+  const float t = std::tanh(root * (x + cubic * x * x * x));
+  return {x / 2 * (1 + t), (1 + t) / 2 + x / 2 * (1 - t * t) * root * (1 + 3 * cubic * x * x)};
+}
+
+Activated relu(float x) { return x > 0 ? Activated{x, 1} : Activated{0, 0}; }
+
+Activated activate(models::Activation activation, float x) {
+  switch (activation) {
+    case models::Activation::gelu:
+      return gelu(x);
+    case models::Activation::relu:
+      return relu(x);
+    case models::Activation::silu:
+      break;
+  }
+  return silu(x);
+}
 
 }  // namespace
 
@@ -42,17 +73,17 @@ void rms_norm_gradient(std::span<const float> in, std::span<const float> weight,
   }
 }
 
-void swiglu(std::span<const float> gate, std::span<const float> up, std::span<float> out) {
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = gate[i] * sigmoid(gate[i]) * up[i];
+void gate_rows(models::Activation activation, std::span<const float> gate, std::span<const float> up,
+               std::span<float> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = activate(activation, gate[i]).value * up[i];
 }
 
-void swiglu_gradient(std::span<const float> gate, std::span<const float> up, std::span<const float> slopes,
-                     std::span<float> gate_gradient, std::span<float> up_gradient) {
+void gate_rows_gradient(models::Activation activation, std::span<const float> gate, std::span<const float> up,
+                        std::span<const float> slopes, std::span<float> gate_gradient, std::span<float> up_gradient) {
   for (std::size_t i = 0; i < slopes.size(); ++i) {
-    const float s = sigmoid(gate[i]);
-    const float dy = slopes[i];
-    gate_gradient[i] = dy * up[i] * s * (1 + gate[i] * (1 - s));
-    up_gradient[i] = dy * gate[i] * s;
+    const Activated activated = activate(activation, gate[i]);
+    gate_gradient[i] = slopes[i] * up[i] * activated.slope;
+    up_gradient[i] = slopes[i] * activated.value;
   }
 }
 
@@ -97,6 +128,22 @@ void join_heads_gradient(std::span<const float> slopes, std::size_t heads, std::
     std::copy_n(from, width, &in_gradient[head * width]);
     from += width;
     for (std::size_t i = 0; i < shared_width; ++i) shared_gradient[head / heads * shared_width + i] += *from++;
+  }
+}
+
+void repeat_heads(std::span<const float> in, std::size_t width, std::size_t times, std::span<float> out) {
+  float* to = out.data();
+  for (std::size_t head = 0; head < in.size() / width; ++head) {
+    for (std::size_t i = 0; i < times; ++i) to = std::copy_n(&in[head * width], width, to);
+  }
+}
+
+void repeat_heads_gradient(std::span<const float> slopes, std::size_t width, std::size_t times,
+                           std::span<float> in_gradient) {
+  const float* from = slopes.data();
+  std::ranges::fill(in_gradient, 0.0F);
+  for (std::size_t head = 0; head < in_gradient.size() / width; ++head) {
+    for (std::size_t i = 0; i < times * width; ++i) in_gradient[head * width + i % width] += *from++;
   }
 }
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <span>
 
+#include "models/graph.hpp"
+
 /// Functions of rows of features, and of sequences of rows, that oneDNN has no primitive for. Gradients of weights are
 /// sums over the rows in their order; all of a gradient is written. `slopes` are the gradients of the output.
 namespace hcclsim::device {
@@ -12,10 +14,11 @@ void rms_norm(std::span<const float> in, std::span<const float> weight, std::spa
 void rms_norm_gradient(std::span<const float> in, std::span<const float> weight, std::span<const float> scales,
                        std::span<const float> slopes, std::span<float> in_gradient, std::span<float> weight_gradient);
 
-/// x · σ(x) · y
-void swiglu(std::span<const float> gate, std::span<const float> up, std::span<float> out);
-void swiglu_gradient(std::span<const float> gate, std::span<const float> up, std::span<const float> slopes,
-                     std::span<float> gate_gradient, std::span<float> up_gradient);
+/// f(x) · y, f an activation.
+void gate_rows(models::Activation activation, std::span<const float> gate, std::span<const float> up,
+               std::span<float> out);
+void gate_rows_gradient(models::Activation activation, std::span<const float> gate, std::span<const float> up,
+                        std::span<const float> slopes, std::span<float> gate_gradient, std::span<float> up_gradient);
 
 /// Rows of sequences, every one of `heads` heads of `width` features.
 struct HeadsInRows {
@@ -34,6 +37,11 @@ void join_heads(std::span<const float> in, std::span<const float> shared, std::s
                 std::size_t shared_width, std::span<float> out);
 void join_heads_gradient(std::span<const float> slopes, std::size_t heads, std::size_t width, std::size_t shared_width,
                          std::span<float> in_gradient, std::span<float> shared_gradient);
+
+/// Each head of `width` features `times` times, one after the other.
+void repeat_heads(std::span<const float> in, std::size_t width, std::size_t times, std::span<float> out);
+void repeat_heads_gradient(std::span<const float> slopes, std::size_t width, std::size_t times,
+                           std::span<float> in_gradient);
 
 /// Copies the first `rows` rows of every sequence of `sequence` rows; the gradient of the others is 0.
 void select_rows(std::span<const float> in, std::size_t sequence, std::size_t rows, std::size_t features,

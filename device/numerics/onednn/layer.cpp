@@ -38,11 +38,13 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
     case OperatorKind::layer_norm:
       return make_layer_norm();
     case OperatorKind::token_embedding:
+      if (op.ahead > 0) bad_input("numerics", "{}: tokens further on are not computed with real numbers", op.name);
       return make_token_embedding();
     case OperatorKind::position_embedding:
     case OperatorKind::segment_embedding:
       return make_position_embedding();
     case OperatorKind::attention:
+      if (op.met < 1) bad_input("numerics", "{}: windows and documents are not computed with real numbers", op.name);
       return op.group.ranks > 1 ? make_ring_attention() : make_attention();
     case OperatorKind::tanh:
       return make_tanh();
@@ -76,6 +78,8 @@ std::unique_ptr<Layer> make_layer(const models::Graph& graph, const models::Oper
       return make_reshape();
     case OperatorKind::join_heads:
       return make_join_heads();
+    case OperatorKind::repeat_heads:
+      return make_repeat_heads();
     case OperatorKind::route:
       return make_route(op);
     case OperatorKind::dispatch:

@@ -57,6 +57,7 @@ class Layer {
 [[nodiscard]] std::unique_ptr<Layer> make_reshape();
 [[nodiscard]] std::unique_ptr<Layer> make_neighbour_exchange();
 [[nodiscard]] std::unique_ptr<Layer> make_join_heads();
+[[nodiscard]] std::unique_ptr<Layer> make_repeat_heads();
 [[nodiscard]] std::unique_ptr<Layer> make_route(const models::Operator& op);
 [[nodiscard]] std::unique_ptr<Layer> make_dispatch();
 [[nodiscard]] std::unique_ptr<Layer> make_expert_linear();

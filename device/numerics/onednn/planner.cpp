@@ -129,7 +129,11 @@ Planner::Planner(models::Graph graph, std::span<const std::uint32_t> production_
 void Planner::make_slots(std::span<const std::uint32_t> production_order) {
   const std::vector<models::Parameter>& parameters = plan_.graph.parameters;
   slot_of_parameter_.assign(parameters.size(), ~0U);
-  for (const std::uint32_t parameter : production_order) {
+  std::vector<std::uint32_t> order(production_order.begin(), production_order.end());
+  for (std::uint32_t parameter = 0; parameter < parameters.size(); ++parameter) {
+    if (parameters[parameter].frozen) order.push_back(parameter);
+  }
+  for (const std::uint32_t parameter : order) {
     if (parameter >= parameters.size() || slot_of_parameter_[parameter] != ~0U) {
       internal_error("production order names parameter {} of {} twice or beyond the last", parameter,
                      parameters.size());
@@ -284,7 +288,7 @@ void Planner::plan_backward(Layer* layer) {
                                                            op().outputs.size());
   const bool has_gradient = std::ranges::any_of(gradients, [](const auto& gradient) { return gradient.has_value(); });
   if (!is_sink(op().kind) && !has_gradient) {
-    if (op().parameters.empty()) return;
+    if (!plan_.graph.trains(op())) return;
     bad_input("numerics", "{}: its parameters have no gradient, because the loss does not depend on them", op().name);
   }
   if (absorbed_[current_]) {

@@ -85,9 +85,10 @@ class Swiglu : public Layer {
     gate_ = plain_input(planner, 0);
     up_ = plain_input(planner, 1);
     const Plain out = new_plain(planner, planner.op().shape());
-    planner.host({gate_.id, up_.id, out.id}, [gate = gate_, up = up_, out](const StepContext& step) {
-      swiglu(gate.of(step), up.of(step), out.of(step));
-    });
+    planner.host({gate_.id, up_.id, out.id},
+                 [f = planner.op().activation, gate = gate_, up = up_, out](const StepContext& step) {
+                   gate_rows(f, gate.of(step), up.of(step), out.of(step));
+                 });
     set_plain_output(planner, out);
   }
 
@@ -95,10 +96,11 @@ class Swiglu : public Layer {
     const Plain slopes = plain_slopes(planner);
     const Plain of_gate = new_plain(planner, planner.op().shape());
     const Plain of_up = new_plain(planner, planner.op().shape());
-    planner.host({gate_.id, up_.id, slopes.id, of_gate.id, of_up.id},
-                 [gate = gate_, up = up_, slopes, of_gate, of_up](const StepContext& step) {
-                   swiglu_gradient(gate.of(step), up.of(step), slopes.of(step), of_gate.of(step), of_up.of(step));
-                 });
+    planner.host(
+        {gate_.id, up_.id, slopes.id, of_gate.id, of_up.id},
+        [f = planner.op().activation, gate = gate_, up = up_, slopes, of_gate, of_up](const StepContext& step) {
+          gate_rows_gradient(f, gate.of(step), up.of(step), slopes.of(step), of_gate.of(step), of_up.of(step));
+        });
     planner.give_gradient(0, of_gate.id);
     planner.give_gradient(1, of_up.id);
   }
@@ -194,6 +196,34 @@ class SumRows : public Layer {
   }
 };
 
+class RepeatHeads : public Layer {
+ public:
+  void plan_forward(Planner& planner) override {
+    const std::size_t heads = planner.op().kv_heads;
+    width_ = planner.input_shape(0).channels() / heads;
+    times_ = planner.op().heads / heads;
+    const Plain in = plain_input(planner, 0);
+    const Plain out = new_plain(planner, planner.op().shape());
+    planner.host({in.id, out.id}, [=, width = width_, times = times_](const StepContext& step) {
+      repeat_heads(in.of(step), width, times, out.of(step));
+    });
+    set_plain_output(planner, out);
+  }
+
+  void plan_backward(Planner& planner) override {
+    const Plain slopes = plain_slopes(planner);
+    const Plain gradient = new_plain(planner, planner.input_shape(0));
+    planner.host({slopes.id, gradient.id}, [=, width = width_, times = times_](const StepContext& step) {
+      repeat_heads_gradient(slopes.of(step), width, times, gradient.of(step));
+    });
+    planner.give_gradient(0, gradient.id);
+  }
+
+ private:
+  std::size_t width_ = 0;  ///< of a head
+  std::size_t times_ = 1;
+};
+
 class JoinHeads : public Layer {
  public:
   void plan_forward(Planner& planner) override {
@@ -281,6 +311,7 @@ std::unique_ptr<Layer> make_swiglu() { return std::make_unique<Swiglu>(); }
 std::unique_ptr<Layer> make_patches() { return std::make_unique<Patches>(); }
 std::unique_ptr<Layer> make_class_token() { return std::make_unique<ClassToken>(); }
 std::unique_ptr<Layer> make_sum_rows() { return std::make_unique<SumRows>(); }
+std::unique_ptr<Layer> make_repeat_heads() { return std::make_unique<RepeatHeads>(); }
 std::unique_ptr<Layer> make_join_heads() { return std::make_unique<JoinHeads>(); }
 std::unique_ptr<Layer> make_join_rows() { return std::make_unique<JoinRows>(); }
 

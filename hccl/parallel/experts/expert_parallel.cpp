@@ -98,8 +98,10 @@ class ExpertCut {
     const std::uint32_t experts = shape.size(0) / options_.ranks;
     std::uint64_t rows = std::uint64_t{shape.size(1)} * options_.ranks;
     if (is_skewed(dispatch)) {
+      // Rows that devices of an expert's features have put together are so many times those of one.
+      const std::uint64_t gathered = shape.size(1) / dispatch.shape().size(1);
       const std::uint64_t most = std::ranges::max(load_of_devices(dispatch)) * options_.ranks;
-      rows = (most + experts - 1) / experts;
+      rows = (most + experts - 1) / experts * gathered;
     }
     shape.resize(0, experts);
     shape.resize(1, static_cast<std::uint32_t>(rows));
@@ -187,28 +189,49 @@ void check_options(const Graph& graph, const ExpertParallel& options) {
   }
 }
 
-/// The axis of the devices along which the samples of a weight's rows are cut, counted from the right; none if there is
-/// not one alone.
-std::optional<std::uint32_t> axis_of_samples(const ShardedGraph& network, std::uint32_t weight) {
+/// The axes of the devices along which the rows of a weight are cut, counted from the right, the next neighbours first.
+std::vector<std::uint32_t> axes_of_rows(const ShardedGraph& network, std::uint32_t weight) {
   const OperatorId owner = network.graph.parameters[weight].owner;
   const std::optional<TensorLayout>& rows = network.values[network.graph.first_values()[owner]];
-  std::vector<std::uint32_t> axes = rows.has_value() ? rows->map.at(1) : std::vector<std::uint32_t>{};
+  std::vector<std::uint32_t> axes;
+  if (!rows.has_value()) return axes;
+  for (std::size_t axis = 1; axis + 1 < rows->map.size(); ++axis) {
+    axes.insert(axes.end(), rows->map[axis].begin(), rows->map[axis].end());
+  }
   std::erase_if(axes, [&](std::uint32_t axis) { return rows->devices.size_from_right(axis) == 1; });
-  return axes.size() == 1 ? std::optional(axes.front()) : std::nullopt;
+  std::ranges::sort(axes);
+  return axes;
 }
 
-/// Cuts the first axis of a weight over `ranks` neighbours along an axis of the devices that does not cut it. Returns
-/// the axis of these neighbours.
-std::uint32_t cut_layout(TensorLayout& layout, std::uint32_t along, Rank ranks) {
+/// Makes two axes of the devices of one: the right one of `size`.
+void split_axis(TensorLayout& layout, std::uint32_t axis, std::uint32_t size) {
   for (std::vector<std::uint32_t>& by : layout.map) {
-    for (std::uint32_t& axis : by) axis += axis > along ? 1 : 0;
+    for (std::uint32_t& other : by) other += other > axis ? 1 : 0;
   }
   std::vector<std::uint32_t>& sizes = layout.devices.sizes;
-  const std::size_t left = sizes.size() - 1 - along;
-  sizes[left] /= ranks;
-  sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(left) + 1, ranks);
-  layout.map.front().push_back(along);
-  return along;
+  const std::size_t left = sizes.size() - 1 - axis;
+  sizes[left] /= size;
+  sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(left) + 1, size);
+}
+
+/// Cuts the first axis of a weight over `ranks` neighbours along axes of the devices that do not cut it. Returns the
+/// axes of these neighbours; none if they cannot be divided.
+std::vector<std::uint32_t> cut_layout(TensorLayout& layout, const std::vector<std::uint32_t>& along, Rank ranks) {
+  std::vector<std::uint32_t> taken;
+  for (const std::uint32_t axis : along) {
+    if (ranks == 1) break;
+    const std::uint32_t size = layout.devices.size_from_right(axis);
+    taken.push_back(axis);
+    if (ranks % size != 0 && size % ranks == 0)
+      split_axis(layout, axis, ranks);
+    else if (ranks % size != 0)
+      return {};
+    ranks /= layout.devices.size_from_right(axis);
+  }
+  if (ranks > 1) return {};
+  // The left one counts most, as experts follow each other along the neighbours.
+  layout.map.front().insert(layout.map.front().end(), taken.rbegin(), taken.rend());
+  return taken;
 }
 
 }  // namespace
@@ -222,14 +245,15 @@ ShardedGraph share_experts(ShardedGraph network, const ExpertParallel& options) 
   for (const std::uint32_t weight : expert_weights(network.graph)) {
     const std::string& name = network.graph.parameters[weight].name;
     TensorLayout& layout = network.parameters[weight];
-    const std::optional<std::uint32_t> along = axis_of_samples(network, weight);
-    const std::uint32_t replicas = along.has_value() ? layout.devices.size_from_right(*along) : 1;
-    if (replicas % options.ranks != 0) {
-      bad_input("option", "{}: {} ranks cannot share experts where {} have samples of their own; give a divisor", name,
+    const std::vector<std::uint32_t> along = axes_of_rows(network, weight);
+    std::uint32_t replicas = 1;
+    for (const std::uint32_t axis : along) replicas *= layout.devices.size_from_right(axis);
+    const std::vector<std::uint32_t> axes = cut_layout(layout, along, options.ranks);
+    if (axes.empty()) {
+      bad_input("option", "{}: {} ranks cannot share experts where {} have rows of their own; give a divisor", name,
                 options.ranks, replicas);
     }
-    const std::uint32_t axis = cut_layout(layout, *along, options.ranks);
-    const models::Group group = families.group_along(layout.devices, {axis});
+    const models::Group group = families.group_along(layout.devices, axes);
     if (neighbours.ranks == 1) neighbours = group;
     if (group.family != neighbours.family) {
       bad_input("option", "{}: its experts would be shared by other devices than those of the layers before", name);

@@ -40,6 +40,9 @@ models::Graph graph_of_place(models::Graph stage, Rank place) {
       rows[id] = rows[op.inputs.front().op];
     }
     if (!rows[id].has_value()) continue;
+    // Devices of an expert's features put their rows together, and share them out again.
+    if (op.kind == models::OperatorKind::all_gather) *rows[id] *= op.group.ranks;
+    if (op.kind == models::OperatorKind::reduce_scatter) *rows[id] /= op.group.ranks;
     for (models::Tensor& output : op.outputs) output.shape.resize(1, *rows[id]);
   }
   return stage;

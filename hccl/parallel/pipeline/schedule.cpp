@@ -82,9 +82,12 @@ void require_shape(const PipelineShape& shape) {
     bad_input("pipeline", "a pipeline needs at least 1 stage, 1 micro-batch and 1 chunk; got {}, {} and {}",
               shape.stages, shape.micro_batches, shape.chunks);
   }
-  if (shape.micro_batches < shape.stages && !shape.forward_only) {
-    bad_input("pipeline", "{} stages need at least as many micro-batches, got {}: give --micro-batches {} or more",
-              shape.stages, shape.micro_batches, shape.stages);
+  if (shape.micro_batches < shape.stages && shape.chunks > 1 && !shape.forward_only) {
+    bad_input(
+        "pipeline",
+        "{} stages of {} chunks need at least as many micro-batches as stages, got {}: give --micro-batches {} or "
+        "more",
+        shape.stages, shape.chunks, shape.micro_batches, shape.stages);
   }
   if (shape.chunks > 1 && !interleaves(shape.schedule)) {
     bad_input("pipeline", "{} chunks per stage need an interleaving schedule, not {}: use {}-interleave", shape.chunks,

@@ -46,7 +46,12 @@ class Cutter {
     for (std::uint32_t parameter = 0; parameter < users_.size(); ++parameter) share(parameter);
     for (std::uint32_t part = 0; part <= *std::ranges::max_element(parts_); ++part) add_part(part);
     std::vector<Graph> graphs;
-    for (Stage& stage : stages_) graphs.push_back(std::move(stage.graph));
+    for (Stage& stage : stages_) {
+      if (stage.graph.operators.empty()) {
+        bad_input("pipeline", "stage {} of {} has no operator; give it layers", graphs.size(), graph_.title);
+      }
+      graphs.push_back(std::move(stage.graph));
+    }
     return graphs;
   }
 
@@ -81,6 +86,7 @@ class Cutter {
 
   /// Lets the first stage that uses a parameter send it to the others.
   void share(std::uint32_t parameter) {
+    if (graph_.parameters[parameter].frozen) return;  // each of them has it, and it does not change
     const std::vector<std::uint32_t>& users = users_[parameter];
     for (std::size_t i = 1; i < users.size(); ++i) {
       const auto [there, back] = peers(users.front(), users[i]);
@@ -137,11 +143,9 @@ class Cutter {
 
   void send(std::uint32_t part, Value value, std::uint32_t to) {
     const Operator& maker = graph_.operators[value.op];
-    if (!has_gradient_[value.op]) {
-      bad_input("pipeline", "{}: a stage would send it, and it has no gradient to come back", maker.name);
-    }
     Stage& stage = stages_[part % stages()];
-    const auto [there, back] = peers(part % stages(), to);
+    auto [there, back] = peers(part % stages(), to);
+    there.returns = back.returns = has_gradient_[value.op];
     Operator op;
     op.name = fmt::format("{}.to_stage_{}", maker.name, to);
     op.kind = OperatorKind::send;
@@ -266,10 +270,6 @@ std::vector<std::uint32_t> parts_of_operators(const Graph& graph, std::span<cons
   if (sum != graph.layers) {
     bad_input("pipeline", "layers of the parts {}: together {} must be {}, as many as {} has",
               fmt::join(layers_of_parts, ","), sum, graph.layers, graph.title);
-  }
-  if (const auto empty = std::ranges::find(layers_of_parts, 0U); empty != layers_of_parts.end()) {
-    bad_input("pipeline", "layers of the parts {}: part {} has none; each needs one or more",
-              fmt::join(layers_of_parts, ","), empty - layers_of_parts.begin());
   }
   std::vector<std::uint32_t> part_of_layer;
   for (std::uint32_t part = 0; part < layers_of_parts.size(); ++part) {

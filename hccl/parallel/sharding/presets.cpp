@@ -20,7 +20,8 @@ bool keeps_cut(const Operator& op) {
   using enum models::OperatorKind;
   const OperatorKind kind = op.kind;
   return (kind == rms_norm && op.heads > 1) || kind == relu || kind == relu6 || kind == gelu || kind == tanh ||
-         kind == swiglu || kind == dropout || kind == rotary || kind == join_heads || kind == attention;
+         kind == swiglu || kind == dropout || kind == rotary || kind == join_heads || kind == repeat_heads ||
+         kind == attention || (kind == add && op.adapter);
 }
 
 class Preset {
@@ -46,7 +47,7 @@ class Preset {
         continue;
       }
       has_positions_[id] =
-          has_positions_[op.inputs.front().op] && whole_.view(id).rank() == 3 && op.kind != OperatorKind::select_rows;
+          has_positions_[op.inputs.front().op] && whole_.view(id).rank() > 2 && op.kind != OperatorKind::select_rows;
       strategies[op.name] = strategy(id);
     }
     return strategies;
@@ -75,10 +76,14 @@ class Preset {
     }
   }
 
-  /// Parts of the positions of what an operator makes, between the halves of layers or inside one.
+  /// Parts of the positions of what an operator makes, between the halves of layers or inside one. Those of the places
+  /// of experts are as many unless a sequence has too few.
   [[nodiscard]] std::uint32_t positions(OperatorId id, bool inside) const {
     if (!has_positions_[id]) return 1;
-    return sharding_.context * (sharding_.sequence_parallel && !inside ? sharding_.model : 1);
+    const std::uint32_t parts = sharding_.context * (sharding_.sequence_parallel && !inside ? sharding_.model : 1);
+    const bool combines = graph_.operators[id].kind == OperatorKind::combine;
+    const models::Shape places = combines ? whole_.view(graph_.operators[id].inputs.front()) : whole_.view(id);
+    return places.rank() == 4 && places.size(2) % parts != 0 ? 1 : parts;
   }
 
   /// Samples and positions are cut as usual, and what is named.
@@ -110,28 +115,47 @@ class Preset {
     });
   }
 
+  /// The first product of an adapter: what it makes is too narrow to be cut.
+  [[nodiscard]] bool is_narrow(OperatorId id) const {
+    return graph_.operators[id].adapter && std::ranges::all_of(readers_[id], [&](OperatorId reader) {
+             return graph_.operators[reader].kind == graph_.operators[id].kind;
+           });
+  }
+
+  /// Whether what an operator makes is read by products of whole sequences alone: all devices have it.
+  [[nodiscard]] bool feeds_whole_products(OperatorId id) const {
+    return !readers_[id].empty() && std::ranges::all_of(readers_[id], [&](OperatorId reader) {
+      return graph_.operators[reader].kind == OperatorKind::product ||
+             (graph_.operators[reader].kind == OperatorKind::layer_norm && feeds_whole_products(reader));
+    });
+  }
+
   OperatorStrategy linear(OperatorId id) {
     const Operator& op = graph_.operators[id];
     if (sharding_.model == 1) return with(id, {});
+    if (feeds_whole_products(id)) return with(id, {{"positions", 1}});
     if (is_cut_[op.inputs.front().op]) {
       OperatorStrategy strategy = with(id, {{"inputs", sharding_.model}});
       strategy.output = output_between(id);
       return strategy;
     }
     const bool makes_logits = sharding_.vocabulary_parallel && is_last_product(id);
-    is_cut_[id] = makes_logits || (op.layer != models::no_layer && leads_to_linear(id, op.layer));
+    is_cut_[id] = makes_logits || (!is_narrow(id) && op.layer != models::no_layer && leads_to_linear(id, op.layer));
     if (!is_cut_[id]) return with(id, {});
     OperatorStrategy strategy = with(id, {{"outputs", sharding_.model}});
     strategy.gathers_again = sharding_.sequence_parallel;
     return strategy;
   }
 
-  /// Features as those of the second half of a layer; the experts are whole here.
+  /// Features as those of the second half of a layer, unless experts are whole.
   OperatorStrategy expert_linear(OperatorId id) {
+    if (sharding_.whole_experts || sharding_.model == 1) return with(id, {});
     const bool behind = is_cut_[graph_.operators[id].inputs.front().op];
     is_cut_[id] = !behind;
     OperatorStrategy strategy = with(id, {{behind ? "inputs" : "outputs", sharding_.model}});
-    if (behind) strategy.output = Cuts{1, sharding_.data, 1};
+    if (!behind) return strategy;
+    strategy.output =
+        whole_.view(id).rank() == 4 ? Cuts{1, sharding_.data, positions(id, false), 1} : Cuts{1, sharding_.data, 1};
     return strategy;
   }
 

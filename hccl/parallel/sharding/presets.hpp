@@ -36,6 +36,9 @@ struct TransformerSharding {
   std::uint32_t model = 1;
   bool sequence_parallel = false;  ///< has an effect with model > 1
   bool vocabulary_parallel = false;
+  /// Experts are not cut by features over model-parallel groups, whose devices have rows of their own there: it needs
+  /// sequence parallelism.
+  bool whole_experts = false;
   ContextKind context_kind = ContextKind::ulysses;
 
   [[nodiscard]] Rank devices() const { return Rank{data} * context * model; }

@@ -53,14 +53,23 @@ WholeGraph::WholeGraph(const models::Graph& graph) : graph_(&graph), packed_(gra
     const bool packs = op.kind == OperatorKind::attention && op.inputs.size() == 1 && op.heads == op.kv_heads;
     if (packs) packed_[op.inputs.front().op] = true;
     const bool behind = !op.inputs.empty() && op.kind != OperatorKind::combine;
-    samples_of_rows_.push_back(op.kind == OperatorKind::dispatch ? view(op.inputs.front()).size(0)
-                               : behind                          ? samples_of_rows_[op.inputs.front().op]
-                                                                 : 0);
+    const bool dispatches = op.kind == OperatorKind::dispatch;
+    const bool of_sequences = dispatches && op.of_parts && positions_[op.inputs.front().op] > 1;
+    const std::uint32_t samples = dispatches ? view(op.inputs.front()).size(0)
+                                  : behind   ? samples_of_rows_[op.inputs.front().op]
+                                             : 0;
+    samples_of_rows_.push_back(samples);
+    has_parts_of_sequences_.push_back(dispatches ? of_sequences
+                                                 : behind && has_parts_of_sequences_[op.inputs.front().op]);
   }
 }
 
 Shape WholeGraph::view(models::Value value) const {
   const Shape& shape = graph_->tensor(value).shape;
+  const std::uint32_t samples = samples_of_rows(value);
+  if (samples > 0 && has_parts_of_sequences_[value.op] && shape.size(1) % samples == 0) {
+    return {shape.size(0), samples, shape.size(1) / samples, shape.size(2)};
+  }
   const std::uint32_t positions = positions_[value.op];
   if (shape.rank() != 2 || positions == 1 || shape.batch() % positions != 0) return shape;
   return {shape.batch() / positions, positions, shape.channels()};

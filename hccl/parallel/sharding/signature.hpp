@@ -51,7 +51,8 @@ class WholeGraph {
 
   [[nodiscard]] const models::Graph& graph() const { return *graph_; }
   [[nodiscard]] const models::Operator& op(models::OperatorId id) const { return graph_->operators[id]; }
-  /// A tensor with rows of several positions each as sequences × positions × features, others as they are.
+  /// A tensor with rows of several positions each as sequences × positions × features, rows of experts with places for
+  /// parts of sequences as experts × sequences × places of a sequence × features, others as they are.
   [[nodiscard]] models::Shape view(models::Value value) const;
   /// Whether what a value holds are the queries, keys and values of an attention, side by side with as many heads each.
   [[nodiscard]] bool is_packed(models::Value value) const { return packed_[value.op] && value.output == 0; }
@@ -65,6 +66,8 @@ class WholeGraph {
   std::vector<std::uint32_t> positions_;        ///< of operators: rows of each sequence
   std::vector<bool> packed_;                    ///< of operators
   std::vector<std::uint32_t> samples_of_rows_;  ///< of operators
+  std::vector<bool>
+      has_parts_of_sequences_;  ///< of operators: they make rows of experts with places for parts of sequences
 };
 
 /// How operators of a kind are cut.

@@ -73,6 +73,18 @@ void MappingWriter::throw_refusals() const {
             refused_.size(), list, lines);
 }
 
+void MappingWriter::drop(std::string_view option, const std::string& reason) {
+  for (const MappedOption& mapped : mapping_.options) {
+    if (mapped.option == option) no_effect(mapped.source, reason);
+  }
+  std::erase_if(mapping_.options, [&](const MappedOption& mapped) { return mapped.option == option; });
+}
+
+bool MappingWriter::leaves_out(std::string_view words) const {
+  return std::ranges::any_of(mapping_.left_out,
+                             [&](const UnmappedKey& key) { return key.reason.find(words) != std::string::npos; });
+}
+
 std::optional<std::string> MappingWriter::value_of(std::string_view option) const {
   const auto found = std::ranges::find(mapping_.options, option, &MappedOption::option);
   return found == mapping_.options.end() ? std::nullopt : std::optional(found->value);

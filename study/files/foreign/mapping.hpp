@@ -34,6 +34,7 @@ struct ForeignMapping {
   std::vector<MappedOption> options{};
   std::vector<UnmappedKey> without_effect{};  ///< on the time of a step
   std::vector<UnmappedKey> left_out{};        ///< the simulated step differs in it
+  bool explained = false;                     ///< the text form lists also what has no effect
 
   [[nodiscard]] bool empty() const { return program.empty(); }
   /// As entries of an option file, which the command line overrides.
@@ -47,6 +48,8 @@ class MappingWriter {
   MappingWriter(std::string program, std::string file, std::vector<std::string> ignored);
 
   void set(std::string source, std::string_view option, std::string value, std::uint32_t line);
+  /// What has been mapped to an option has no effect, for the reason.
+  void drop(std::string_view option, const std::string& reason);
   void no_effect(std::string source, std::string reason);
   void leave_out(std::string source, std::string reason);
   /// Refuses a key unless the user wants it left out; finish() throws for all that are refused. `key`: its name as
@@ -56,6 +59,8 @@ class MappingWriter {
   void refuse(const std::vector<std::string>& keys, std::string source, std::string_view reason, std::uint32_t line);
   [[nodiscard]] const std::string& file() const { return mapping_.file; }
   [[nodiscard]] bool has(std::string_view option) const { return value_of(option).has_value(); }
+  /// Whether the reason of something left out has these words.
+  [[nodiscard]] bool leaves_out(std::string_view words) const;
   /// What an option was set to; nothing without it.
   [[nodiscard]] std::optional<std::string> value_of(std::string_view option) const;
   /// Throws for keys that are refused, and for those that the user wants left out and nobody would have refused.

@@ -51,12 +51,13 @@ class MindformersMapping {
     map_mindformers_model(keys_);
     map_use_parallel();
     map_ranks();
+    map_platform();
     map_batches();
     map_context();
     map_recompute();
-    map_optimizer();
-    map_wrapper();
+    map_mindformers_optimizer(keys_);
     map_rest();
+    if (applies_) drop_training();
     return std::move(writer_).finish();
   }
 
@@ -66,9 +67,38 @@ class MindformersMapping {
     if (mode == nullptr) return;
     if (mode->text == "train" || mode->text == "finetune") {
       writer().no_effect(source("run_mode", *mode), "what is simulated is training");
-    } else {
-      writer().refuse("run_mode", source("run_mode", *mode), "a step of training is simulated: train, finetune",
-                      mode->line);
+      return;
+    }
+    applies_ = true;
+    writer().set(source("run_mode", *mode), "forward-only", "on", mode->line);
+    writer().leave_out(source("run_mode", *mode),
+                       "a forward pass over whole sequences is simulated, not the tokens that follow one by one");
+  }
+
+  /// Options of training say nothing where a network is applied.
+  void drop_training() {
+    for (const char* const option : {"optimizer-parallel",
+                                     "gradient-accumulation-shard",
+                                     "recompute",
+                                     "parallel-optimizer-comm-recompute",
+                                     "mp-comm-recompute",
+                                     "recompute-slice-activation",
+                                     "fusion",
+                                     "optimizer",
+                                     "loss-scale",
+                                     "clip-norm",
+                                     "accumulate",
+                                     "grad-dtype",
+                                     "optimizer-dtype",
+                                     "master-weights",
+                                     "parallel-optimizer-threshold",
+                                     "optimizer-weight-shard-size",
+                                     "enable-parallel-optimizer",
+                                     "parallel-optimizer-config",
+                                     "lora-rank",
+                                     "lora-targets",
+                                     "dropout"}) {
+      writer().drop(option, "the network is applied, not trained");
     }
   }
 
@@ -82,11 +112,11 @@ class MindformersMapping {
     for (const char* const key : {"data_parallel", "model_parallel", "pipeline_stage", "context_parallel"}) {
       ranks *= keys_.at_least_one("parallel_config", key);
     }
-    if (!keys_.truth("use_parallel", "", true) && ranks > 1) {
-      writer().refuse(
-          "use_parallel", source("use_parallel", *use),
-          fmt::format("so one NPU trains, and not the {} of parallel_config; set it to True, or take it out", ranks),
-          use->line);
+    alone_ = !keys_.truth("use_parallel", "", true);
+    if (alone_ && ranks > 1) {
+      writer().leave_out(
+          source("use_parallel", *use),
+          fmt::format("one NPU computes, as mindformers does then, and not the {} of parallel_config", ranks));
     } else {
       writer().no_effect(source("use_parallel", *use), no_effect_text);
     }
@@ -100,6 +130,14 @@ class MindformersMapping {
 
   void map_ranks() {
     const auto part = [&](std::string_view key) { return keys_.at_least_one("parallel_config", key); };
+    if (alone_) {
+      for (const char* const key : {"data_parallel", "model_parallel", "pipeline_stage", "context_parallel",
+                                    "expert_parallel", "use_seq_parallel", "vocab_emb_dp"}) {
+        static_cast<void>(keys_.find("parallel_config", key));
+      }
+      writer().set("use_parallel False", "npus", "1", keys_.line_of("use_parallel", ""));
+      return;
+    }
     const std::uint64_t data = part("data_parallel");
     const std::uint64_t model = part("model_parallel");
     const std::uint64_t stages = part("pipeline_stage");
@@ -174,15 +212,37 @@ class MindformersMapping {
     }
   }
 
+  /// Servers of 910B where the file says so: by its name, by memory that a 910A does not have, or by bf16.
+  void map_platform() {
+    constexpr double of_910a = 32;  // GB
+    const YamlNode* const memory = keys_.find("context", "max_device_memory");
+    const double gigabytes =
+        memory == nullptr ? 0 : parse_number<double>(memory->text.substr(0, memory->text.find('G'))).value_or(0);
+    const bool bf16 = writer().value_of("compute-dtype") == "bf16" || writer().value_of("param-dtype") == "bf16";
+    const bool named = in_lower_case(writer().file()).find("910b") != std::string::npos;
+    if (!bf16 && !named && gigabytes <= of_910a) return;
+    const std::string from = named  ? "the name of the file has 910b"
+                             : bf16 ? "bfloat16, which 910A does not have"
+                                    : source("context.max_device_memory", *memory);
+    const auto ranks = parse_number<std::uint32_t>(writer().value_of("npus").value_or("8")).value_or(8);
+    const std::uint32_t servers = (ranks + 7) / 8;
+    writer().set(from, "platform",
+                 servers <= 1   ? "atlas800t-a2"
+                 : servers == 2 ? "atlas800t-a2-x2"
+                                : fmt::format("910B2:{}", servers),
+                 keys_.root().line);
+  }
+
   void map_batches() {
     const std::uint64_t samples = keys_.at_least_one("runner_config", "batch_size");
     const std::uint64_t micro = keys_.at_least_one("parallel_config", "micro_batch_num");
     const std::uint64_t accumulated = keys_.at_least_one("runner_config", "gradient_accumulation_steps");
-    const bool pipeline = keys_.at_least_one("parallel_config", "pipeline_stage") > 1;
+    const bool pipeline = !alone_ && keys_.at_least_one("parallel_config", "pipeline_stage") > 1;
     const YamlNode* const halves = keys_.find("micro_batch_interleave_num");
     if (halves != nullptr && halves->text != "1") {
-      writer().refuse("micro_batch_interleave_num", source("micro_batch_interleave_num", *halves),
-                      "copies of a network that overlap each other's communication are not simulated", halves->line);
+      writer().leave_out(source("micro_batch_interleave_num", *halves),
+                         "halves of a batch do not overlap each other's communication, so that the step is slower than "
+                         "the real one");
     }
     if (pipeline && accumulated > 1) {
       writer().no_effect(fmt::format("runner_config.gradient_accumulation_steps {}", accumulated),
@@ -355,91 +415,15 @@ class MindformersMapping {
         writer().set(from, dashed(member.key), off ? "off" : "on", member.line);
       else if (off)
         writer().no_effect(from, "it is off");
+      else if (writer().value_of("recompute") == "full")
+        writer().no_effect(from, "all of each layer is computed again");
+      else if (member.key == "select_recompute" && is_true(value) && !recomputes && !applies_)
+        writer().set(from, "recompute", "operators:swiglu", member.line);
       else
-        writer().refuse(member.key, from, "parts of a layer are computed again by --recompute operators:NAME,...",
-                        member.line);
-    }
-  }
-
-  void map_optimizer() {
-    const YamlNode* const type = keys_.find("optimizer", "type");
-    if (type == nullptr) return;
-    struct Known {
-      std::string_view name;
-      std::string_view option;
-      bool keeps_fp32;  ///< states, whatever the type of the parameters is
-    };
-    static constexpr std::array<Known, 9> known{{{"adamw", "adamw", true},
-                                                 {"adamweightdecay", "adamw", false},
-                                                 {"fusedadamweightdecay", "adamw", true},
-                                                 {"fp32stateadamweightdecay", "adamw", true},
-                                                 {"pmaadamw", "adamw", true},
-                                                 {"adam", "adam", false},
-                                                 {"lamb", "lamb", false},
-                                                 {"momentum", "momentum", false},
-                                                 {"sgd", "sgd", false}}};
-    const std::string from = source("optimizer.type", *type);
-    const auto* const found = std::ranges::find(known, in_lower_case(type->text), &Known::name);
-    if (found == known.end()) {
-      writer().refuse("optimizer", from, "no optimizer of run does what it does", type->line);
-    } else {
-      writer().set(from, "optimizer", std::string(found->option), type->line);
-      // Updates are computed in fp32 and cast to the type of the parameters, of which there is no second copy.
-      const std::string parameters = writer().value_of("param-dtype").value_or("fp32");
-      if (parameters != "fp32") {
-        writer().set(from, "master-weights", "off", type->line);
-        if (!found->keeps_fp32) writer().set(from, "optimizer-dtype", parameters, type->line);
-      }
-    }
-    for (const YamlMember& member : keys_.find("optimizer")->members) {
-      if (member.key != "type") writer().no_effect(source("optimizer." + member.key, member.value), no_effect_text);
-    }
-  }
-
-  void map_wrapper() {
-    const YamlNode* const section = keys_.find("runner_wrapper");
-    if (section == nullptr) return;
-    for (const YamlMember& member : section->members) {
-      const std::string from = source("runner_wrapper." + member.key, member.value);
-      if (member.key == "use_clip_grad") {
-        if (!keys_.truth_of(member.value, "runner_wrapper.use_clip_grad"))
-          writer().no_effect(from, "it is off");
-        else
-          writer().set(from, "clip-norm",
-                       keys_.find("runner_wrapper", "max_grad_norm") == nullptr
-                           ? "1"
-                           : keys_.find("runner_wrapper", "max_grad_norm")->text,
-                       member.line);
-      } else if (member.key == "scale_sense") {
-        map_scale(member.value, from);
-      } else if (member.key == "type" || member.key == "sens" || member.key == "max_grad_norm" ||
-                 member.key == "local_norm" || member.key == "calculate_per_token_loss" ||
-                 member.key == "enable_check_overflow") {
-        writer().no_effect(from, no_effect_text);
-      } else {
-        keys_.note_other("runner_wrapper." + member.key, member);
-      }
-    }
-  }
-
-  void map_scale(const YamlNode& scale, const std::string& from) {
-    if (scale.kind == Kind::scalar) {
-      if (scale.text == "1" || scale.text == "1.0")
-        writer().no_effect(from, "a scale of 1 changes nothing");
-      else
-        writer().set(from, "loss-scale", "static:" + scale.text, scale.line);
-      return;
-    }
-    const YamlMember* const type = scale.find("type");
-    const YamlMember* const start = scale.find("loss_scale_value");
-    if (type != nullptr && type->value.text.starts_with("Fixed")) {
-      writer().set(from, "loss-scale", "static:" + (start == nullptr ? "1" : start->value.text), scale.line);
-    } else {
-      const YamlMember* const window = scale.find("scale_window");
-      std::string value = "dynamic";
-      if (start != nullptr) value += ":" + start->value.text;
-      if (start != nullptr && window != nullptr) value += ":" + window->value.text;
-      writer().set(from, "loss-scale", value, scale.line);
+        writer().leave_out(
+            from,
+            "parts of layers that are computed again are kept: more memory is accounted than is taken, and "
+            "the step is a little faster than the real one");
     }
   }
 
@@ -473,6 +457,8 @@ class MindformersMapping {
 
   MappingWriter writer_;
   MindformersKeys keys_;
+  bool applies_ = false;  ///< the file does not train
+  bool alone_ = false;    ///< one NPU computes
 };
 
 }  // namespace

@@ -68,7 +68,10 @@ std::optional<std::uint64_t> MindformersKeys::whole(std::string_view section, st
   return whole_of(*node, fmt::format("{}.{}", section, key));
 }
 std::uint64_t MindformersKeys::whole_of(const YamlNode& node, std::string_view path, std::uint64_t least) {
-  const auto value = node.kind == Kind::scalar ? parse_number<std::int64_t>(node.text) : std::nullopt;
+  // "8.0" is a whole number too.
+  const std::string_view text = node.text;
+  const std::string_view whole = text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
+  const auto value = node.kind == Kind::scalar ? parse_number<std::int64_t>(whole) : std::nullopt;
   constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
   if (!value.has_value()) writer_.fail(node.line, "{} is {}, must be a whole number", path, literal(node));
   if (*value < static_cast<std::int64_t>(least) || *value > most)
@@ -112,8 +115,8 @@ std::string MindformersKeys::parallel_mode() {
 
 void MindformersKeys::note_other(const std::string& path, const YamlMember& member) {
   // Of searches of strategies, of generating text, of profiles and tokenizers.
-  static constexpr std::array harmless{"auto_map",  "eod_token_id",   "max_new_tokens",
-                                       "num_block", "profiler_level", "top_k"};
+  static constexpr std::array harmless{"auto_map",       "kernel_launch_group", "per_epoch_size", "eod_token_id",
+                                       "max_new_tokens", "num_block",           "profiler_level", "top_k"};
   static constexpr std::array switches{"auto_pipeline", "recompute", "recompute_slice_activation",
                                        "parallel_optimizer_comm_recompute"};
   const std::string from = source(path, member.value);

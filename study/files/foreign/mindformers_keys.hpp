@@ -53,8 +53,27 @@ class MindformersKeys {
   std::set<std::string> read_;
 };
 
+/// A kind of network by the beginning of its type, in lower case.
+struct MindformersFamily {
+  std::string_view type;
+  std::string_view model;
+  bool decoder = false;         ///< the network is one of models/zoo/decoder.hpp
+  std::string_view parts{};     ///< options that all of the kind have, "position=none …"
+  std::string_view left_out{};  ///< in what the simulated step differs
+};
+/// "LlamaForCausalLM", "ChatGLM2Config"; nullptr for other networks, and for heads that are not of language models.
+[[nodiscard]] const MindformersFamily* find_mindformers_family(const std::string& type);
+/// Whether a key of model_config says nothing of a step.
+[[nodiscard]] bool is_effect_free_of_model(std::string_view key);
+
 /// Maps `model` and `moe_config`.
 void map_mindformers_model(MindformersKeys& keys);
+/// Maps `moe_config`; `width`: features of a layer's second half.
+void map_mindformers_experts(MindformersKeys& keys, std::uint64_t width);
+/// Maps `optimizer` and `runner_wrapper`.
+void map_mindformers_optimizer(MindformersKeys& keys);
+/// Maps adapters (pet_config); `named`: operators have the names of decoders.
+void map_mindformers_adapters(MindformersKeys& keys, bool named);
 
 /// Whether options of run say what a key of parallel_config says.
 [[nodiscard]] bool is_mapped_of_parallel_config(std::string_view key);

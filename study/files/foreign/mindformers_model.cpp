@@ -11,70 +11,6 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
-/// Keys of model_config that say nothing of it.
-constexpr std::array effect_free_of_model{"type",
-                                          "bos_token_id",
-                                          "eos_token_id",
-                                          "pad_token_id",
-                                          "ignore_token_id",
-                                          "mask_token_id",
-                                          "rms_norm_eps",
-                                          "layer_norm_eps",
-                                          "layernorm_epsilon",
-                                          "layer_norm_epsilon",
-                                          "initializer_range",
-                                          "init_method_std",
-                                          "theta",
-                                          "rotary_base",
-                                          "rope_theta",
-                                          "scaling_factor",
-                                          "extend_method",
-                                          "use_past",
-                                          "offset",
-                                          "checkpoint_name_or_path",
-                                          "repetition_penalty",
-                                          "max_decode_length",
-                                          "max_length",
-                                          "top_p",
-                                          "do_sample",
-                                          "temperature",
-                                          "pretrain_seqlen",
-                                          "compute_in_2d",
-                                          "block_size",
-                                          "num_blocks",
-                                          "is_dynamic",
-                                          "batch_size",
-                                          "layernorm_compute_type",
-                                          "rotary_dtype",
-                                          "embedding_init_type",
-                                          "moe_config",
-                                          "is_npu_acceleration",
-                                          "use_rope_slice",
-                                          "use_attn_mask_compression",
-                                          "input_sliced_sig",
-                                          "use_eod_attn_mask_compression",
-                                          "use_prompt_flash_attention",
-                                          "use_incre_flash_attention",
-                                          "use_paged_attention",
-                                          "fused_kernel",
-                                          "parallel_optimizer",
-                                          "hidden_act",
-                                          "attn_proj_has_bias",
-                                          "rl_config",
-                                          "use_ring_attention",
-                                          "use_flash_attention",
-                                          "use_kvcache_op",
-                                          "is_flexible_shape",
-                                          "use_relative_positions",
-                                          "is_training",
-                                          "num_labels",
-                                          "post_layernorm_residual",
-                                          "use_fused_rope",
-                                          "use_fused_swiglu",
-                                          "enable_emb_opt",
-                                          "dropout_prob",
-                                          "rotary_emb_base"};
-
 class MindformersModel {
  public:
   explicit MindformersModel(MindformersKeys& keys) : keys_(keys) {}
@@ -104,24 +40,6 @@ class MindformersModel {
 
   [[nodiscard]] std::uint64_t experts() { return keys_.at_least_one("moe_config", "expert_num"); }
 
-  /// "llama" of LlamaConfig and LlamaForCausalLM.
-  std::string family_of(const std::string& type) {
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> families{
-        {{"llama", "llama"},
-         {"gpt2", "gpt"},
-         {"pangualpha", "pangu-2.6b"},
-         {"bert", "bert-base"},
-         {"mixtral", "mixtral"}}};
-    const std::string lower = in_lower_case(type);
-    for (const char* const head : {"classification", "multiplechoice", "questionanswering", "reward"}) {
-      if (lower.find(head) != std::string::npos) return {};
-    }
-    for (const auto& [name, model] : families) {
-      if (lower.starts_with(name)) return std::string(model);
-    }
-    return {};
-  }
-
   void map_model() {
     const YamlNode* const config = keys_.find("model", "model_config");
     if (config == nullptr) {
@@ -139,15 +57,25 @@ class MindformersModel {
                       config->line);
       return;
     }
-    std::string family = family_of(type->text);
-    if (family.empty()) {
-      writer().fail(type->line,
-                    "model type {}: no network of run has its layers; accepted: LlamaForCausalLM, MixtralForCausalLM, "
-                    "GPT2LMHeadModel, PanguAlphaHeadModel, BertForPreTraining and their configurations",
-                    type->text);
+    const MindformersFamily* const family = find_mindformers_family(type->text);
+    if (family == nullptr) {
+      writer().fail(
+          type->line,
+          "model type {}: no network of run has its layers; accepted: Llama, Mixtral, Deepseek, Qwen, ChatGLM2, "
+          "Baichuan, InternLM, Telechat, Bloom (…ForCausalLM), GPT2LMHeadModel, PanguAlphaHeadModel, "
+          "BertForPreTraining and their configurations",
+          type->text);
     }
-    if (family == "llama" && experts() > 1) family = "mixtral";
-    writer().set(source(path, *type), "model", family, type->line);
+    decoder_ = family->decoder;
+    std::string_view name = family->model;
+    if (decoder_ && experts() > 1) name = of_model("kv_lora_rank") != nullptr ? "deepseek" : "mixtral";
+    writer().set(source(path, *type), "model", std::string(name), type->line);
+    for (const std::string_view part : split(family->parts, ' ')) {
+      const std::size_t mark = part.find('=');
+      if (mark != std::string_view::npos)
+        writer().set(source(path, *type), part.substr(0, mark), std::string(part.substr(mark + 1)), type->line);
+    }
+    if (!family->left_out.empty()) writer().leave_out(source(path, *type), std::string(family->left_out));
     set_size("num_layers", "layers");
     set_size("num_hidden_layers", "layers");
     set_size("hidden_size", "hidden");
@@ -155,7 +83,8 @@ class MindformersModel {
     set_size("num_attention_heads", "heads");
     set_size("seq_length", "sequence");
     set_size("vocab_size", "vocabulary");
-    const bool shares = family == "llama" || family == "mixtral";
+    set_size("padded_vocab_size", "vocabulary");
+    const bool shares = decoder_;
     for (const char* const key : {"n_kv_heads", "num_key_value_heads", "multi_query_group_num"}) {
       if (of_model(key) == nullptr || of_model(key)->kind == Kind::null) continue;
       if (shares)
@@ -164,19 +93,39 @@ class MindformersModel {
         refuse_of_model(key, "its heads do not share keys and values");
     }
     // The family's published network may share keys and values among heads, a file without a number does not.
-    if (family == "mixtral" && !writer().has("kv-heads") && of_model("num_heads") != nullptr) {
+    if (shares && name != "deepseek" && !writer().has("kv-heads") && of_model("num_heads") != nullptr) {
       set_of_model("num_heads", "kv-heads", std::to_string(*size_of_model("num_heads")));
     }
-    map_feed_forward(shares);
+    if (name == "deepseek" || of_model("kv_lora_rank") != nullptr) map_latent_attention();
+    map_feed_forward(shares && writer().value_of("half") != "gelu");
     map_dropout(shares);
     map_types();
     map_softmax();
-    if (family == "mixtral") map_experts();
+    if (shares && experts() > 1) map_mindformers_experts(keys_, size_of_model("intermediate_size").value_or(0));
+    map_mindformers_adapters(keys_, decoder_ && experts() == 1);
     map_layers(shares, config->line);
     map_stage_layers();
     map_interleaving();
     note_usual_sizes();
     for (const YamlMember& member : config->members) note_rest_of_model(member);
+  }
+
+  /// Keys and values of all heads come from narrow rows (DeepSeek).
+  void map_latent_attention() {
+    writer().drop("kv-heads", "latent attention has keys and values of every head");
+    for (const auto& [key, option] :
+         std::array<std::pair<const char*, const char*>, 4>{{{"kv_lora_rank", "kv-rank"},
+                                                             {"qk_nope_head_dim", "head-width"},
+                                                             {"qk_rope_head_dim", "rotary-width"},
+                                                             {"v_head_dim", "value-width"}}}) {
+      set_size(key, option);
+    }
+    const YamlNode* const queries = of_model("q_lora_rank");
+    if (queries != nullptr && queries->kind != Kind::null && queries->text != "None")
+      set_size("q_lora_rank", "q-rank");
+    else
+      writer().set("no q_lora_rank", "q-rank", "0", keys_.line_of("model", ""));
+    if (size_of_model("mtp_depth").value_or(0) > 0) set_size("mtp_depth", "further-tokens");
   }
 
   /// Positions, attention and logits; `shares`: heads may share keys and values.
@@ -194,14 +143,37 @@ class MindformersModel {
       else
         refuse_of_model("qkv_has_bias", unknown_text);
     }
-    if (truth_of_model("use_past")) refuse_of_model("use_past", unknown_text);
+    if (truth_of_model("use_past")) leave_out("use_past", "no keys and values of earlier tokens are kept");
     if (of_model("qkv_concat") != nullptr) {
       writer().no_effect(source("model.model_config.qkv_concat", *of_model("qkv_concat")),
                          truth_of_model("qkv_concat") ? "one product in the place of three" : "it is off");
     }
     if (size_of_model("fine_grain_interleave").value_or(1) > 1) {
-      refuse_of_model("fine_grain_interleave",
-                      "halves of a sequence that overlap each other's communication are not simulated");
+      leave_out(
+          "fine_grain_interleave",
+          "parts of a sequence do not overlap each other's communication, so that the step is slower than the real "
+          "one");
+    }
+    if (shares) map_biases();
+    for (const auto& [key, reason] : std::array<std::pair<const char*, const char*>, 6>{
+             {{"res_dtype",
+               "residual sums have the type of the products, so that the step is faster than the real one"},
+              {"no_recompute_layers", "these layers are computed again as the others, so that the step is slower"},
+              {"quantization_config", "weights have the type of the products, not fewer bits"},
+              {"use_mup",
+               "products with constants are left out, so that the step is a little faster than the real one"},
+              {"mup_scale_factor", "products with constants are left out"},
+              {"output_mult", "products with constants are left out"}}}) {
+      const YamlNode* const node = of_model(key);
+      if (node != nullptr && node->kind != Kind::null && !is_false(*node)) leave_out(key, reason);
+    }
+    for (const char* const key : {"quantization_bit", "pre_seq_len"}) {
+      const YamlNode* const node = of_model(key);
+      if (node == nullptr) continue;
+      if (node->kind == Kind::null || node->text == "0" || node->text == "None")
+        writer().no_effect(source(fmt::format("model.model_config.{}", key), *node), "it is off");
+      else
+        refuse_of_model(key, unknown_text);
     }
     if (of_model("use_flash_attention") != nullptr) {
       set_of_model("use_flash_attention", "fused-attention", truth_of_model("use_flash_attention") ? "on" : "off");
@@ -214,6 +186,45 @@ class MindformersModel {
       else
         refuse_of_model("tie_word_embeddings", "the logits have the table of tokens");
     }
+  }
+
+  /// Of decoders: biases as ChatGLM and InternLM have them, and heads of which positions turn half.
+  void map_biases() {
+    if (truth_of_model("add_qkv_bias") && !writer().has("qkv-bias")) set_of_model("add_qkv_bias", "qkv-bias", "on");
+    if (truth_of_model("add_bias_linear")) set_of_model("add_bias_linear", "linear-bias", "on");
+    if (truth_of_model("out_proj_has_bias") && !writer().has("projection-bias"))
+      set_of_model("out_proj_has_bias", "projection-bias", "on");
+    if (truth_of_model("has_bias")) {
+      set_of_model("has_bias", "qkv-bias", "on");
+      set_of_model("has_bias", "projection-bias", "on");
+    }
+    const std::uint64_t even = size_of_model("hidden_size").value_or(0) / std::max<std::uint64_t>(1, heads());
+    if (const std::uint64_t width = size_of_model("kv_channels").value_or(0); width > 0 && width != even && even > 0)
+      set_of_model("kv_channels", "head-width", std::to_string(width));
+    const std::uint64_t width = size_of_model("kv_channels").value_or(even);
+    if (writer().has("rotary-width")) {  // of a family: half of a head
+      writer().drop("rotary-width", "half of the features of a head are turned");
+      writer().set("half of the features of a head", "rotary-width", std::to_string(width / 2),
+                   keys_.line_of("model", ""));
+      return;
+    }
+    for (const char* const key : {"rotary_pct", "rotary_percent"}) {
+      const YamlNode* const part = of_model(key);
+      const double turned = part == nullptr ? 1 : parse_number<double>(part->text).value_or(1);
+      if (turned > 0 && turned < 1)
+        set_of_model(key, "rotary-width",
+                     std::to_string(static_cast<std::uint64_t>(turned * static_cast<double>(width))));
+    }
+  }
+
+  [[nodiscard]] std::uint64_t heads() {
+    const auto number =
+        of_model("num_heads") != nullptr ? size_of_model("num_heads") : size_of_model("num_attention_heads");
+    return number.value_or(1);
+  }
+
+  void leave_out(std::string_view key, std::string reason) {
+    writer().leave_out(source(fmt::format("model.model_config.{}", key), *of_model(key)), std::move(reason));
   }
 
   /// Parts of each stage; parallel.pipeline_config says whether they take turns.
@@ -239,10 +250,11 @@ class MindformersModel {
       else
         refuse_of_model(key, unknown_text);
     };
-    const auto heads =
-        of_model("num_heads") != nullptr ? size_of_model("num_heads") : size_of_model("num_attention_heads");
-    note("kv_channels", size_of_model("hidden_size").value_or(0) / std::max<std::uint64_t>(1, heads.value_or(1)),
-         "features over heads");
+    if (!decoder_)
+      note("kv_channels", size_of_model("hidden_size").value_or(0) / std::max<std::uint64_t>(1, heads()),
+           "features over heads");
+    else if (of_model("kv_channels") != nullptr && !writer().has("head-width"))
+      writer().no_effect(source("model.model_config.kv_channels", *of_model("kv_channels")), "features over heads");
     note("embedding_size", size_of_model("hidden_size").value_or(0), "it is hidden_size");
     if (const YamlNode* const types = of_model("type_vocab_size"); types != nullptr) {
       constexpr std::uint64_t few = 16;  // as of BERT
@@ -251,14 +263,20 @@ class MindformersModel {
       else
         writer().no_effect(source("model.model_config.type_vocab_size", *types), "a table of few rows");
     }
-    note("rotary_pct", 1, "all features of a head are turned");
+    for (const char* const key : {"rotary_pct", "rotary_percent"}) {
+      if (decoder_ && writer().has("rotary-width") && of_model(key) != nullptr)
+        writer().no_effect(source(fmt::format("model.model_config.{}", key), *of_model(key)),
+                           "a part of a head is turned");
+      else
+        note(key, 1, "all features of a head are turned");
+    }
     note("expert_num", 1, "there are no experts");
     note("per_token_num_experts_chosen", 1, "there are no experts");
   }
 
   void note_rest_of_model(const YamlMember& member) {
     const std::string path = "model.model_config." + member.key;
-    const bool free = std::ranges::find(effect_free_of_model, member.key) != effect_free_of_model.end();
+    const bool free = is_effect_free_of_model(member.key);
     if (free) {
       if (member.key != "type" && !used_in_option(path)) writer().no_effect(source(path, member.value), no_effect_text);
       return;
@@ -306,17 +324,16 @@ class MindformersModel {
 
   void map_dropout(bool without) {
     const YamlNode* first = nullptr;
-    for (const char* const key : {"hidden_dropout_rate", "attention_dropout_rate", "hidden_dropout_prob",
-                                  "attention_probs_dropout_prob", "embedding_dropout_prob", "emb_dropout_prob"}) {
+    for (const char* const key :
+         {"hidden_dropout_rate", "attention_dropout_rate", "hidden_dropout_prob", "attention_probs_dropout_prob",
+          "embedding_dropout_prob", "emb_dropout_prob", "hidden_dropout", "attention_dropout", "embed_dropout_prob",
+          "attention_dropout_prob"}) {
       const YamlNode* const rate = of_model(key);
       if (rate == nullptr || rate->kind == Kind::null) continue;
       const auto value = parse_number<double>(rate->text);
       if (!value.has_value())
         writer().fail(rate->line, "model.model_config.{} is '{}', must be a number", key, rate->text);
-      if (without) {
-        if (*value != 0) refuse_of_model(key, "this network has no dropout");
-        continue;
-      }
+      if (without && *value == 0) continue;
       if (first == nullptr) {
         first = rate;
         set_of_model(key, "dropout", rate->text);
@@ -355,41 +372,6 @@ class MindformersModel {
       writer().no_effect(from, casts ? "a fused attention has its softmax in fp32" : no_effect_text);
   }
 
-  void map_experts() {
-    const auto set = [&](std::string_view key, std::string_view option) {
-      const YamlNode* const node = keys_.find("moe_config", key);
-      if (node != nullptr)
-        writer().set(source(fmt::format("moe_config.{}", key), *node), option, node->text, node->line);
-    };
-    set("expert_num", "experts");
-    set("num_experts_chosen", "moe-top-k");
-    set("capacity_factor", "moe-capacity");
-    for (const char* const key : {"routing_policy", "enable_sdrop"}) {
-      const YamlNode* const node = keys_.find("moe_config", key);
-      if (node == nullptr) continue;
-      if (is_false(*node)) {
-        writer().no_effect(source(fmt::format("moe_config.{}", key), *node), "it is off");
-        continue;
-      }
-      writer().leave_out(source(fmt::format("moe_config.{}", key), *node),
-                         "rows go to the experts that score best, as far as their capacity reaches");
-    }
-    for (const char* const key :
-         {"aux_loss_factor", "z_loss_factor", "topk_method", "router_dense_type", "norm_topk_prob",
-          "use_fused_ops_topkrouter", "use_fused_ops_permute", "callback_moe_droprate", "topk_bias_update_rate"}) {
-      if (const YamlNode* const node = keys_.find("moe_config", key))
-        writer().no_effect(source(fmt::format("moe_config.{}", key), *node), no_effect_text);
-    }
-    for (const YamlMember& member : keys_.find("moe_config")->members) {
-      const std::string path = "moe_config." + member.key;
-      if (keys_.was_read(path) || member.key == "expert_parallel") continue;
-      if (is_false(member.value))
-        writer().no_effect(source(path, member.value), "it is off");
-      else
-        keys_.note_other(path, member);
-    }
-  }
-
   /// "offset": layers of each stage more or less than an even share.
   void map_stage_layers() {
     const YamlNode* const offset = of_model("offset");
@@ -413,6 +395,7 @@ class MindformersModel {
   [[nodiscard]] MappingWriter& writer() { return keys_.writer(); }
 
   MindformersKeys& keys_;
+  bool decoder_ = false;  ///< the network is one of models/zoo/decoder.hpp
 };
 
 }  // namespace

@@ -26,6 +26,12 @@ bool has_other_sizes(const models::ModelOptions& model, const models::Graph& gra
   return graph.input_kind == models::InputKind::images && !models::is_onnx_file(model.name);
 }
 
+/// Samples of a micro-batch that are computed at least. Where operators are cut, one sample is cut in other ways than
+/// several, so that one stands for one and several for several.
+std::uint32_t least_batch(const RunSpec& spec, const BatchSizes& timed) {
+  return spec.parallel.operators.cuts() && timed.micro_batch > 1 ? 2 : 1;
+}
+
 /// `shape` has the samples of one replica. Experts are computed with a place for every row that could come.
 models::Graph network_of(models::ModelOptions shape, Rank replicas) {
   shape.batch *= replicas;
@@ -44,6 +50,14 @@ models::Graph numeric_graph(const RunSpec& spec, const BatchSizes& timed, Rank r
   }
   if (numerics.input.has_value()) shape.input = numerics.input;
   if (numerics.batch.has_value()) shape.batch = *numerics.batch;
+  const bool one = timed.micro_batch == 1;
+  if (spec.parallel.operators.cuts() && (shape.batch == 1) != one) {
+    bad_input(
+        "option",
+        "--numeric-batch {}: where ranks share operators or positions, one sample is cut in other ways than several; "
+        "give {}",
+        shape.batch, one ? "1, or time micro-batches of several samples" : "2 or more");
+  }
   const Rank together = replicas_in_network(spec, replicas);
   const Rank networks = replicas / together;
   models::Graph graph = network_of(shape, together);
@@ -56,7 +70,8 @@ models::Graph numeric_graph(const RunSpec& spec, const BatchSizes& timed, Rank r
   return network_of(shape, together);
 }
 
-std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const models::Graph& graph, Rank replicas) {
+std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const BatchSizes& timed, const models::Graph& graph,
+                                          Rank replicas) {
   constexpr std::uint32_t least_input = 32;
   models::ModelOptions shape = spec.model;
   const bool images = has_other_sizes(shape, graph);
@@ -64,7 +79,7 @@ std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const models::Gra
   shape.batch = graph.batch() / together;
   if (images) shape.input = graph.operators.front().shape().height();
   std::vector<models::Graph> smaller;
-  while (!spec.numerics->batch.has_value() && shape.batch > 1) {
+  while (!spec.numerics->batch.has_value() && shape.batch / 2 >= least_batch(spec, timed)) {
     shape.batch /= 2;
     smaller.push_back(network_of(shape, together));
   }

@@ -24,9 +24,10 @@ constexpr std::uint32_t small_batch = 2;
 [[nodiscard]] models::Graph numeric_graph(const RunSpec& spec, const BatchSizes& timed, Rank replicas);
 
 /// Networks to be computed where that one takes too much memory, the largest first: half the batch down to one sample
-/// of a replica, then half the pixels per side down to 32, as far as sizes are not given and a network of the same
-/// parameters takes them.
-[[nodiscard]] std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const models::Graph& graph, Rank replicas);
+/// of a replica (two where operators are cut and several are timed), then half the pixels per side down to 32, as far
+/// as sizes are not given and a network of the same parameters takes them.
+[[nodiscard]] std::vector<models::Graph> smaller_graphs(const RunSpec& spec, const BatchSizes& timed,
+                                                        const models::Graph& graph, Rank replicas);
 
 /// "2 x 3x64x64", "2 x 32 tokens", "2 x 784": samples and the shape of one.
 [[nodiscard]] std::string shape_text(const models::Graph& graph);

@@ -57,9 +57,9 @@ void require_same_parameters(const models::Graph& whole, const models::Graph& st
   }
 }
 
-/// What each role of the Plan computes of a network.
-std::vector<hccl::ShardedGraph> graphs_of_roles(const RunSpec& spec, const Experiment& experiment,
-                                                const models::Graph& graph) {
+/// What each stage of the Plan computes of a network.
+std::vector<hccl::ShardedGraph> graphs_of_stages(const RunSpec& spec, const Experiment& experiment,
+                                                 const models::Graph& graph) {
   std::vector<std::string> notes;  // the timed run has given them
   ParallelSpec parallel = spec.parallel;
   parallel.operators.expert_skew = 0;  // rows go where their gates say, into places that all experts have
@@ -131,16 +131,16 @@ std::vector<GradientSampleLine> gradient_samples(hccl::Trainer& trainer) {
 std::unique_ptr<hccl::Trainer> make_trainer(const RunSpec& spec, const Experiment& experiment, const hccl::Plan& plan,
                                             std::string& too_large) {
   const models::Graph wanted = numeric_graph(spec, experiment.batch, experiment.replicas);
-  const std::vector<hccl::ShardedGraph> roles = graphs_of_roles(spec, experiment, wanted);
-  for (std::size_t role = 0; role < roles.size(); ++role) {
-    require_same_parameters(wanted, roles[role].graph, *plan.roles[role].program);
+  const std::vector<hccl::ShardedGraph> stages = graphs_of_stages(spec, experiment, wanted);
+  for (const hccl::Role& role : plan.roles) {  // of which a stage has several where experts are used unevenly
+    require_same_parameters(wanted, stages[role.stage].graph, *role.program);
   }
-  std::vector<models::Graph> graphs = smaller_graphs(spec, wanted, experiment.replicas);
+  std::vector<models::Graph> graphs = smaller_graphs(spec, experiment.batch, wanted, experiment.replicas);
   graphs.insert(graphs.begin(), wanted);
   for (const models::Graph& graph : graphs) {
     const hccl::TrainerOptions how = trainer_options(spec, experiment, graph);
     try {
-      return std::make_unique<hccl::Trainer>(graph, graphs_of_roles(spec, experiment, graph), plan, how);
+      return std::make_unique<hccl::Trainer>(graph, graphs_of_stages(spec, experiment, graph), plan, how);
     } catch (const Error& error) {
       if (error.kind() != "memory" || &graph == &graphs.back()) throw;
       too_large = shape_text(wanted);
@@ -158,7 +158,7 @@ std::unique_ptr<hccl::Trainer> plain_trainer(const RunSpec& spec, const Experime
     bad_input("option", "--plain-beside goes from the first iteration on: leave out --load");
   }
   const models::Graph& graph = compressed.graph();
-  return std::make_unique<hccl::Trainer>(graph, graphs_of_roles(spec, experiment, graph), uncompressed(plan),
+  return std::make_unique<hccl::Trainer>(graph, graphs_of_stages(spec, experiment, graph), uncompressed(plan),
                                          trainer_options(spec, experiment, graph));
 }
 

@@ -297,7 +297,7 @@ std::vector<Variant> variants() {
     // The patches of a vision transformer fit no 225 pixels; two layers of a transformer are like all others.
     const bool images = info.kind == NetworkKind::images;
     const std::vector<std::uint32_t> inputs = images ? std::vector{64U, 225U} : std::vector{0U};
-    const std::uint32_t layers = info.kind == NetworkKind::tokens ? 2 : 0;
+    const std::uint32_t layers = info.kind == NetworkKind::tokens || info.kind == NetworkKind::decoder ? 2 : 0;
     for (const std::uint32_t input : inputs) {
       for (const Fusion fusion : {Fusion::full, Fusion::none}) {
         all.push_back(

@@ -47,7 +47,21 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"qwen2.5-72b", 72'706'203'648, 963}, Published{"qwen3-0.6b", 596'049'920, 310},
                     Published{"qwen3-8b", 8'190'735'360, 399}, Published{"qwen3-32b", 32'762'123'264, 707},
                     Published{"mixtral-8x7b", 46'702'792'704, 323}, Published{"deepseek-v2-lite", 15'706'484'224, 431},
-                    Published{"vit-b16", 86'567'656, 152}),
+                    Published{"magistral-24b", 23'572'403'200, 363}, Published{"internlm2.5-7b", 7'737'708'544, 291},
+                    Published{"seed-oss-36b", 36'151'104'512, 771}, Published{"chatglm3-6b", 6'243'584'000, 339},
+                    Published{"glm4-9b", 9'399'951'360, 483}, Published{"glm4-9b-0414", 9'400'279'040, 563},
+                    Published{"glm4-32b-0414", 32'566'081'536, 674}, Published{"gemma2-9b", 9'241'705'984, 464},
+                    Published{"gemma2-27b", 27'227'128'320, 508}, Published{"qwen2-57b-a14b", 57'408'658'944, 479},
+                    Published{"qwen3-1.7b", 1'720'574'976, 310}, Published{"qwen3-4b", 4'022'468'096, 398},
+                    Published{"qwen3-14b", 14'768'307'200, 443}, Published{"qwen3-30b-a3b", 30'532'122'624, 579},
+                    Published{"qwen3-235b-a22b", 235'093'634'560, 1131},
+                    Published{"qwen3-coder-480b", 480'154'875'392, 747}, Published{"phi3.5-moe", 41'873'153'344, 517},
+                    Published{"minimax-m2", 228'689'748'992, 747}, Published{"glm4.5-air", 106'852'245'504, 735},
+                    Published{"glm4.5", 352'797'814'784, 1647}, Published{"ling-mini", 16'255'638'528, 299},
+                    Published{"ling-flash", 102'889'697'280, 479}, Published{"ling-1t", 999'705'309'184, 1187},
+                    Published{"deepseek-v3", 671'026'404'352, 1089}, Published{"deepseek-v3.2", 671'877'929'216, 1394},
+                    Published{"glm5", 743'911'199'232, 1785}, Published{"glm5.2", 743'377'000'704, 1500},
+                    Published{"kimi-k2", 1'026'408'209'408, 1097}, Published{"vit-b16", 86'567'656, 152}),
     [](const auto& tested) {
       std::string name = tested.param.name;
       std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
@@ -83,8 +97,105 @@ TEST(Transformers, ParametersThatATokenMeets) {
   };
   EXPECT_EQ(active("mixtral-8x7b"), 12'879'925'248U);
   EXPECT_EQ(active("llama2-7b"), 6'738'415'616U);
+  EXPECT_EQ(active("qwen3-30b-a3b"), 3'353'032'704U);
+  EXPECT_EQ(active("qwen3-235b-a22b"), 22'190'763'520U);
+  EXPECT_EQ(active("deepseek-v3"), 37'552'282'624U);
+  EXPECT_EQ(active("deepseek-v3.2"), 38'403'807'488U);
+  EXPECT_EQ(active("glm5"), 41'784'709'632U);
+  EXPECT_EQ(active("glm4.5-air"), 13'424'123'904U);
+  EXPECT_EQ(active("kimi-k2"), 32'861'477'888U);
+  EXPECT_EQ(active("minimax-m2"), 11'030'537'216U);
+  EXPECT_EQ(active("phi3.5-moe"), 6'640'999'744U);
   // Of 64 experts of 26 layers 58 are left out.
   EXPECT_EQ(active("deepseek-v2-lite"), 15'706'484'224U - 58 * 26 * std::uint64_t{3 * 2048 * 1408});
+}
+
+// A layer of DeepSeek-V3 with its experts, two norms, and the product of two rows of 7168.
+TEST(Transformers, FurtherTokensAreALayerEach) {
+  const std::uint64_t without = make_model({.name = "deepseek-v3", .batch = 1}).parameter_elements();
+  const Graph graph = make_model({.name = "deepseek-v3", .batch = 1, .further_tokens = 1});
+  EXPECT_EQ(graph.parameter_elements() - without, 11'610'067'968U);
+  EXPECT_EQ(graph.layers, 61U);
+  EXPECT_EQ(graph.operators.back().inputs.size(), 2U);  // losses
+}
+
+// Published: 28 layers of two attentions, two dense halves and a mixture; here 56 of one each.
+TEST(Transformers, LayersOfLongcatAreTwo) {
+  const Graph graph = make_model({.name = "deepseek",
+                                  .batch = 1,
+                                  .layers = 56,
+                                  .hidden = 6144,
+                                  .heads = 64,
+                                  .vocabulary = 131072,
+                                  .feed_forward = 12288,
+                                  .experts = 512,
+                                  .chosen_experts = 8,
+                                  .expert_width = 2048,
+                                  .shared_width = 12288,
+                                  .dense_layers = 0,
+                                  .expert_interval = 2,
+                                  .idle_experts = 256});
+  EXPECT_EQ(graph.parameter_elements(), 560'664'958'976U);
+}
+
+TEST(Transformers, LayersOfADecoderAreAsChosen) {
+  const ModelOptions plain{.name = "llama",
+                           .batch = 1,
+                           .sequence = 8,
+                           .layers = 2,
+                           .hidden = 32,
+                           .heads = 4,
+                           .vocabulary = 16,
+                           .feed_forward = 48};
+  const auto parameters = [&](auto change) {
+    ModelOptions options = plain;
+    change(options);
+    return make_model(options).parameter_elements();
+  };
+  const std::uint64_t as_is = make_model(plain).parameter_elements();
+  const auto more = [&](auto change) { return static_cast<std::int64_t>(parameters(change) - as_is); };
+  EXPECT_EQ(more([](ModelOptions& o) { o.norm = NormKind::layer; }), 5 * 32);
+  EXPECT_EQ(more([](ModelOptions& o) { o.post_norms = true; }), 2 * 2 * 32);
+  EXPECT_EQ(more([](ModelOptions& o) { o.linear_bias = true; }), 2 * (4 * 32 + 2 * 48 + 32));
+  EXPECT_EQ(more([](ModelOptions& o) { o.projection_bias = true; }), 2 * 32);
+  EXPECT_EQ(more([](ModelOptions& o) { o.logits_bias = true; }), 16);
+  EXPECT_EQ(more([](ModelOptions& o) { o.qk_norm = QkNorm::heads; }), 2 * 2 * 8);
+  EXPECT_EQ(more([](ModelOptions& o) { o.qk_norm = QkNorm::rows; }), 2 * 2 * 32);
+  EXPECT_EQ(more([](ModelOptions& o) { o.half = HalfKind::squared_relu; }), -2 * 32 * 48);
+  EXPECT_EQ(more([](ModelOptions& o) { o.half = HalfKind::geglu; }), 0);
+  EXPECT_EQ(more([](ModelOptions& o) { o.position = PositionKind::table; }), 8 * 32);
+  EXPECT_EQ(more([](ModelOptions& o) { o.position = PositionKind::none; }), 0);
+  // Rows of 12 for queries and 6 for keys and values, heads of 8 and 4 turned features, and 10 of values.
+  const std::int64_t latent = 32 * 12 + 12 * 4 * 12 + 32 * 6 + 32 * 4 + 6 * 4 * 8 + 6 * 4 * 10 + 40 * 32 + 12 + 6;
+  EXPECT_EQ(more([](ModelOptions& o) {
+              o.kv_rank = 6;
+              o.query_rank = 12;
+              o.head_width = 8;
+              o.turned = 4;
+              o.value_width = 10;
+            }),
+            2 * (latent - 4 * 32 * 32));
+}
+
+TEST(Transformers, WindowsAndDocumentsLeavePairsOut) {
+  const auto flops = [](auto change) {
+    ModelOptions options{.name = "llama2-7b", .batch = 1, .layers = 2};
+    change(options);
+    return model_flops(make_model(options));
+  };
+  const double whole = flops([](ModelOptions&) {});
+  const double attention = 2 * 4.0 * 4096 * 4096 * 4096;
+  EXPECT_DOUBLE_EQ(whole - flops([](ModelOptions& o) { o.documents = "1024"; }), attention * 3 / 4);
+  EXPECT_DOUBLE_EQ(whole - flops([](ModelOptions& o) { o.window = 2048; }), attention / 4);
+  EXPECT_DOUBLE_EQ(whole - flops([](ModelOptions& o) {
+                     o.window = 2048;
+                     o.window_interval = 2;
+                   }),
+                   attention / 8);
+  // 3072 and 1024 in one row, and again; the pairs inside are (9 + 1) / 16 of all.
+  EXPECT_DOUBLE_EQ(whole - flops([](ModelOptions& o) { o.documents = "3072, 1024"; }), attention * 6 / 16);
+  EXPECT_THAT(test::refusal("model", [&] { flops([](ModelOptions& o) { o.documents = "0,4"; }); }),
+              HasSubstr("no length of a document"));
 }
 
 TEST(Transformers, OperationsOfExpertsDoNotCountEmptyPlaces) {
@@ -226,7 +337,7 @@ TEST(Transformers, RefusesSizesThatCannotBe) {
   EXPECT_THAT(refused({.name = "gpt", .kv_heads = 3}), HasSubstr("--kv-heads does not go with gpt"));
   EXPECT_THAT(refused({.name = "llama", .kv_heads = 5}), HasSubstr("cannot share 5"));
   EXPECT_THAT(refused({.name = "llama", .kv_heads = 0}), HasSubstr("cannot share 0"));
-  EXPECT_THAT(refused({.name = "llama", .experts = 2}), HasSubstr("has no experts"));
+  EXPECT_THAT(refused({.name = "llama", .chosen_experts = 2}), HasSubstr("has no experts"));
   EXPECT_THAT(refused({.name = "mixtral", .experts = 2, .chosen_experts = 3}), HasSubstr("3 of 2 experts"));
   EXPECT_THAT(refused({.name = "gpt", .sequence = 64, .positions = 32}), HasSubstr("32 positions"));
 }

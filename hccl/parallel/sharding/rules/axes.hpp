@@ -26,6 +26,14 @@ class SignatureWriter {
     return axes;
   }
 
+  /// Dimensions of rows of experts, without their features: experts, and the samples and positions that the rows come
+  /// from.
+  std::vector<std::size_t> places(const models::Shape& view, std::uint32_t samples) {
+    std::vector<std::size_t> axes{dimension("experts"), dimension("batch", samples)};
+    if (view.rank() == 4) axes.push_back(dimension("positions"));
+    return axes;
+  }
+
   void input(models::Shape shape, std::vector<std::size_t> axes) {
     signature_.inputs.push_back({std::move(shape), std::move(axes)});
   }

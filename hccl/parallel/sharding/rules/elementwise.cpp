@@ -13,8 +13,11 @@ using models::OperatorKind;
 std::vector<std::size_t> all_axes(SignatureWriter& writer, const WholeGraph& whole, OperatorId id) {
   const models::Shape view = whole.view(id);
   const std::uint32_t samples = whole.samples_of_rows(id);
-  if (samples > 0)
-    return {writer.dimension("experts"), writer.dimension("batch", samples), writer.dimension("features")};
+  if (samples > 0) {
+    std::vector<std::size_t> axes = writer.places(view, samples);
+    axes.push_back(writer.dimension("features"));
+    return axes;
+  }
   if (view.rank() == 4) {
     return {writer.dimension("batch"), writer.dimension("channels"), writer.dimension("height"),
             writer.dimension("width")};

@@ -4,7 +4,8 @@
 #include "hccl/parallel/sharding/rules/axes.hpp"
 
 /// Routing and experts. The rows of experts have a part for each part of the samples: a device dispatches rows of its
-/// own samples to the places that are its own.
+/// own samples to the places that are its own. Where experts have places for parts of sequences (Operator::of_parts)
+/// they have one for each of these too.
 namespace hcclsim::hccl {
 namespace {
 
@@ -15,32 +16,37 @@ using models::Shape;
 constexpr std::string_view order_reason = "rows of a sequence take the places of experts one after the other";
 constexpr std::string_view gates_reason = "a row chooses among all experts";
 
-/// Dimensions of rows that stay whole sequences.
-std::vector<std::size_t> whole_sequences(SignatureWriter& writer, const Shape& view) {
+/// Dimensions of rows, which stay whole sequences where these take places in their order.
+std::vector<std::size_t> rows_of_sequences(SignatureWriter& writer, const Shape& view, bool of_parts) {
   std::vector<std::size_t> axes{writer.dimension("batch", view.size(0))};
-  if (view.rank() == 3) axes.push_back(writer.whole("positions", order_reason));
+  if (view.rank() != 3) return axes;
+  axes.push_back(of_parts ? writer.dimension("positions") : writer.whole("positions", order_reason));
   return axes;
 }
 
 Signature route_signature(const WholeGraph& whole, OperatorId id) {
   SignatureWriter writer;
   const Shape view = whole.view(id);
-  const std::vector<std::size_t> axes = joined(whole_sequences(writer, view), writer.whole("experts", gates_reason));
+  const std::vector<std::size_t> axes =
+      joined(rows_of_sequences(writer, view, whole.op(id).of_parts), writer.whole("experts", gates_reason));
   writer.input(view, axes);
   writer.output(view, axes);
   return writer.finish();
 }
 
-/// Of dispatch and combine: `rows` here, experts × places × features there.
+/// Of dispatch and combine: `rows` here, experts × places × features there, as `of_experts` has them.
 struct ExchangeAxes {
-  ExchangeAxes(SignatureWriter& writer, const Shape& rows)
-      : of_rows(whole_sequences(writer, rows)),
+  ExchangeAxes(SignatureWriter& writer, const Shape& rows, const Shape& of_experts)
+      : of_rows(rows_of_sequences(writer, rows, of_experts.rank() == 4)),
         experts(writer.whole("experts", gates_reason)),
         features(writer.dimension("features")) {}
 
   [[nodiscard]] std::vector<std::size_t> rows() const { return joined(of_rows, features); }
   [[nodiscard]] std::vector<std::size_t> gates() const { return joined(of_rows, experts); }
-  [[nodiscard]] std::vector<std::size_t> places() const { return {experts, of_rows.front(), features}; }
+  [[nodiscard]] std::vector<std::size_t> places(const Shape& of_experts) const {
+    if (of_experts.rank() == 4) return {experts, of_rows[0], of_rows[1], features};
+    return {experts, of_rows.front(), features};
+  }
 
   std::vector<std::size_t> of_rows;
   std::size_t experts;
@@ -51,10 +57,11 @@ Signature dispatch_signature(const WholeGraph& whole, OperatorId id) {
   SignatureWriter writer;
   const models::Operator& op = whole.op(id);
   const Shape rows = whole.view(op.inputs[0]);
-  const ExchangeAxes axes(writer, rows);
+  const Shape made = whole.view(id);
+  const ExchangeAxes axes(writer, rows, made);
   writer.input(rows, axes.rows());
   writer.input(whole.view(op.inputs[1]), axes.gates());
-  writer.output(op.shape(), axes.places());
+  writer.output(made, axes.places(made));
   return writer.finish();
 }
 
@@ -62,8 +69,9 @@ Signature combine_signature(const WholeGraph& whole, OperatorId id) {
   SignatureWriter writer;
   const models::Operator& op = whole.op(id);
   const Shape rows = whole.view(id);
-  const ExchangeAxes axes(writer, rows);
-  writer.input(whole.view(op.inputs[0]), axes.places());
+  const Shape made = whole.view(op.inputs[0]);
+  const ExchangeAxes axes(writer, rows, made);
+  writer.input(made, axes.places(made));
   writer.input(whole.view(op.inputs[1]), axes.gates());
   writer.output(rows, axes.rows());
   return writer.finish();
@@ -72,13 +80,24 @@ Signature combine_signature(const WholeGraph& whole, OperatorId id) {
 Signature expert_linear_signature(const WholeGraph& whole, OperatorId id) {
   SignatureWriter writer;
   const models::Operator& op = whole.op(id);
-  const std::size_t experts = writer.dimension("experts");
-  const std::size_t batch = writer.dimension("batch", whole.samples_of_rows(op.inputs.front()));
+  const std::vector<std::size_t> places = writer.places(whole.view(id), whole.samples_of_rows(op.inputs.front()));
   const std::size_t inputs = writer.summed("inputs");
   const std::size_t outputs = writer.dimension("outputs");
-  writer.input(whole.view(op.inputs.front()), {experts, batch, inputs});
-  writer.parameter(parameter_shape(whole, id, 0), {experts, outputs, inputs});
-  writer.output(op.shape(), {experts, batch, outputs});
+  writer.input(whole.view(op.inputs.front()), joined(places, inputs));
+  writer.parameter(parameter_shape(whole, id, 0), {places.front(), outputs, inputs});
+  writer.output(whole.view(id), joined(places, outputs));
+  return writer.finish();
+}
+
+/// Heads that are repeated stay beside each other.
+Signature repeat_heads_signature(const WholeGraph& whole, OperatorId id) {
+  SignatureWriter writer;
+  const models::Operator& op = whole.op(id);
+  const Shape out = whole.view(id);
+  const std::vector<std::size_t> rows = writer.rows(out);
+  const std::size_t heads = writer.dimension("heads", op.kv_heads);
+  writer.input(whole.view(op.inputs[0]), joined(rows, heads));
+  writer.output(out, joined(rows, heads));
   return writer.finish();
 }
 
@@ -99,11 +118,12 @@ Signature join_heads_signature(const WholeGraph& whole, OperatorId id) {
 }  // namespace
 
 std::span<const OperatorRule> expert_rules() {
-  static const std::array<OperatorRule, 5> rules{
+  static const std::array<OperatorRule, 6> rules{
       {{.kind = OperatorKind::route, .signature = route_signature},
        {.kind = OperatorKind::dispatch, .signature = dispatch_signature},
        {.kind = OperatorKind::expert_linear, .signature = expert_linear_signature, .takes_output = true},
        {.kind = OperatorKind::combine, .signature = combine_signature},
+       {.kind = OperatorKind::repeat_heads, .signature = repeat_heads_signature},
        {.kind = OperatorKind::join_heads, .signature = join_heads_signature}}};
   return rules;
 }

@@ -13,7 +13,18 @@ using models::OperatorId;
 using models::OperatorKind;
 using models::Shape;
 
+/// Samples and positions can be cut.
+Signature rows_signature(const WholeGraph& whole, OperatorId id) {
+  SignatureWriter writer;
+  const std::vector<std::size_t> rows = writer.rows(whole.view(id));
+  const std::size_t features = writer.whole("features", "what the operator does along the features of a row is open");
+  for (const models::Value input : whole.op(id).inputs) writer.input(whole.view(input), joined(rows, features));
+  writer.output(whole.view(id), joined(rows, features));
+  return writer.finish();
+}
+
 Signature general_signature(const WholeGraph& whole, OperatorId id) {
+  if (whole.op(id).work.by_rows) return rows_signature(whole, id);
   SignatureWriter writer;
   const models::Operator& op = whole.op(id);
   const Shape out = whole.view(id);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 #include "base/text.hpp"
 #include "study/files/foreign/megatron/flags.hpp"
@@ -13,12 +14,6 @@ namespace hcclsim::study {
 namespace {
 
 bool is_argument(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
-
-std::optional<std::size_t> program_of(const ShellCommand& command) {
-  const auto found = std::ranges::find_if(command.words, [](const std::string& word) { return word.ends_with(".py"); });
-  if (found == command.words.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - command.words.begin());
-}
 
 /// Whether a command has an argument, also as "--name=value".
 bool gives(const ShellCommand& command, std::string_view argument) {
@@ -56,29 +51,22 @@ const ShellCommand* training_command(const ShellScript& script, MappingWriter& w
   for (const ShellCommand& command : script.commands) {
     if (gives(command, "--encoder-num-layers"))
       writer.fail(command.line, "--encoder-num-layers: networks of an encoder and a decoder are not simulated");
-    const std::optional<std::size_t> program = program_of(command);
-    if (program.has_value() && command.words[*program].ends_with("train_fsdp2.py"))
-      writer.fail(
-          command.line,
-          "{}: its network stands in a config.json of Hugging Face and its parallelism in a YAML, which are not "
-          "read; FSDP2 is --optimizer-parallel zero3 of run, beside --model and its sizes",
-          readable(command.words[*program]));
   }
   writer.fail(1, "no command of this script starts a *.py with --num-layers, as Megatron has it");
 }
 
 }  // namespace
 
-MegatronArguments::MegatronArguments(const std::string& text, const std::string& file, const ShellFiles& files,
-                                     MappingWriter& writer)
-    : writer_(writer), script_(read_shell_script(text, file, files)) {
+MegatronArguments::MegatronArguments(ShellScript script, const std::string& text, MappingWriter& writer)
+    : writer_(writer), script_(std::move(script)) {
   const ShellCommand* const chosen = training_command(script_, writer_);
   if (chosen == nullptr) fail_without_training(script_, writer_);
   find_lines(text);
   line_ = chosen->line;
   const std::size_t program = *program_of(*chosen);
   take_command(*chosen, program);
-  find_ranks({chosen->words.begin(), chosen->words.begin() + static_cast<std::ptrdiff_t>(program)});
+  launch_ = read_launcher({chosen->words.begin(), chosen->words.begin() + static_cast<std::ptrdiff_t>(program)},
+                          script_.variables);
 }
 
 /// The first lines with each "--name" outside comments.
@@ -129,47 +117,6 @@ void MegatronArguments::drop_stray_words(const std::string& name, std::vector<st
                       known ? "no argument takes this word" : "what it holds is only known when the script runs");
     values.pop_back();
   }
-}
-
-void MegatronArguments::find_ranks(const std::vector<std::string>& launcher) {
-  std::uint64_t per_node = 0;  // 0: not said
-  std::uint64_t all = 0;       // msrun's way
-  std::uint64_t nodes = 1;
-  bool known = true;
-  for (std::size_t i = 0; i < launcher.size(); ++i) {
-    std::string name = launcher[i].substr(0, launcher[i].find('='));
-    std::ranges::replace(name, '_', '-');
-    const bool joined = launcher[i].find('=') != std::string::npos;
-    const std::string value = joined                    ? launcher[i].substr(launcher[i].find('=') + 1)
-                              : i + 1 < launcher.size() ? launcher[i + 1]
-                                                        : "";
-    const std::uint32_t number = parse_number<std::uint32_t>(value).value_or(0);
-    if (name == "--nproc-per-node") per_node = number;
-    if (name == "--worker-num") all = number;
-    if (name == "--local-worker-num" && number > 0) ranks_of_node_ = number;
-    is_msrun_ = is_msrun_ || name == "msrun";
-    if (name == "--nnodes") {
-      known = number > 0;  // "1:4" and "$NODES" are not
-      nodes = number;
-    }
-    if ((name == "-np" || name == "-n" || name == "--num-gpus") && per_node == 0) per_node = number;
-  }
-  if (per_node > 0) ranks_of_node_ = per_node;
-  if (!known) return;
-  if (all > 0 || per_node > 0) {
-    ranks_ = all > 0 ? all : per_node * nodes;
-    return;
-  }
-  const auto world = script_.variables.find("WORLD_SIZE");
-  if (world != script_.variables.end()) ranks_ = parse_number<std::uint32_t>(world->second);
-}
-
-bool MegatronArguments::is_mindspeed() const {
-  static constexpr std::array<std::string_view, 5> signs{"NPUS_PER_NODE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_", "HCCL_",
-                                                         "CPU_AFFINITY_CONF"};
-  return is_msrun_ || std::ranges::any_of(script_.variables, [](const auto& variable) {
-           return std::ranges::any_of(signs, [&](std::string_view sign) { return variable.first.starts_with(sign); });
-         });
 }
 
 std::optional<std::string> MegatronArguments::variable(const std::string& name) const {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "study/files/foreign/launcher.hpp"
 #include "study/files/foreign/mapping.hpp"
 #include "study/files/foreign/shell/shell_script.hpp"
 
@@ -16,8 +17,8 @@ namespace hcclsim::study {
 /// The arguments of a command that starts Megatron, and which of them were asked for.
 class MegatronArguments {
  public:
-  /// Finds the command: the last one that trains; throws if there is none. `files`: those beside the script.
-  MegatronArguments(const std::string& text, const std::string& file, const ShellFiles& files, MappingWriter& writer);
+  /// Finds the command: the last one that trains; throws if there is none. `text`: of the script, for its lines.
+  MegatronArguments(ShellScript script, const std::string& text, MappingWriter& writer);
 
   /// "pretrain_gpt.py".
   [[nodiscard]] const std::string& program() const { return program_; }
@@ -33,12 +34,7 @@ class MegatronArguments {
   [[nodiscard]] std::optional<double> number(const std::string& name);
   /// MindSpeed's --noop-layers: layers that do nothing, each once.
   [[nodiscard]] std::set<std::uint64_t> idle_layers();
-  /// Ranks of the job, as the launcher or the script's WORLD_SIZE says.
-  [[nodiscard]] std::optional<std::uint64_t> ranks() const { return ranks_; }
-  /// Ranks of a node, as the launcher says.
-  [[nodiscard]] std::optional<std::uint64_t> ranks_of_node() const { return ranks_of_node_; }
-  /// Whether it is a script of MindSpeed, for NPUs.
-  [[nodiscard]] bool is_mindspeed() const;
+  [[nodiscard]] const Launch& launch() const { return launch_; }
   /// A variable of the script; nothing if it is not set, or what it holds is not known.
   [[nodiscard]] std::optional<std::string> variable(const std::string& name) const;
   [[nodiscard]] std::uint32_t line_of(const std::string& name) const;
@@ -51,7 +47,6 @@ class MegatronArguments {
   void take_command(const ShellCommand& command, std::size_t program);
   void drop_stray_words(const std::string& name, std::vector<std::string>& values);
   void find_lines(const std::string& text);
-  void find_ranks(const std::vector<std::string>& launcher);
 
   MappingWriter& writer_;
   ShellScript script_;
@@ -61,14 +56,7 @@ class MegatronArguments {
   std::map<std::string, std::string> written_;  ///< older names of the script, by those in use
   std::map<std::string, std::uint32_t> lines_;
   std::set<std::string> read_;
-  std::optional<std::uint64_t> ranks_;
-  std::optional<std::uint64_t> ranks_of_node_;
-  bool is_msrun_ = false;
+  Launch launch_;
 };
-
-/// Maps ranks, the NPUs that they are on, and how the step is spread over them.
-void map_megatron_ranks(MegatronArguments& arguments, const std::string& file);
-/// Maps what says which network it is, its sizes and its experts.
-void map_megatron_model(MegatronArguments& arguments);
 
 }  // namespace hcclsim::study

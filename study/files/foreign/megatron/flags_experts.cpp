@@ -7,15 +7,11 @@ namespace megatron_experts {
 using enum MegatronFlagKind;
 
 constexpr std::string_view no_experts = "the network has no experts";
-constexpr std::string_view shared_experts =
-    "no expert of this network is shared by all tokens: --n-shared-experts and its widths have no option";
 constexpr std::string_view waiting_rows =
     "all-to-alls of experts wait for nothing beside them, so that the step is slower than the real one";
 constexpr std::string_view kept_in_experts =
     "results inside of experts are kept, not computed again: more memory is accounted than is taken, and the step is "
     "faster than the real one";
-constexpr std::string_view whole_experts =
-    "ranks that share operators share each expert by its features; experts that they share as wholes are not simulated";
 constexpr std::string_view one_permutation = "rows go to their experts and back in one kernel each, as here";
 constexpr std::string_view router_kernels =
     "small kernels of a router are left out, so that the step is a little faster than the real one";
@@ -34,23 +30,23 @@ constexpr MegatronFlag flags[] = {
     {"expert-model-parallel-size", mapped, 1, "", "1", no_experts},
     {"expert-tensor-parallel-size", mapped, 1, "", "", no_experts},
     {"moe-expert-capacity-factor", mapped, 1, "num-experts", "", no_experts},
-    {"n-shared-experts", refused, 1, "num-experts", "0", shared_experts},
-    {"moe-shared-expert-intermediate-size", refused, 1, "num-experts", "0", shared_experts},
-    {"shared-expert-gate", refused, 0, "n-shared-experts|moe-shared-expert-intermediate-size", "", shared_experts},
+    {"n-shared-experts", mapped, 1, "num-experts", "0", no_experts},
+    {"moe-shared-expert-intermediate-size", mapped, 1, "num-experts", "0", no_experts},
+    {"shared-expert-gate", mapped, 0, "n-shared-experts|moe-shared-expert-intermediate-size", "", no_experts},
     {"moe-alltoall-overlap-comm", left_out, 0, "num-experts", "", waiting_rows},
     {"moe-allgather-overlap-comm", left_out, 0, "num-experts", "", waiting_rows},
     {"overlap-moe-expert-parallel-comm", left_out, 0, "num-experts", "", waiting_rows},
     {"moe-fb-overlap", left_out, 0, "num-experts", "",
      "forward and backward of two micro-batches do not overlap, and neither do the all-to-alls in them, so that the "
      "step is slower than the real one"},
-    {"moe-shared-expert-overlap", refused, 0, "n-shared-experts|moe-shared-expert-intermediate-size", "",
-     shared_experts},
+    {"moe-shared-expert-overlap", left_out, 0, "n-shared-experts|moe-shared-expert-intermediate-size", "",
+     waiting_rows},
     {"moe-zero-memory", left_out, 1, "num-experts", "disable", kept_in_experts},
     {"moe-zero-memory-num-layers", left_out, 1, "moe-zero-memory", "", kept_in_experts},
     {"moe-layer-recompute", left_out, 0, "num-experts", "", kept_in_experts},
-    {"num-zero-experts", refused, 1, "num-experts", "0", "experts that hand tokens on as they are are not simulated"},
-    {"moe-tp-extend-ep", refused, 0, "num-experts", "", whole_experts},
-    {"moe-extended-tp", refused, 0, "num-experts", "", whole_experts},
+    {"num-zero-experts", mapped, 1, "num-experts", "0", no_experts},
+    {"moe-tp-extend-ep", mapped, 0, "num-experts", "", no_experts},
+    {"moe-extended-tp", mapped, 0, "num-experts", "", no_experts},
     {"moe-permutation-async-comm", no_effect, 0, "num-experts", "", "by itself it moves nothing"},
     {"moe-grouped-gemm", no_effect, 0, "num-experts", "", "experts of a rank are one product, as here"},
     {"moe-permute-fusion", no_effect, 0, "num-experts", "", one_permutation},

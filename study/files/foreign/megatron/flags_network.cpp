@@ -9,29 +9,17 @@ using enum MegatronFlagKind;
 constexpr std::string_view no_such_part = "the network has no such part";
 constexpr std::string_view of_positions = "only the values of the table of positions change";
 constexpr std::string_view so_anyway = "it says what is so anyway, or nothing reads it";
-constexpr std::string_view no_biases = "linear operators of this network have no biases";
-constexpr std::string_view other_activations =
-    "the second half of a layer is gated by SwiGLU, or has a GELU without a gate; other activations are not simulated";
 constexpr std::string_view small_pass =
     "this pass over a tensor is left out, so that the step is a little faster than the real one";
 constexpr std::string_view other_norms =
     "a layer has two norms, in front of its halves; norms behind them are not simulated";
-constexpr std::string_view turned_in_part =
-    "all features of queries and keys are turned, not a part, so that the step is a little slower than the real one";
 constexpr std::string_view shared_keys =
     "every layer has keys and values of its own; layers that share them are not simulated";
-constexpr std::string_view latent_attention =
-    "latent attention (MLA) has no options for its ranks and widths; of the networks of run deepseek-v2-lite alone has "
-    "it, with its own sizes";
-constexpr std::string_view further_tokens =
-    "blocks that predict further tokens (MTP) are not simulated: such a block is a layer more on the last stage, with "
-    "the logits and the loss again";
-constexpr std::string_view sparse_attention = "sparse attention with an indexer (DSA) is not simulated";
+constexpr std::string_view unread_latent = "layers of this --spec do not read it";
 constexpr std::string_view compressed_attention =
     "DeepSeek-V4's attention over compressed keys and values is not simulated";
 constexpr std::string_view several_streams =
     "a residual of several streams (mHC) is not simulated: what layers hand on is one hidden state";
-constexpr std::string_view delta_net = "layers of a gated delta net are not simulated: all layers have full attention";
 constexpr std::string_view other_networks = "networks with it are not simulated";
 
 constexpr MegatronFlag flags[] = {
@@ -128,14 +116,14 @@ constexpr MegatronFlag flags[] = {
     {"interleave-sliding-window", no_effect, 1, "", "",
      "the window is a mask, and the fused attention computes as much"},
     {"add-qkv-bias", mapped, 0, "", "", no_such_part},
-    {"add-dense-bias", refused, 0, "", "", no_biases},
-    {"add-bias-linear", refused, 0, "", "", no_biases},
-    {"add-output-layer-bias", refused, 0, "", "", "the logits of this network have no bias"},
-    {"squared-relu", refused, 0, "", "", other_activations},
-    {"openai-gelu", refused, 0, "", "", other_activations},
-    {"geglu", refused, 0, "", "", other_activations},
-    {"gelu-tanh", refused, 0, "", "", other_activations},
-    {"fc-type", refused, 1, "", "", "the second half of a layer is gated by SwiGLU; other forms are not simulated"},
+    {"add-dense-bias", mapped, 0, "", "", no_such_part},
+    {"add-bias-linear", no_effect, 0, "", "", so_anyway},
+    {"add-output-layer-bias", mapped, 0, "", "", no_such_part},
+    {"squared-relu", mapped, 0, "", "", no_such_part},
+    {"openai-gelu", mapped, 0, "", "", no_such_part},
+    {"geglu", mapped, 0, "", "", no_such_part},
+    {"gelu-tanh", mapped, 0, "", "", no_such_part},
+    {"fc-type", mapped, 1, "", "", "a half with one product before its activation, as here"},
     {"input-embeds-norm", left_out, 0, "", "", small_pass},
     {"embedding-multiplier-scale", left_out, 1, "", "", small_pass},
     {"output-multiplier-scale", left_out, 1, "", "", small_pass},
@@ -151,48 +139,66 @@ constexpr MegatronFlag flags[] = {
     {"fp32-residual-connection", left_out, 0, "", "",
      "residual sums have the type of the products, so that the step is faster than the real one and activations take "
      "more memory than accounted"},
-    {"post-norm", refused, 0, "", "", other_norms},
-    {"apply-norm-post-sub-block", refused, 0, "", "", other_norms},
+    {"post-norm", mapped, 0, "", "", no_such_part},
+    {"apply-norm-post-sub-block", mapped, 0, "", "", no_such_part},
     {"apply-residual-connection-post-layernorm", refused, 0, "", "", other_norms},
     {"no-post-layer-norm", refused, 0, "", "", other_norms},
     {"qk-layernorm", mapped, 0, "", "", no_such_part},
-    {"use-glm-rope", left_out, 0, "", "",
-     "positions are turned in one kernel per tensor, not in about ten, so that the step is faster than the real one"},
-    {"rotary-percent", left_out, 1, "", "1,1.0", turned_in_part},
-    {"partial-rotary-factor", left_out, 1, "", "1,1.0", turned_in_part},
+    {"use-glm-rope", mapped, 0, "", "", no_such_part},
+    {"rotary-percent", mapped, 1, "", "1,1.0", of_positions},
+    {"partial-rotary-factor", mapped, 1, "", "1,1.0", of_positions},
     {"share-kvstates", refused, 0, "", "", shared_keys},
     {"cla-share-factor", refused, 1, "share-kvstates", "", shared_keys},
-    {"multi-latent-attention", refused, 0, "", "", latent_attention},
-    {"q-lora-rank", refused, 1, "multi-latent-attention", "", latent_attention},
-    {"kv-lora-rank", refused, 1, "multi-latent-attention", "", latent_attention},
-    {"qk-head-dim", refused, 1, "multi-latent-attention", "", latent_attention},
-    {"qk-pos-emb-head-dim", refused, 1, "multi-latent-attention", "", latent_attention},
-    {"v-head-dim", refused, 1, "multi-latent-attention", "", latent_attention},
-    {"enable-mla-scale-q-lora", refused, 0, "multi-latent-attention", "", latent_attention},
-    {"enable-mla-scale-kv-lora", refused, 0, "multi-latent-attention", "", latent_attention},
-    {"mla-fa-without-pad", refused, 0, "multi-latent-attention", "", latent_attention},
-    {"mla-mm-split", refused, 0, "multi-latent-attention", "", latent_attention},
-    {"enable-mla-absorb", refused, 0, "multi-latent-attention", "", latent_attention},
-    {"mla-up-proj-tp-overlap", refused, 0, "multi-latent-attention", "", latent_attention},
-    {"recompute-mla-up-proj", refused, 0, "multi-latent-attention", "", latent_attention},
-    {"mla-swap-core-attn-out", refused, 0, "multi-latent-attention", "", latent_attention},
-    {"mla-zero-memory", refused, 0, "multi-latent-attention", "", latent_attention},
-    {"mtp-num-layers", refused, 1, "", "0", further_tokens},
-    {"mtp-spec", refused, MegatronFlag::any, "mtp-num-layers", "", further_tokens},
-    {"mtp-mem-efficient-logits", refused, 0, "mtp-num-layers", "", further_tokens},
-    {"recompute-mtp-layer", refused, 0, "mtp-num-layers", "", further_tokens},
-    {"recompute-mtp-norm", refused, 0, "mtp-num-layers", "", further_tokens},
+    {"multi-latent-attention", mapped, 0, "", "", unread_latent},
+    {"q-lora-rank", mapped, 1, "multi-latent-attention", "", unread_latent},
+    {"kv-lora-rank", mapped, 1, "multi-latent-attention", "", unread_latent},
+    {"qk-head-dim", mapped, 1, "multi-latent-attention", "", unread_latent},
+    {"qk-pos-emb-head-dim", mapped, 1, "multi-latent-attention", "", unread_latent},
+    {"v-head-dim", mapped, 1, "multi-latent-attention", "", unread_latent},
+    {"enable-mla-scale-q-lora", left_out, 0, "multi-latent-attention", "", small_pass},
+    {"enable-mla-scale-kv-lora", left_out, 0, "multi-latent-attention", "", small_pass},
+    {"mla-fa-without-pad", mapped, 0, "multi-latent-attention", "",
+     "keys and values have widths of their own, as here"},
+    {"mla-mm-split", no_effect, 0, "multi-latent-attention", "",
+     "keys, values and their turned parts are products of their own, as here"},
+    {"enable-mla-absorb", left_out, 0, "multi-latent-attention", "",
+     "keys and values are made of their narrow rows before the attention; absorbed into it they take less memory and "
+     "more operations, so that the step is faster than the real one"},
+    {"mla-up-proj-tp-overlap", left_out, 0, "multi-latent-attention", "",
+     "gathers of the narrow rows do not overlap with products, so that the step is slower than the real one"},
+    {"recompute-mla-up-proj", left_out, 0, "multi-latent-attention", "",
+     "queries, keys and values are kept, not computed again: more memory is accounted than is taken, and the step is "
+     "faster than the real one"},
+    {"mla-swap-core-attn-out", left_out, 0, "multi-latent-attention", "",
+     "results of the attention stay on the NPU: more memory is accounted than is taken"},
+    {"mla-zero-memory", left_out, 0, "multi-latent-attention", "",
+     "queries, keys and values are kept, not computed again: more memory is accounted than is taken, and the step is "
+     "faster than the real one"},
+    {"mtp-num-layers", mapped, 1, "", "0", no_such_part},
+    {"mtp-spec", no_effect, MegatronFlag::any, "mtp-num-layers", "", "its layer is made as the last one"},
+    {"mtp-mem-efficient-logits", left_out, 0, "mtp-num-layers", "",
+     "logits in bf16 are accounted beside those in fp32: more memory than is taken"},
+    {"recompute-mtp-layer", left_out, 0, "mtp-num-layers", "",
+     "the layer of a further token is computed again where the last layer is; alone it would take less memory than is "
+     "accounted"},
+    {"recompute-mtp-norm", left_out, 0, "mtp-num-layers", "",
+     "the layer of a further token is computed again where the last layer is; alone it would take less memory than is "
+     "accounted"},
     {"mtp-loss-scaling-factor", no_effect, 1, "", "", "a number inside kernels, of whatever value"},
-    {"enable-dsa-indexer", refused, 0, "", "", sparse_attention},
-    {"index-n-heads", refused, 1, "enable-dsa-indexer|kv-compress", "", sparse_attention},
-    {"index-head-dim", refused, 1, "enable-dsa-indexer|kv-compress", "", sparse_attention},
-    {"index-topk", refused, 1, "enable-dsa-indexer|kv-compress", "", sparse_attention},
-    {"index-topk-freq", refused, 1, "enable-dsa-indexer", "", sparse_attention},
-    {"index-skip-topk-offset", refused, 1, "enable-dsa-indexer", "", sparse_attention},
-    {"use-sparse-flash-attn", refused, 0, "enable-dsa-indexer|kv-compress", "", sparse_attention},
-    {"use-fused-lightning-indexer", refused, 0, "enable-dsa-indexer|kv-compress", "", sparse_attention},
-    {"use-fused-lightning-indexer-loss", refused, 0, "enable-dsa-indexer|kv-compress", "", sparse_attention},
-    {"no-use-sparse-c8-indexer", refused, 0, "enable-dsa-indexer|kv-compress", "", sparse_attention},
+    {"enable-dsa-indexer", mapped, 0, "", "", unread_latent},
+    {"index-n-heads", mapped, 1, "enable-dsa-indexer|kv-compress", "", unread_latent},
+    {"index-head-dim", mapped, 1, "enable-dsa-indexer|kv-compress", "", unread_latent},
+    {"index-topk", mapped, 1, "enable-dsa-indexer|kv-compress", "", unread_latent},
+    {"index-topk-freq", mapped, 1, "enable-dsa-indexer|kv-compress", "", unread_latent},
+    {"index-skip-topk-offset", mapped, 1, "enable-dsa-indexer|kv-compress", "", unread_latent},
+    {"use-sparse-flash-attn", mapped, 0, "enable-dsa-indexer|kv-compress", "",
+     "scores and what they choose are one kernel each, as here"},
+    {"use-fused-lightning-indexer", mapped, 0, "enable-dsa-indexer|kv-compress", "",
+     "scores and what they choose are one kernel each, as here"},
+    {"use-fused-lightning-indexer-loss", mapped, 0, "enable-dsa-indexer|kv-compress", "",
+     "scores and what they choose are one kernel each, as here"},
+    {"no-use-sparse-c8-indexer", no_effect, 0, "enable-dsa-indexer|kv-compress", "",
+     "keys of the indexer have the type of activations, as here"},
     {"kv-compress", refused, 0, "", "", compressed_attention},
     {"compress-ratios", refused, MegatronFlag::any, "kv-compress", "", compressed_attention},
     {"apply-rope-no-in-complex", refused, 0, "kv-compress", "", compressed_attention},
@@ -205,19 +211,26 @@ constexpr MegatronFlag flags[] = {
     {"hc-mult", refused, 1, "enable-mhc", "", several_streams},
     {"use-fused-mhc", refused, 0, "enable-mhc", "", several_streams},
     {"use-triton-mhc", refused, 0, "enable-mhc", "", several_streams},
-    {"full-attention-interval", refused, 1, "", "1", delta_net},
-    {"linear-key-head-dim", refused, 1, "full-attention-interval", "", delta_net},
-    {"linear-value-head-dim", refused, 1, "full-attention-interval", "", delta_net},
-    {"linear-num-key-heads", refused, 1, "full-attention-interval", "", delta_net},
-    {"linear-num-value-heads", refused, 1, "full-attention-interval", "", delta_net},
-    {"mamba-d-conv", refused, 1, "full-attention-interval", "", delta_net},
-    {"mamba-chunk-size", refused, 1, "full-attention-interval", "", delta_net},
-    {"mamba-expand", refused, 1, "full-attention-interval", "", delta_net},
-    {"mamba-head-dim", refused, 1, "full-attention-interval", "", delta_net},
-    {"mamba-num-groups", refused, 1, "full-attention-interval", "", delta_net},
-    {"mamba-state-dim", refused, 1, "full-attention-interval", "", delta_net},
-    {"use-triton-gdn", refused, 0, "full-attention-interval", "", delta_net},
-    {"no-enable-linear-qkv", refused, 0, "full-attention-interval", "", delta_net},
+    {"full-attention-interval", mapped, 1, "", "1", "all layers have attention"},
+    {"linear-key-head-dim", mapped, 1, "full-attention-interval", "", no_such_part},
+    {"linear-value-head-dim", mapped, 1, "full-attention-interval", "", no_such_part},
+    {"linear-num-key-heads", mapped, 1, "full-attention-interval", "", no_such_part},
+    {"linear-num-value-heads", mapped, 1, "full-attention-interval", "", no_such_part},
+    {"mamba-d-conv", no_effect, 1, "full-attention-interval", "",
+     "a gated delta net has windows of 4 and chunks of 64 here"},
+    {"mamba-chunk-size", no_effect, 1, "full-attention-interval", "",
+     "a gated delta net has windows of 4 and chunks of 64 here"},
+    {"mamba-expand", no_effect, 1, "full-attention-interval", "",
+     "a gated delta net has windows of 4 and chunks of 64 here"},
+    {"mamba-head-dim", no_effect, 1, "full-attention-interval", "",
+     "a gated delta net has windows of 4 and chunks of 64 here"},
+    {"mamba-num-groups", no_effect, 1, "full-attention-interval", "",
+     "a gated delta net has windows of 4 and chunks of 64 here"},
+    {"mamba-state-dim", no_effect, 1, "full-attention-interval", "",
+     "a gated delta net has windows of 4 and chunks of 64 here"},
+    {"use-triton-gdn", mapped, 0, "full-attention-interval", "", "a gated delta net is a few kernels, as here"},
+    {"no-enable-linear-qkv", no_effect, 0, "full-attention-interval", "",
+     "products of queries, keys and values may be one"},
     {"is-hybrid-model", refused, MegatronFlag::any, "", "", other_networks},
     {"hybrid-attention-ratio", refused, MegatronFlag::any, "", "", other_networks},
     {"hybrid-mlp-ratio", refused, MegatronFlag::any, "", "", other_networks},

@@ -11,21 +11,27 @@
 
 #include "base/input_file.hpp"
 #include "base/text.hpp"
-#include "study/files/foreign/megatron/arguments.hpp"
+#include "study/files/foreign/fsdp2/fsdp2.hpp"
 #include "study/files/foreign/megatron/flags.hpp"
+#include "study/files/foreign/megatron/network.hpp"
 
 namespace hcclsim::study {
 namespace {
 
 class MegatronMapping {
  public:
-  MegatronMapping(const std::string& text, const std::string& file, const ShellFiles& files,
+  MegatronMapping(ShellScript script, const std::string& text, const std::string& file,
                   std::vector<std::string> ignored)
-      : file_(file), writer_("Megatron", file, std::move(ignored)), args_(text, file, files, writer_) {}
+      : writer_("Megatron", file, std::move(ignored)), args_(std::move(script), text, writer_) {}
 
   ForeignMapping run() && {
-    map_megatron_model(args_);
-    map_megatron_ranks(args_, file_);
+    const MegatronNetwork network = find_megatron_network(args_);
+    layers_of_one_ = network.layers_of_one;
+    map_megatron_model(args_, network);
+    map_megatron_experts(args_, network);
+    map_megatron_vocabulary(args_, network);
+    map_megatron_tuning(args_, network);
+    map_megatron_ranks(args_, network);
     map_batch();
     map_types();
     map_optimizer();
@@ -34,6 +40,9 @@ class MegatronMapping {
     map_values();
     map_variables();
     map_rest();
+    // Memory that is saved otherwise than here does not stop the simulation.
+    if (writer_.leaves_out("accounted"))
+      writer_.set("more memory is accounted than is taken", "hbm-check", "warn", line());
     return std::move(writer_).finish();
   }
 
@@ -41,11 +50,14 @@ class MegatronMapping {
   [[nodiscard]] std::uint32_t line() const { return args_.line_of("num-layers"); }
 
   void map_batch() {
-    const std::uint64_t samples = args_.at_least_one("micro-batch-size");
+    // Of each pair of answers both are samples.
+    const bool pairs = args_.has("is-pairwise-dataset") || args_.text("stage") == "dpo";
+    const std::uint64_t answers = pairs ? 2 : 1;
+    const std::uint64_t samples = args_.at_least_one("micro-batch-size") * answers;
     if (args_.has("rampup-batch-size"))
       writer_.no_effect(args_.source("rampup-batch-size"), "the step is one of the whole batch");
     if (args_.has("global-batch-size")) {
-      args_.set("global-batch-size", "global-batch", std::to_string(args_.at_least_one("global-batch-size")));
+      args_.set("global-batch-size", "global-batch", std::to_string(args_.at_least_one("global-batch-size") * answers));
       args_.set("micro-batch-size", "micro-batch-size", std::to_string(samples));
     } else {
       writer_.set(fmt::format("{}, one of each replica", args_.source("micro-batch-size")), "batch",
@@ -143,14 +155,15 @@ class MegatronMapping {
     if (wanted == of_stage)
       args_.set("recompute-num-layers", "recompute", "full");
     else
-      args_.set("recompute-num-layers", "recompute", fmt::format("layers:{}", wanted));
+      args_.set("recompute-num-layers", "recompute", fmt::format("layers:{}", wanted * layers_of_one_));
   }
 
   /// What MindSpeed computes again beside whole layers, or without them.
   void map_recomputed_operators() {
     std::string operators;
     for (const auto& [name, kind] : std::array<std::pair<const char*, const char*>, 2>{
-             {{"recompute-activation-function", "swiglu"}, {"recompute-norm", "rms_norm"}}}) {
+             {{"recompute-activation-function", writer_.value_of("half") == "gelu" ? "gelu" : "swiglu"},
+              {"recompute-norm", writer_.value_of("norm") == "layer" ? "layer_norm" : "rms_norm"}}}) {
       if (!args_.has(name)) continue;
       if (writer_.value_of("recompute") == "full") {
         writer_.no_effect(args_.source(name), "all layers are computed again as wholes");
@@ -212,8 +225,10 @@ class MegatronMapping {
     }
     if (const auto stage = args_.text("stage"); stage == "sft" || stage == "pt")
       writer_.no_effect(args_.source("stage"), "a step of tuning is one of training with other data");
+    else if (stage == "dpo")
+      args_.set("stage", "reference", "on");
     else if (stage.has_value())
-      refuse_flags({"stage"}, find_megatron_flag("is-pairwise-dataset")->reason);
+      args_.refuse("stage", "what is trained is pt, sft or dpo");
   }
 
   /// What the script sets for HCCL.
@@ -254,7 +269,7 @@ class MegatronMapping {
       }
     }
     for (const auto& [reason, names] : features) refuse_flags(names, reason);
-    if (!args_.is_mindspeed()) return;
+    if (!args_.launch().is_for_npus) return;
     for (const MegatronFlag& flag : megatron_flags_missed()) {
       if (args_.all().contains(std::string(flag.name)) || !needed_is_on(flag)) continue;
       writer_.leave_out(fmt::format("no --{}", flag.name), std::string(flag.reason));
@@ -307,20 +322,22 @@ class MegatronMapping {
     return given == args_.all().end() || (!given->second.empty() && given->second.front() == value);
   }
 
-  const std::string& file_;
   MappingWriter writer_;
   MegatronArguments args_;
+  std::uint64_t layers_of_one_ = 1;
 };
 
 }  // namespace
 
 ForeignMapping map_megatron(const std::string& file, const std::vector<std::string>& ignored) {
-  return MegatronMapping(read_text_file(file, "foreign"), file, files_beside(file), ignored).run();
+  return map_megatron_text(read_text_file(file, "foreign"), file, ignored, files_beside(file));
 }
 
 ForeignMapping map_megatron_text(const std::string& text, const std::string& file,
-                                 const std::vector<std::string>& ignored) {
-  return MegatronMapping(text, file, {}, ignored).run();
+                                 const std::vector<std::string>& ignored, const ShellFiles& files) {
+  ShellScript script = read_shell_script(text, file, files);
+  if (starts_fsdp2(script)) return map_fsdp2(script, file, ignored, files);
+  return MegatronMapping(std::move(script), text, file, ignored).run();
 }
 
 }  // namespace hcclsim::study

@@ -4,17 +4,17 @@
 #include <vector>
 
 #include "study/files/foreign/mapping.hpp"
+#include "study/files/foreign/shell/shell_script.hpp"
 
 namespace hcclsim::study {
 
-/// What a script that starts Megatron-LM (or MindSpeed) asks for: the arguments behind the `*.py` of its only command
-/// that has them; devices from nproc_per_node · nnodes of its launcher. Networks: GPT (layer norm, GELU, learned
-/// positions, tied logits), BERT by the name of the program, and LLaMA and Mixtral (RMS norm, SwiGLU, rotary
-/// positions). What is not given has Megatron's default. The script is not executed. Throws Error(bad_input,
-/// "foreign").
+/// What a script that starts Megatron-LM, MindSpeed or MindSpeed-LLM asks for: the arguments of its last command that
+/// trains, and the ranks of its launcher. Networks are BERT by the name of the program, GPT, and decoders of every kind
+/// that models/zoo/decoder.hpp knows. What is not given has Megatron's default. Scripts of FSDP2 go to fsdp2.hpp. The
+/// script is not executed. Throws Error(bad_input, "foreign").
 [[nodiscard]] ForeignMapping map_megatron(const std::string& file, const std::vector<std::string>& ignored);
-/// The same of a text.
+/// The same of a text; `files`: those beside it.
 [[nodiscard]] ForeignMapping map_megatron_text(const std::string& text, const std::string& file,
-                                               const std::vector<std::string>& ignored);
+                                               const std::vector<std::string>& ignored, const ShellFiles& files = {});
 
 }  // namespace hcclsim::study

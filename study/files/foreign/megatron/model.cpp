@@ -2,90 +2,70 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 #include <tuple>
 
 #include "base/text.hpp"
-#include "study/files/foreign/megatron/arguments.hpp"
 #include "study/files/foreign/megatron/flags.hpp"
+#include "study/files/foreign/megatron/network.hpp"
 
-// The network, its sizes and its experts.
+// Which network it is, and the sizes and parts of its layers.
 namespace hcclsim::study {
 namespace {
 
+/// MindSpeed's --spec, by the beginning of its module, where other arguments do not say what a layer is made of.
+struct LayerSpec {
+  std::string_view module;
+  bool refused;
+  std::string_view reason;  ///< why it is refused, or in what the simulated step differs
+};
+constexpr std::array<LayerSpec, 5> layer_specs{
+    {{"deepseek4", true,
+      "layers of DeepSeek-V4 are not simulated: compressed attention, a residual of several streams"},
+     {"mamba", true, "layers of a state space (Mamba) are not simulated"},
+     {"hunyuan", true, "every layer has keys and values of its own; layers that share them are not simulated"},
+     {"minicpm", false,
+      "products that scale the residuals are left out, so that the step is a little faster than the real one"},
+     {"longcat", false,
+      "each layer is two here: the experts stand beside the first dense half, and what they make is added after it, "
+      "not "
+      "at the end of both"}}};
+
+/// Modules of which the other arguments say everything, or the code below does.
+constexpr std::array<std::string_view, 10> known_specs{"qwen3_spec", "qwen3_next", "bailing", "deepseek_", "gemma2",
+                                                       "grok",       "minimax",    "plm",     "qwen2_moe", "phi35_moe"};
+
+std::string layer_spec_of(const MegatronArguments& args) {
+  const auto spec = args.all().find("spec");
+  if (spec == args.all().end() || spec->second.empty()) return {};
+  const std::string module = readable(spec->second.front());
+  return module.substr(module.rfind('.') + 1);
+}
+
 class MegatronModel {
  public:
-  explicit MegatronModel(MegatronArguments& args) : args_(args) {}
+  MegatronModel(MegatronArguments& args, const MegatronNetwork& network)
+      : args_(args), writer_(args.writer()), network_(network), decoder_(network.family == MegatronFamily::decoder) {}
 
-  void map_model() {
+  void map() {
     refuse_other_networks();
-    map_layer_definition();
-    const bool gated = args_.has("swiglu");
-    const bool rms = args_.text("normalization").value_or("LayerNorm") == "RMSNorm";
-    std::string positions = args_.text("position-embedding-type").value_or("learned_absolute");
-    if (args_.has("use-rotary-position-embeddings")) positions = "rope";
-    const bool experts = args_.at_least_one("num-experts") > 1;
-    const bool bert = args_.program().find("bert") != std::string::npos;
-    const bool untied = args_.has("untie-embeddings-and-output-weights");
-    const bool no_bias = args_.has("disable-bias-linear");
-    std::string model = bert ? "bert-base" : "gpt";
-    if (gated || rms || positions == "rope" || no_bias) {
-      model = experts ? "mixtral" : "llama";
-      const auto need = [&](bool is, const char* name, const char* what) {
-        if (!is)
-          args_.refuse(
-              name, fmt::format(
-                        "with SwiGLU, RMS norm, rotary positions or without biases a network is LLaMA's, which has {}",
-                        what));
-      };
-      need(gated, "swiglu", "SwiGLU");
-      need(rms, "normalization", "RMS norm");
-      need(positions == "rope", "position-embedding-type", "rotary positions");
-      need(no_bias, "disable-bias-linear", "no biases");
-    } else if (experts) {
-      args_.refuse("num-experts", "a mixture of experts is Mixtral's: SwiGLU, RMS norm, rotary positions, no biases");
-    } else if (untied) {
-      args_.refuse("untie-embeddings-and-output-weights", "the logits of this network have the table of tokens");
-    }
-    const bool llama = model == "llama" || model == "mixtral";
-    args_.writer().set(fmt::format("{}: {}, {}, {}", args_.program(), rms ? "RMSNorm" : "LayerNorm",
-                                   gated ? "SwiGLU" : "GELU", positions),
-                       "model", model, args_.line_of("num-layers"));
-    for (const auto& [name, option] :
-         std::array<std::pair<const char*, const char*>, 4>{{{"num-layers", "layers"},
-                                                             {"hidden-size", "hidden"},
-                                                             {"num-attention-heads", "heads"},
-                                                             {"seq-length", "sequence"}}}) {
-      if (!args_.has(name) && std::string_view(name) == "seq-length") continue;
-      if (!args_.has(name)) args_.writer().fail(args_.line_of("num-layers"), "--{} is not given", name);
-      if (std::string_view(name) == "num-layers") {
-        map_layers();
-      } else {
-        args_.set(name, option, std::to_string(args_.at_least_one(name)));
-      }
-    }
-    if (args_.has("no-position-embedding")) {
-      if (llama) {
-        args_.writer().no_effect(args_.source("no-position-embedding"), "positions are turned");
-      } else {
-        args_.refuse("no-position-embedding", "this network has a table of positions");
-      }
-    }
-    map_widths(gated, experts);
-    map_heads(llama);
-    map_decoder_parts(llama, untied);
-    map_vocabulary(llama);
-    if (llama && args_.has("max-position-embeddings")) {
-      args_.writer().no_effect(args_.source("max-position-embeddings"), "positions are turned, and have no table");
-    } else if (args_.has("max-position-embeddings")) {
-      args_.set("max-position-embeddings", "positions", std::to_string(args_.at_least_one("max-position-embeddings")));
-    }
-    map_dropout(llama);
-    if (experts) map_experts();
+    map_layer_spec();
+    map_name();
+    map_sizes();
+    map_positions();
+    map_second_halves();
+    if (network_.latent)
+      map_latent_attention();
+    else
+      map_heads();
+    if (decoder_) map_decoder_parts();
+    if (decoder_) map_delta_nets();
+    map_dropout();
   }
 
  private:
+  [[nodiscard]] std::uint32_t line() const { return args_.line_of("num-layers"); }
+
   /// Programs of Megatron whose networks have other layers; what a program of the user's trains is not known.
   void refuse_other_networks() {
     static constexpr std::array<std::string_view, 10> others{"t5",  "vit",  "vision", "retro",   "mamba",
@@ -94,235 +74,287 @@ class MegatronModel {
     const std::string_view stem = std::string_view(program).substr(0, program.rfind('.'));
     for (const std::string_view part : split(stem, '_')) {
       if (std::ranges::find(others, part) == others.end()) continue;
-      args_.writer().fail(
-          args_.line_of("num-layers"),
-          "{}: no network of run has its layers; accepted: pretrain_gpt.py, pretrain_bert.py and others "
-          "that train such networks",
-          program);
+      writer_.fail(line(),
+                   "{}: no network of run has its layers; accepted: pretrain_gpt.py, pretrain_bert.py and others that "
+                   "train such networks",
+                   program);
     }
   }
 
-  /// MindSpeed's --spec, which says what a layer is made of; most of it other arguments say too.
-  void map_layer_definition() {
-    const auto spec = args_.all().find("spec");
-    if (!args_.has("spec") || spec->second.empty()) return;
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> others{
-        {{"longcat", "layers of two attentions, two dense halves and a mixture beside them are not simulated"},
-         {"deepseek4", "layers of DeepSeek-V4 are not simulated: compressed attention, a residual of several streams"},
-         {"gemma2", "layers with norms behind their halves and a gated GELU are not simulated"},
-         {"qwen3_next", "layers of a gated delta net are not simulated"},
-         {"minimax", "norms of whole rows of queries and keys, of all heads, are not simulated"},
-         {"qwen2_moe", "no expert of this network is shared by all tokens, with a gate of its own"},
-         {"phi35_moe", "linear operators of this network have no biases, and its norms no offsets"},
-         {"plm", "latent attention with an ungated second half is not simulated"},
-         {"mamba", "layers of a state space (Mamba) are not simulated"},
-         {"grok", "layers with norms behind their halves are not simulated"},
-         {"hunyuan", "every layer has keys and values of its own; layers that share them are not simulated"}}};
-    const std::string module = readable(spec->second.front());
-    const std::string name = module.substr(module.rfind('.') + 1);
-    const auto is = [&](std::string_view part) { return name.starts_with(part); };
-    if (is("deepseek_") && !args_.all().contains("multi-latent-attention")) {
-      args_.refuse("spec", find_megatron_flag("multi-latent-attention")->reason);
-    } else if (is("qwen3_spec") || is("bailing") || is("deepseek_")) {
-      args_.writer().no_effect(args_.source("spec"), "other arguments say what its layers are made of");
-    } else if (is("minicpm")) {
-      args_.writer().leave_out(args_.source("spec"),
-                               "products that scale the residuals are left out, so that the step is a little faster "
-                               "than the real one");
+  void map_layer_spec() {
+    const std::string& module = network_.layer_spec;
+    if (!args_.has("spec") || module.empty()) return;
+    const auto begins = [&](std::string_view part) { return module.starts_with(part); };
+    const auto found = std::ranges::find_if(layer_specs, [&](const LayerSpec& spec) { return begins(spec.module); });
+    if (std::ranges::any_of(known_specs, begins)) {
+      writer_.no_effect(args_.source("spec"), "other arguments say what its layers are made of");
+    } else if (found == layer_specs.end()) {
+      args_.refuse("spec", "which layers it describes, its Python alone tells");
+    } else if (found->refused) {
+      args_.refuse("spec", found->reason);
     } else {
-      const auto found = std::ranges::find_if(others, [&](const auto& other) { return is(other.first); });
-      args_.refuse("spec", found == others.end() ? "which layers it describes, its Python alone tells" : found->second);
+      writer_.leave_out(args_.source("spec"), std::string(found->reason));
     }
+  }
+
+  void map_name() {
+    std::string_view name = "gpt";
+    if (network_.family == MegatronFamily::bert) name = "bert-base";
+    if (decoder_) name = !network_.experts ? "llama" : network_.latent ? "deepseek" : "mixtral";
+    writer_.set(fmt::format("{}, and the arguments of its layers", args_.program()), "model", std::string(name),
+                line());
+    const bool rms = args_.text("normalization").value_or("LayerNorm") == "RMSNorm";
+    if (decoder_ && !rms) writer_.set(args_.source("normalization"), "norm", "layer", args_.line_of("normalization"));
+  }
+
+  void map_sizes() {
+    for (const auto& [name, option] : std::array<std::pair<const char*, const char*>, 3>{
+             {{"hidden-size", "hidden"}, {"num-attention-heads", "heads"}, {"seq-length", "sequence"}}}) {
+      if (!args_.has(name) && std::string_view(name) == "seq-length") continue;
+      if (!args_.has(name)) writer_.fail(line(), "--{} is not given", name);
+      args_.set(name, option, std::to_string(args_.at_least_one(name)));
+    }
+    map_layers();
   }
 
   /// MindSpeed fills up the last stages with layers that do nothing.
   void map_layers() {
     const std::uint64_t idle = args_.idle_layers().size();
     const std::uint64_t layers = args_.at_least_one("num-layers");
-    if (idle >= layers) args_.writer().fail(args_.line_of("noop-layers"), "all {} layers do nothing", layers);
+    if (idle >= layers) writer_.fail(args_.line_of("noop-layers"), "all {} layers do nothing", layers);
+    const std::string busy = std::to_string((layers - idle) * network_.layers_of_one);
     if (idle > 0)
-      args_.writer().set(fmt::format("{}, {}", args_.source("num-layers"), args_.source("noop-layers")), "layers",
-                         std::to_string(layers - idle), args_.line_of("num-layers"));
+      writer_.set(fmt::format("{}, {}", args_.source("num-layers"), args_.source("noop-layers")), "layers", busy,
+                  line());
     else
-      args_.set("num-layers", "layers", std::to_string(layers));
+      args_.set("num-layers", "layers", busy);
+    if (!args_.has("mtp-num-layers")) return;
+    const std::uint64_t further = args_.whole("mtp-num-layers").value_or(0);
+    if (further == 0)
+      writer_.no_effect(args_.source("mtp-num-layers"), "it is off");
+    else if (decoder_)
+      args_.set("mtp-num-layers", "further-tokens", std::to_string(further));
+    else
+      args_.refuse("mtp-num-layers", "this network predicts one token at a time");
   }
 
-  void map_widths(bool gated, bool experts) {
-    const std::uint64_t hidden = args_.at_least_one("hidden-size");
-    const char* const width = experts && args_.has("moe-ffn-hidden-size") ? "moe-ffn-hidden-size" : "ffn-hidden-size";
-    if (experts && std::string_view(width) == "moe-ffn-hidden-size" && args_.has("ffn-hidden-size")) {
-      args_.writer().no_effect(args_.source("ffn-hidden-size"), "all layers have experts");
+  void map_positions() {
+    std::string kind = args_.text("position-embedding-type").value_or("learned_absolute");
+    if (args_.has("use-rotary-position-embeddings")) kind = "rope";
+    if (args_.has("no-position-embedding")) {
+      if (kind == "learned_absolute") kind = "none";
+      writer_.no_effect(args_.source("no-position-embedding"), "there is no table of positions");
     }
-    if (args_.has(width)) {
-      args_.set(width, "feed-forward", std::to_string(args_.at_least_one(width)));
+    const bool table = kind == "learned_absolute";
+    if (decoder_ && kind != "rope") {
+      writer_.set(args_.source("position-embedding-type"), "position", table ? "table" : "none",
+                  args_.line_of("position-embedding-type"));
+      if (kind == "alibi")
+        writer_.leave_out(args_.source("position-embedding-type"),
+                          "numbers that are added to the scores are left out, so that the step is a little faster than "
+                          "the real one");
+      else if (!table && kind != "none")
+        args_.refuse("position-embedding-type", "positions are rope, learned_absolute, alibi or none");
+    }
+    if (!args_.has("max-position-embeddings")) return;
+    if (table)
+      args_.set("max-position-embeddings", "positions", std::to_string(args_.at_least_one("max-position-embeddings")));
+    else
+      writer_.no_effect(args_.source("max-position-embeddings"), "there is no table of positions");
+  }
+
+  /// Products and activations after the attention.
+  void map_second_halves() {
+    const bool gated_gelu = args_.has("geglu") || args_.has("gelu-tanh");
+    const bool gated = args_.has("swiglu") || gated_gelu;
+    const std::uint64_t hidden = args_.at_least_one("hidden-size");
+    if (args_.has("ffn-hidden-size")) {
+      args_.set("ffn-hidden-size", "feed-forward", std::to_string(args_.at_least_one("ffn-hidden-size")));
     } else {
       const std::uint64_t features = gated ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
-      args_.writer().set(fmt::format("--hidden-size {}, of which Megatron makes", hidden), "feed-forward",
-                         std::to_string(features), args_.line_of("num-layers"));
+      writer_.set(fmt::format("--hidden-size {}, of which Megatron makes", hidden), "feed-forward",
+                  std::to_string(features), line());
     }
+    if (args_.has("openai-gelu")) writer_.no_effect(args_.source("openai-gelu"), "it is the GELU of this network");
+    if (args_.has("fc-type") && gated && !args_.has("squared-relu"))
+      args_.refuse("fc-type", "a half with one product before its activation has a GELU or a squared ReLU");
+    if (!decoder_) return;
+    if (args_.has("squared-relu"))
+      args_.set("squared-relu", "half", "squared-relu");
+    else if (gated_gelu)
+      args_.set(args_.has("geglu") ? "geglu" : "gelu-tanh", "half", "geglu");
+    else if (!gated)
+      writer_.set("no --swiglu", "half", "gelu", line());
   }
 
-  void map_heads(bool llama) {
+  void map_heads() {
     const std::uint64_t heads = args_.at_least_one("num-attention-heads");
     const bool groups = args_.has("group-query-attention");
     const std::uint64_t kv_heads = groups ? args_.at_least_one("num-query-groups") : heads;
-    if (llama) {
-      if (groups && args_.has("num-query-groups"))
-        args_.set("num-query-groups", "kv-heads", std::to_string(kv_heads));
-      else
-        args_.writer().set("no --group-query-attention", "kv-heads", std::to_string(kv_heads),
-                           args_.line_of("num-layers"));
-    } else if (groups) {
+    if (decoder_ && groups && args_.has("num-query-groups"))
+      args_.set("num-query-groups", "kv-heads", std::to_string(kv_heads));
+    else if (decoder_)
+      writer_.set("no --group-query-attention", "kv-heads", std::to_string(kv_heads), line());
+    else if (groups)
       args_.refuse("group-query-attention", "the heads of this network do not share keys and values");
-    }
-    const auto width = args_.whole("kv-channels");
-    if (!width.has_value()) return;
-    if (*width * heads == args_.at_least_one("hidden-size")) {
-      args_.writer().no_effect(args_.source("kv-channels"), "it is hidden size / heads");
-    } else if (llama) {
-      args_.set("kv-channels", "head-width", std::to_string(*width));
-    } else {
-      args_.refuse("kv-channels", "a head of this network has --hidden-size / --num-attention-heads features");
-    }
-  }
-
-  /// Biases, norms and tables that decoders of LLaMA's kind may have.
-  void map_decoder_parts(bool llama, bool untied) {
-    if (llama && !untied) {
-      args_.writer().set("no --untie-embeddings-and-output-weights", "tied-embeddings", "on",
-                         args_.line_of("num-layers"));
-    }
-    for (const auto& [name, option, what] :
-         {std::tuple("add-qkv-bias", "qkv-bias", "queries, keys and values of this network have biases anyway"),
-          std::tuple("qk-layernorm", "qk-norm", "queries and keys of this network have no norms of their own")}) {
-      if (!args_.has(name)) continue;
-      if (llama)
-        args_.set(name, option, "on");
-      else if (std::string_view(name) == "add-qkv-bias")
-        args_.writer().no_effect(args_.source(name), what);
+    const std::uint64_t even = args_.at_least_one("hidden-size") / heads;
+    const std::uint64_t width = args_.at_least_one("kv-channels", even);
+    if (args_.has("kv-channels")) {
+      if (decoder_)
+        args_.set("kv-channels", "head-width", std::to_string(width));
+      else if (width == even)
+        writer_.no_effect(args_.source("kv-channels"), "it is hidden size / heads");
       else
-        args_.refuse(name, what);
+        args_.refuse("kv-channels", "a head of this network has --hidden-size / --num-attention-heads features");
     }
+    if (decoder_) map_turned_part(width);
   }
 
-  /// Tokens of a kind of tokenizer, or of one whose path names a network with published files, or of the network that
-  /// the script is called by; 0: not known. `from`: what tells it.
-  [[nodiscard]] std::uint64_t tokens_of(std::string_view kind, std::string& from) {
-    static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> kinds{{{"GPT2BPETokenizer", 50257},
-                                                                                      {"Llama2Tokenizer", 32000},
-                                                                                      {"BertWordPieceLowerCase", 30522},
-                                                                                      {"BertWordPieceCase", 28996}}};
-    for (const auto& [name, size] : kinds) {
-      if (kind == name) return size;
-    }
-    for (const char* const argument : {"tokenizer-name-or-path", "tokenizer-model"}) {
-      const auto path = args_.all().find(argument);
-      if (path == args_.all().end() || path->second.empty()) continue;
-      if (const std::uint64_t tokens = tokens_of_network(readable(path->second.front())); tokens > 0) return tokens;
-    }
-    const std::string& file = args_.writer().file();
-    const std::string script = file.substr(file.rfind('/') + 1);
-    const std::uint64_t tokens = tokens_of_network(script);
-    if (tokens > 0) {
-      from = fmt::format("{} tokens of the network that the script is called by", tokens);
-    } else if (script.find("deepseek_500b") != std::string::npos) {
-      args_.writer().leave_out("the number of tokens", "it is not published; those of LLaMA-2 are taken");
-      from = "32000 tokens";
-      return 32000;
-    }
-    return tokens;
-  }
-
-  static std::uint64_t tokens_of_network(const std::string& name) {
-    static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 4> networks{
-        {{"llama3", 128256}, {"llama2", 32000}, {"gpt2", 50257}, {"baichuan213b", 125696}}};
-    std::string letters = in_lower_case(name);
-    std::erase_if(letters, [](unsigned char c) { return std::isalnum(c) == 0 && c != '/'; });
-    for (const auto& [network, size] : networks) {
-      if (letters.find(network) != std::string::npos) return size;
-    }
-    return 0;
-  }
-
-  /// Filled up to a multiple of --make-vocab-size-divisible-by times the ranks that share it.
-  void map_vocabulary(bool llama) {
-    if (args_.has("padded-vocab-size")) {
-      if (args_.has("vocab-size"))
-        args_.writer().no_effect(args_.source("vocab-size"), "--padded-vocab-size says how many there are");
-      args_.set("padded-vocab-size", "vocabulary", std::to_string(args_.at_least_one("padded-vocab-size")));
+  /// Features of a head that positions turn.
+  void map_turned_part(std::uint64_t width) {
+    for (const char* const name : {"rotary-percent", "partial-rotary-factor"}) {
+      const double part = args_.number(name).value_or(1);
+      if (part >= 1) continue;
+      args_.set(name, "rotary-width", std::to_string(static_cast<std::uint64_t>(part * static_cast<double>(width))));
       return;
     }
-    // Those of pretrain_gpt.py and pretrain_bert.py unless told otherwise.
-    const bool bert = args_.program().find("bert") != std::string::npos;
-    const std::string tokenizer =
-        args_.text("tokenizer-type").value_or(bert ? "BertWordPieceLowerCase" : "GPT2BPETokenizer");
-    std::uint64_t tokens = args_.whole("vocab-size").value_or(0);
-    std::string from =
-        args_.has("vocab-size") ? args_.source("vocab-size") : fmt::format("the tokens of {}", tokenizer);
-    if (tokens > 0 && tokenizer == "NullTokenizer") ++tokens;  // one for the end of a document
-    if (tokens == 0) tokens = tokens_of(tokenizer, from);
-    if (tokens == 0) {
-      args_.refuse("vocab-size",
-                   fmt::format("how many tokens {} has, its files alone tell; write --vocab-size into the "
-                               "script, or give --vocabulary beside",
-                               tokenizer));
-      tokens = llama ? 32000 : bert ? 30522 : 50257;  // if it is left out: those of the published networks
-    }
-    const std::uint64_t multiple =
-        args_.at_least_one("make-vocab-size-divisible-by", 128) * args_.at_least_one("tensor-model-parallel-size");
-    const std::uint64_t padded = (tokens + multiple - 1) / multiple * multiple;
-    args_.writer().set(fmt::format("{}, filled up to a multiple of {}", from, multiple), "vocabulary",
-                       std::to_string(padded), args_.line_of("num-layers"));
+    if (args_.has("use-glm-rope") && writer_.value_of("position").value_or("rotary") == "rotary")
+      args_.set("use-glm-rope", "rotary-width", std::to_string(width / 2));
   }
 
-  void map_dropout(bool llama) {
+  void map_latent_attention() {
+    for (const char* const name : {"group-query-attention", "num-query-groups", "kv-channels"}) {
+      if (args_.has(name)) writer_.no_effect(args_.source(name), "latent attention has keys and values of every head");
+    }
+    for (const auto& [name, option, usual] :
+         {std::tuple("kv-lora-rank", "kv-rank", 32U), std::tuple("qk-head-dim", "head-width", 128U),
+          std::tuple("qk-pos-emb-head-dim", "rotary-width", 64U), std::tuple("v-head-dim", "value-width", 128U)}) {
+      writer_.set(args_.source(name), option, std::to_string(args_.at_least_one(name, usual)), args_.line_of(name));
+    }
+    writer_.set(args_.source("q-lora-rank"), "q-rank", std::to_string(args_.whole("q-lora-rank").value_or(0)),
+                args_.line_of("q-lora-rank"));
+    map_indexer();
+    if (!args_.has("mla-fa-without-pad"))
+      writer_.leave_out(
+          "no --mla-fa-without-pad",
+          "values are filled up to the width of keys: copies and products with them are left out, so that "
+          "the step is faster than the real one");
+  }
+
+  /// Keys that an indexer chooses (DSA).
+  void map_indexer() {
+    if (!args_.has("enable-dsa-indexer")) return;
+    for (const auto& [name, option, usual] :
+         {std::tuple("index-topk", "index-top-k", 2048U), std::tuple("index-n-heads", "index-heads", 64U),
+          std::tuple("index-head-dim", "index-width", 128U), std::tuple("index-topk-freq", "index-interval", 1U)}) {
+      writer_.set(args_.source(name), option, std::to_string(args_.at_least_one(name, usual)), args_.line_of(name));
+    }
+    if (args_.at_least_one("index-topk-freq") > 1)
+      args_.set("index-skip-topk-offset", "index-offset",
+                std::to_string(args_.whole("index-skip-topk-offset").value_or(2)));
+    if (!args_.has("use-sparse-flash-attn"))
+      writer_.leave_out(
+          "no --use-sparse-flash-attn",
+          "the attention computes the chosen keys alone; with a mask it computes all, so that the step is "
+          "faster than the real one");
+    if (!args_.has("use-fused-lightning-indexer") && !args_.has("use-fused-lightning-indexer-loss"))
+      writer_.leave_out("no --use-fused-lightning-indexer",
+                        "scores of the indexer stay in one kernel; written out they take more memory and time, so that "
+                        "the step is faster than the real one");
+  }
+
+  /// Layers with a gated delta net in the place of attention, and the gate of the others.
+  void map_delta_nets() {
+    if (args_.at_least_one("full-attention-interval") <= 1) return;
+    args_.set("full-attention-interval", "full-attention-interval",
+              std::to_string(args_.at_least_one("full-attention-interval")));
+    for (const auto& [name, option] :
+         std::array<std::pair<const char*, const char*>, 4>{{{"linear-num-key-heads", "delta-key-heads"},
+                                                             {"linear-key-head-dim", "delta-key-width"},
+                                                             {"linear-num-value-heads", "delta-value-heads"},
+                                                             {"linear-value-head-dim", "delta-value-width"}}}) {
+      if (args_.has(name)) args_.set(name, option, std::to_string(args_.at_least_one(name)));
+    }
+    if (network_.layer_spec.starts_with("qwen3_next"))
+      writer_.set(args_.source("spec"), "attention-gate", "on", args_.line_of("spec"));
+    if (!args_.has("use-triton-gdn"))
+      writer_.leave_out(
+          "no --use-triton-gdn",
+          "a gated delta net is a few kernels here, not sixty, so that the step is faster than the real one");
+  }
+
+  /// Biases, norms and tables that decoders may have.
+  void map_decoder_parts() {
+    const bool untied = args_.has("untie-embeddings-and-output-weights");
+    writer_.set(args_.source("untie-embeddings-and-output-weights"), "tied-embeddings", untied ? "off" : "on",
+                args_.line_of("untie-embeddings-and-output-weights"));
+    if (!args_.has("disable-bias-linear")) writer_.set("no --disable-bias-linear", "linear-bias", "on", line());
+    for (const auto& [name, option] :
+         std::array<std::pair<const char*, const char*>, 5>{{{"add-qkv-bias", "qkv-bias"},
+                                                             {"add-dense-bias", "projection-bias"},
+                                                             {"add-output-layer-bias", "logits-bias"},
+                                                             {"post-norm", "post-norms"},
+                                                             {"apply-norm-post-sub-block", "post-norms"}}}) {
+      if (args_.has(name)) args_.set(name, option, "on");
+    }
+    const std::string& spec = network_.layer_spec;
+    if (!writer_.has("post-norms") && (spec.starts_with("gemma2") || spec.starts_with("grok")))
+      writer_.set(args_.source("spec"), "post-norms", "on", args_.line_of("spec"));
+    if (args_.has("qk-layernorm"))
+      args_.set("qk-layernorm", "qk-norm", spec.starts_with("minimax") ? "rows" : "on");
+    else if (network_.latent)
+      writer_.set("no --qk-layernorm", "qk-norm", "off", line());
+  }
+
+  void map_dropout() {
     const double hidden = args_.number("hidden-dropout").value_or(0.1);
     const double attention = args_.number("attention-dropout").value_or(0.1);
     if (hidden != attention) {
       args_.refuse("attention-dropout",
                    fmt::format("all dropouts of a network have one rate, and --hidden-dropout is {}", hidden));
-    } else if (llama && hidden != 0) {
-      args_.refuse("hidden-dropout",
-                   fmt::format("this network has no dropout, and the rate is {}{}", hidden,
-                               args_.has("hidden-dropout") ? "" : ", as Megatron has it unless told otherwise"));
-    } else if (!llama) {
-      args_.writer().set(args_.source("hidden-dropout"), "dropout", fmt::format("{}", hidden),
-                         args_.line_of("hidden-dropout"));
-    }
-  }
-
-  void map_experts() {
-    args_.set("num-experts", "experts", std::to_string(args_.at_least_one("num-experts")));
-    const std::uint64_t chosen = args_.at_least_one("moe-router-topk", 2);
-    args_.writer().set(args_.source("moe-router-topk"), "moe-top-k", std::to_string(chosen),
-                       args_.line_of("moe-router-topk"));
-    if (args_.has("moe-expert-capacity-factor")) {
-      args_.set("moe-expert-capacity-factor", "moe-capacity", *args_.text("moe-expert-capacity-factor"));
-    } else {
-      args_.writer().set("no --moe-expert-capacity-factor", "moe-capacity", "dropless", args_.line_of("num-layers"));
-    }
-    const std::string dispatcher = args_.text("moe-token-dispatcher-type").value_or("allgather");
-    if (!dispatcher.starts_with("alltoall") && args_.at_least_one("expert-model-parallel-size") > 1) {
-      args_.refuse("moe-token-dispatcher-type",
-                   fmt::format("rows go to their experts by all-to-alls, not by {}", dispatcher));
-    }
-    // -1: not said.
-    for (const auto& [name, values] : std::array<std::pair<const char*, std::string_view>, 2>{
-             {{"moe-layer-freq", "1,-1"}, {"first-k-dense-replace", "0,-1"}}}) {
-      const auto given = args_.text(name);
-      if (!given.has_value()) continue;
-      if (given == values.substr(0, 1) || given == values.substr(2))
-        args_.writer().no_effect(args_.source(name), "all layers have experts");
-      else
-        args_.refuse(name, "all layers have experts; dense ones between or before them are not simulated");
+    } else if (!decoder_ || hidden != 0) {
+      writer_.set(args_.source("hidden-dropout"), "dropout", fmt::format("{}", hidden),
+                  args_.line_of("hidden-dropout"));
     }
   }
 
   MegatronArguments& args_;
+  MappingWriter& writer_;
+  const MegatronNetwork& network_;
+  bool decoder_;
 };
+
+/// GPT-2's layers: layer norm, a GELU without a gate, a table of positions, biases, and one table of tokens.
+bool is_gpt(MegatronArguments& args) {
+  const auto on = [&](const char* name) { return args.all().contains(name); };
+  const bool others = on("swiglu") || on("squared-relu") || on("geglu") || on("gelu-tanh") || on("spec") ||
+                      on("multi-latent-attention") || on("group-query-attention") || on("kv-channels") ||
+                      on("use-rotary-position-embeddings") || on("no-position-embedding") || on("post-norm") ||
+                      on("apply-norm-post-sub-block");
+  return !others && !args.has("disable-bias-linear") && !args.has("untie-embeddings-and-output-weights") &&
+         args.text("normalization").value_or("LayerNorm") == "LayerNorm" &&
+         args.text("position-embedding-type").value_or("learned_absolute") == "learned_absolute";
+}
 
 }  // namespace
 
-void map_megatron_model(MegatronArguments& arguments) { MegatronModel(arguments).map_model(); }
+MegatronNetwork find_megatron_network(MegatronArguments& arguments) {
+  MegatronNetwork network;
+  network.layer_spec = layer_spec_of(arguments);
+  network.experts = arguments.at_least_one("num-experts") > 1;
+  // MiniMax's scripts carry arguments of latent attention that its layers do not read.
+  network.latent = arguments.has("multi-latent-attention") && !network.layer_spec.starts_with("minimax");
+  if (network.layer_spec.starts_with("longcat")) network.layers_of_one = 2;
+  const bool bert = arguments.program().find("bert") != std::string::npos;
+  if (bert)
+    network.family = MegatronFamily::bert;
+  else if (!network.experts && is_gpt(arguments))
+    network.family = MegatronFamily::gpt;
+  return network;
+}
+
+void map_megatron_model(MegatronArguments& arguments, const MegatronNetwork& network) {
+  MegatronModel(arguments, network).map();
+}
 
 }  // namespace hcclsim::study

@@ -3,59 +3,32 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
 #include "base/text.hpp"
-#include "study/files/foreign/megatron/arguments.hpp"
+#include "study/files/foreign/megatron/network.hpp"
 
 // Ranks, the NPUs that they are on, and how the step is spread over them.
 namespace hcclsim::study {
 namespace {
 
-/// NPUs of a generation, and the platforms that come with this program.
-struct MegatronPlatform {
-  std::string_view generation;
-  std::string_view soc;  ///< for `platform generate`
-  std::uint64_t ranks_of_server;
-  std::string_view server;
-  std::string_view servers;  ///< several
-  std::uint64_t most_ranks;
-};
-constexpr MegatronPlatform a2_platform{"A2", "910B2", 8, "atlas800t-a2", "atlas800t-a2-x2", 16};
-constexpr MegatronPlatform a3_platform{"A3", "910_9391", 16, "atlas900-a3", "atlas900-a3-superpod", 64};
-
-/// Whether a name has a generation as a word of its own: "pretrain_8k_A3_ptd.sh".
-bool names_generation(std::string_view file, std::string_view generation) {
-  const std::string name = in_lower_case(file.substr(file.rfind('/') + 1));
-  const std::string word = in_lower_case(generation);
-  const auto is_letter = [&](std::size_t at) {
-    return at < name.size() && std::isalnum(static_cast<unsigned char>(name[at])) != 0;
-  };
-  for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
-    if ((at == 0 || !is_letter(at - 1)) && !is_letter(at + word.size())) return true;
-  }
-  return false;
-}
-
 class MegatronRanks {
  public:
-  MegatronRanks(MegatronArguments& args, const std::string& file)
+  MegatronRanks(MegatronArguments& args, const MegatronNetwork& network)
       : args_(args),
         writer_(args.writer()),
-        file_(file),
+        network_(network),
         layers_(args.at_least_one("num-layers")),
         stages_(args.at_least_one("pipeline-model-parallel-size")) {}
 
   void map() {
-    map_number();
+    map_launch(writer_, args_.launch(), line());
     const auto set = [&](const char* name, const char* option) {
       if (args_.at_least_one(name) > 1) args_.set(name, option, std::to_string(args_.at_least_one(name)));
     };
     set("tensor-model-parallel-size", "model-parallel");
     set("pipeline-model-parallel-size", "stages");
     set("context-parallel-size", "context-parallel");
-    set("expert-model-parallel-size", "expert-parallel");
     map_positions();
     map_operators();
     map_parts();
@@ -64,48 +37,6 @@ class MegatronRanks {
 
  private:
   [[nodiscard]] std::uint32_t line() const { return args_.line_of("num-layers"); }
-
-  void map_number() {
-    std::string from;
-    const MegatronPlatform* const platform = find_platform(from);
-    const std::uint64_t ranks = args_.ranks().value_or(0);
-    if (platform != nullptr) {
-      const bool several = ranks > platform->ranks_of_server;
-      writer_.set(from, "platform", std::string(several ? platform->servers : platform->server), line());
-    }
-    if (ranks == 0) {
-      writer_.leave_out("ranks", "the script does not say how many there are: --npus, or all of the platform");
-      return;
-    }
-    std::string source = fmt::format("{} ranks of the launcher", ranks);
-    if (platform != nullptr && ranks > platform->most_ranks) {
-      source += fmt::format(
-          "; a platform for them is what 'hcclsim platform generate --soc {} --servers {} --output "
-          "cluster.xml' writes, for --platform cluster.xml",
-          platform->soc, (ranks + platform->ranks_of_server - 1) / platform->ranks_of_server);
-    }
-    writer_.set(std::move(source), "npus", std::to_string(ranks), line());
-  }
-
-  /// nullptr if nothing tells which NPUs there are. `from`: what tells it.
-  const MegatronPlatform* find_platform(std::string& from) {
-    for (const MegatronPlatform* const platform : {&a2_platform, &a3_platform}) {
-      from = fmt::format("the name of the script has {}", platform->generation);
-      if (names_generation(file_, platform->generation)) return platform;
-    }
-    if (names_generation(file_, "A5")) {
-      writer_.leave_out("an NPU of generation A5",
-                        "no platform that comes with hcclsim has it; --platform says which one counts");
-      return nullptr;
-    }
-    if (args_.ranks_of_node() == a3_platform.ranks_of_server) {
-      from = "16 ranks of a node are the dies of an A3";
-      return &a3_platform;
-    }
-    if (!args_.is_mindspeed()) return nullptr;
-    from = "a script for NPUs that does not say which: --platform says otherwise";
-    return &a2_platform;
-  }
 
   void map_positions() {
     const bool shares = args_.at_least_one("context-parallel-size") > 1;
@@ -142,7 +73,7 @@ class MegatronRanks {
   }
 
   void note_ring() {
-    if (!args_.is_mindspeed()) return;
+    if (!args_.launch().is_for_npus) return;
     if (!args_.has("use-cp-send-recv-overlap"))
       writer_.leave_out("no --use-cp-send-recv-overlap",
                         "ranks of a ring send and receive at once; one behind the other takes up to twice as long, so "
@@ -163,10 +94,22 @@ class MegatronRanks {
     } else if (args_.has("sequence-parallel")) {
       writer_.no_effect(args_.source("sequence-parallel"), "no ranks share operators");
     }
-    const bool experts = args_.at_least_one("num-experts") > 1;
-    if (experts && args_.at_least_one("expert-tensor-parallel-size", sharers) != sharers) {
-      args_.refuse("expert-tensor-parallel-size", "experts are cut over as many ranks as the other operators");
+    if (network_.experts) map_experts(sharers);
+  }
+
+  /// Ranks that share experts: by their features as many as share other operators, unless told otherwise.
+  void map_experts(std::uint64_t sharers) {
+    const bool extends = args_.has("moe-tp-extend-ep") || args_.has("moe-extended-tp");
+    const std::uint64_t of_one = extends ? 1 : args_.at_least_one("expert-tensor-parallel-size", sharers);
+    const std::uint64_t ranks = args_.at_least_one("expert-model-parallel-size") * (extends ? sharers : 1);
+    if (of_one != sharers) {
+      const char* const name = extends ? "moe-tp-extend-ep" : "expert-tensor-parallel-size";
+      if (of_one != 1)
+        args_.refuse(name, "each expert is shared by the ranks that share other operators, or by none");
+      else
+        args_.set(name, "expert-tensor-parallel", "1");
     }
+    if (ranks > 1) args_.set("expert-model-parallel-size", "expert-parallel", std::to_string(ranks));
   }
 
   /// Parts of the stages, and their order.
@@ -226,15 +169,18 @@ class MegatronRanks {
   void map_layer_list() {
     const std::string list = *args_.text("num-layer-list");
     std::uint64_t sum = 0;
-    std::uint64_t parts = 0;
-    for (const std::string_view item : split(list, ',')) {
-      sum += parse_number<std::uint32_t>(trimmed(item)).value_or(0);
-      ++parts;
-    }
-    if (parts != stages_ || sum != layers_)
+    std::vector<std::uint64_t> parts;
+    for (const std::string_view item : split(list, ','))
+      sum += parts.emplace_back(parse_number<std::uint32_t>(trimmed(item)).value_or(0));
+    if (parts.size() != stages_ || sum != layers_)
       writer_.fail(args_.line_of("num-layer-list"), "{}: {} stages with {} layers, must be {} with {}",
-                   args_.source("num-layer-list"), parts, sum, stages_, layers_);
-    if (stages_ > 1) args_.set("num-layer-list", "stage-layers", list);
+                   args_.source("num-layer-list"), parts.size(), sum, stages_, layers_);
+    if (stages_ > 1) set_stage_layers("num-layer-list", parts);
+  }
+
+  void set_stage_layers(const char* name, std::vector<std::uint64_t> layers) {
+    for (std::uint64_t& each : layers) each *= network_.layers_of_one;
+    args_.set(name, "stage-layers", fmt::format("{}", fmt::join(layers, ",")));
   }
 
   void map_idle_layers() {
@@ -247,12 +193,7 @@ class MegatronRanks {
       --busy[layer / (layers_ / parts)];
     }
     if (parts == 1) return;
-    if (std::ranges::find(busy, 0U) != busy.end()) {
-      args_.refuse("noop-layers", fmt::format("{} has no layer that computes, and a part of a stage has at least one",
-                                              chunks_ > 1 ? "a part of a stage" : "a stage"));
-      return;
-    }
-    args_.set("noop-layers", "stage-layers", fmt::format("{}", fmt::join(busy, ",")));
+    set_stage_layers("noop-layers", std::move(busy));
   }
 
   void map_uneven_stages() {
@@ -266,18 +207,15 @@ class MegatronRanks {
     if (stages_ < 2 || others == 0 || given > layers_ || (layers_ - given) % others != 0)
       writer_.fail(args_.line_of(name), "{}: the other {} layers are no even share of the other stages",
                    args_.source(name), layers_ - std::min(given, layers_));
-    std::vector<std::string> list;
-    for (std::uint64_t stage = 0; stage < stages_; ++stage) {
-      const bool is_first = stage == 0 && first.has_value();
-      const bool is_last = stage + 1 == stages_ && last.has_value();
-      list.push_back(std::to_string(is_first ? *first : is_last ? *last : (layers_ - given) / others));
-    }
-    args_.set(name, "stage-layers", fmt::format("{}", fmt::join(list, ",")));
+    std::vector<std::uint64_t> list(stages_, (layers_ - given) / others);
+    list.front() = first.value_or(list.front());
+    list.back() = last.value_or(list.back());
+    set_stage_layers(name, std::move(list));
   }
 
   MegatronArguments& args_;
   MappingWriter& writer_;
-  const std::string& file_;
+  const MegatronNetwork& network_;
   std::uint64_t layers_;
   std::uint64_t stages_;
   std::uint64_t chunks_ = 1;
@@ -285,6 +223,8 @@ class MegatronRanks {
 
 }  // namespace
 
-void map_megatron_ranks(MegatronArguments& arguments, const std::string& file) { MegatronRanks(arguments, file).map(); }
+void map_megatron_ranks(MegatronArguments& arguments, const MegatronNetwork& network) {
+  MegatronRanks(arguments, network).map();
+}
 
 }  // namespace hcclsim::study

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "hccl/parallel/sharding/presets.hpp"
 #include "hccl/parallel/sharding/shard_graph.hpp"
 #include "hccl/parallel/sharding/sharded_stages.hpp"
+#include "models/repeated_heads.hpp"
 #include "study/files/strategy/operator_strategies.hpp"
 #include "study/run/experiment/sharding/find_strategies.hpp"
 
@@ -36,15 +38,29 @@ hccl::ShardedGraph with_places(const OperatorStrategies& of_file, const std::fun
 
 hccl::ShardedGraph share_experts(hccl::ShardedGraph network, const OperatorParallel& operators) {
   if (operators.experts <= 1) return network;
-  const Rank data = network.devices / operators.sharing();
-  if (data % operators.experts != 0) {
-    bad_input("option",
-              "--expert-parallel {} must divide the {} ranks, or groups of them, that have samples of their own",
-              operators.experts, data);
-  }
   return hccl::share_experts(
       std::move(network),
       {.ranks = operators.experts, .load = {.skew = operators.expert_skew, .seed = operators.expert_seed}});
+}
+
+/// Whole experts take rows that differ between devices of a model-parallel group.
+void check_whole_experts(const models::Graph& network, const OperatorParallel& operators) {
+  if (!operators.expert_model.has_value()) return;
+  if (*operators.expert_model != 1 && *operators.expert_model != operators.model) {
+    bad_input("option",
+              "--expert-tensor-parallel {}: the features of experts are shared by 1 rank, or by the {} of "
+              "--model-parallel",
+              *operators.expert_model, operators.model);
+  }
+  const auto dispatch = std::ranges::find(network.operators, models::OperatorKind::dispatch, &models::Operator::kind);
+  if (dispatch == network.operators.end()) {
+    bad_input("option", "--expert-tensor-parallel does not go with {}, which has no experts", network.title);
+  }
+  if (operators.whole_experts() && !(operators.sequence && dispatch->of_parts)) {
+    bad_input("option",
+              "--expert-tensor-parallel 1 needs rows that ranks do not share: --sequence-parallel on, and "
+              "--moe-capacity dropless or --moe-capacity-of-parts on");
+  }
 }
 
 /// Parts of the axes of the samples; none: as operators need them.
@@ -106,6 +122,7 @@ hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec
                                 const OperatorStrategies& of_file, Rank devices, std::vector<std::string>& notes) {
   const OperatorParallel& operators = spec.operators;
   hccl::StrategyMap strategies;
+  check_whole_experts(network, operators);
   if (operators.sharing() > 1) {
     strategies =
         hccl::transformer_strategies(network, {.data = static_cast<std::uint32_t>(devices / operators.sharing()),
@@ -113,6 +130,7 @@ hccl::StrategyMap strategies_of(models::Graph& network, const ParallelSpec& spec
                                                .model = operators.model,
                                                .sequence_parallel = operators.sequence,
                                                .vocabulary_parallel = operators.vocabulary,
+                                               .whole_experts = operators.whole_experts(),
                                                .context_kind = operators.context_kind});
   }
   const std::set<std::string> again(of_file.recomputed.begin(), of_file.recomputed.end());
@@ -150,6 +168,9 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
     }
     return whole;
   }
+  // Positions are exchanged for heads as the kind of context parallelism says, whatever else is done.
+  const bool exchanges = operators.context > 1 && operators.context_kind == hccl::ContextKind::ulysses;
+  if (exchanges && !operators.has_files()) network = models::repeat_shared_heads(network, operators.sharing());
   const OperatorStrategies of_file = strategies_of_file(network, operators, devices, notes);
   const hccl::StrategyMap strategies = strategies_of(network, spec, shape, of_file, devices, notes);
   std::optional<DatasetParts> dataset = operators.dataset;
@@ -157,8 +178,6 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
     dataset = DatasetParts{};
     notes.emplace_back("shard: without a dataset_strategy every device reads the whole batch, as MindSpore sets it");
   }
-  // Positions are exchanged for heads as the kind of context parallelism says, whatever else is done.
-  const bool exchanges = operators.context > 1 && operators.context_kind == hccl::ContextKind::ulysses;
   hccl::ShardedGraph sharded = with_places(of_file, [&] {
     return hccl::shard_graph(network, strategies, devices,
                              {.enable_alltoall = operators.all_to_all || exchanges,

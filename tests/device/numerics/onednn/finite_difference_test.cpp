@@ -99,6 +99,25 @@ models::Graph experts(bool normalised, std::uint32_t capacity) {
   return std::move(builder).finish(head);
 }
 
+/// Halves of a layer with a GELU as gate and a squared ReLU, and norms of heads and of rows of queries and keys.
+models::Graph other_halves() {
+  using models::Activation;
+  models::GraphBuilder builder = models::GraphBuilder::of_tokens("halves", 2, 5);
+  models::OperatorId x = builder.token_embedding("wte", models::GraphBuilder::input(), 11, 16);
+  const models::OperatorId query = builder.rms_norm("q_norm", builder.linear("q", x, 16, true), 4);
+  const models::OperatorId key = builder.rms_norm("k_norm", builder.linear("k", x, 8, true));
+  const models::OperatorId value = builder.linear("v", x, 8, true);
+  x = builder.add("sum_1",
+                  builder.attention("attention", query, key, value, {.heads = 4, .kv_heads = 2, .causal = true}), x);
+  const models::OperatorId gated = builder.swiglu("geglu", builder.linear("gate", x, 24, false),
+                                                  builder.linear("up", x, 24, false), Activation::gelu);
+  x = builder.add("sum_2", builder.linear("down", gated, 16, false), x);
+  const models::OperatorId up = builder.linear("wide", x, 20, true);
+  const models::OperatorId squared = builder.swiglu("squared", up, up, Activation::relu);
+  x = builder.add("sum_3", builder.linear("narrow", squared, 16, false), x);
+  return std::move(builder).finish(builder.linear("head", x, 11, false));
+}
+
 void expect_slopes(const models::Graph& graph) {
   SampleNet net(graph);
   Workspace workspace(net.computation);
@@ -146,6 +165,8 @@ TEST(FiniteDifferences, Experts) {
     expect_slopes(experts(normalised, 4));
   }
 }
+
+TEST(FiniteDifferences, OtherHalves) { expect_slopes(other_halves()); }
 
 TEST(FiniteDifferences, Patches) { expect_slopes(patches()); }
 

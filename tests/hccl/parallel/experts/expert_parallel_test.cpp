@@ -249,7 +249,7 @@ TEST(ExpertParallel, Refuses) {
   EXPECT_THAT(refusal("option", share("tinygpt", 4, {.ranks = 2})), HasSubstr("Tiny GPT has no experts"));
   EXPECT_THAT(refusal("option", share("tinymoe", 6, {.ranks = 3})), HasSubstr("3 ranks cannot share the 8 experts"));
   EXPECT_THAT(refusal("option", share("tinymoe", 6, {.ranks = 4})),
-              HasSubstr("4 ranks cannot share experts where 6 have samples of their own"));
+              HasSubstr("4 ranks cannot share experts where 6 have rows of their own"));
   EXPECT_THAT(refusal("option", share("tinymoe", 4, {.ranks = 0})), HasSubstr("0 ranks cannot share"));
   EXPECT_THAT(refusal("option", share("tinymoe", 4, {.ranks = 2, .load = {.skew = 1}})), HasSubstr("have a capacity"));
   EXPECT_THAT(refusal("option", [] { static_cast<void>(expert_load({.skew = -1}, 0, 2, 2)); }),

@@ -101,7 +101,9 @@ TEST(PipelineSchedule, ShapesThatCannotBe) {
   const auto refused = [](const PipelineShape& shape) {
     return test::refusal("pipeline", [&] { require_shape(shape); });
   };
-  EXPECT_THAT(refused({4, 3, 1, PipelineSchedule::one_f_one_b}), HasSubstr("4 stages need at least as many"));
+  EXPECT_THAT(refused({4, 3, 2, PipelineSchedule::one_f_one_b_interleave}),
+              HasSubstr("4 stages of 2 chunks need at least as many"));
+  EXPECT_NO_THROW(require_shape({4, 3, 1, PipelineSchedule::one_f_one_b}));
   EXPECT_THAT(refused({4, 8, 2, PipelineSchedule::one_f_one_b}), HasSubstr("1f1b-interleave"));
   EXPECT_THAT(refused({4, 8, 1, PipelineSchedule::gpipe_interleave}), HasSubstr("2 or more chunks"));
   EXPECT_THAT(refused({1, 8, 2, PipelineSchedule::gpipe_interleave}), HasSubstr("--stages 2"));

@@ -103,7 +103,26 @@ TEST(StageGraphs, LayersThatCannotBeShared) {
                             [&] {
                               static_cast<void>(stage_graphs(graph, std::vector{3U, 0U}, 2, 1));
                             }),
-              HasSubstr("one or more"));
+              HasSubstr("stage 1 of MLP 4-4-4-4 has no operator"));
+}
+
+// The last part has the norm, the logits and the loss alone.
+TEST(StageGraphs, PartsMayHaveNoLayer) {
+  const Graph graph = models::make_model({.name = "llama",
+                                          .batch = 1,
+                                          .sequence = 4,
+                                          .layers = 2,
+                                          .hidden = 8,
+                                          .heads = 2,
+                                          .vocabulary = 16,
+                                          .feed_forward = 8});
+  const std::vector<Graph> stages = stage_graphs(graph, std::vector{2U, 0U}, 2, 1);
+  EXPECT_EQ(stages[1].operators.front().kind, models::OperatorKind::receive);
+  EXPECT_EQ(stages[1].operators.back().kind, models::OperatorKind::loss);
+  EXPECT_EQ(stages[1].parameters.size(), 2U);
+  // A part between others hands nothing on: its neighbours talk to each other.
+  const std::vector<Graph> parts = stage_graphs(graph, std::vector{1U, 0U, 1U, 0U}, 2, 1);
+  EXPECT_EQ(std::ranges::count(parts[1].operators, models::OperatorKind::receive, &models::Operator::kind), 1);
 }
 
 /// The time of the slowest part of all ways to cut; a cut before layer n takes cuts[n] of both parts.

@@ -100,7 +100,7 @@ class SearchedNetworks : public testing::TestWithParam<models::ModelInfo> {};
 TEST_P(SearchedNetworks, KeepSomeOperatorsAndEliminateOthers) {
   const models::ModelInfo& info = GetParam();
   models::ModelOptions sizes{.name = std::string(info.name), .batch = 8};
-  if (info.kind == models::NetworkKind::tokens) sizes.layers = 2;
+  if (info.kind == models::NetworkKind::tokens || info.kind == models::NetworkKind::decoder) sizes.layers = 2;
   const models::Graph network = models::make_model(sizes);
   const FoundMap result = find_strategies(network, {}, 8, 1);
   ASSERT_TRUE(result.found.kept.has_value() && result.found.eliminated.has_value());

@@ -47,8 +47,8 @@ std::string option_of(const ForeignMapping& mapping, std::string_view option) {
 
 TEST(MindformersDetails, WithoutUseParallelOneNpuTrains) {
   EXPECT_EQ(mindformers_refusal(small_llama("", "", "use_parallel: True\n")), "no error");
-  EXPECT_THAT(mindformers_refusal(small_llama("", "", "use_parallel: False\n")),
-              HasSubstr("use_parallel False: so one NPU trains, and not the 4 of parallel_config"));
+  EXPECT_EQ(mindformers_refusal(small_llama("", "", "use_parallel: False\n")), "no error");
+  EXPECT_EQ(option_of(map_mindformers_text(small_llama("", "", "use_parallel: False\n"), "a.yaml", {}), "npus"), "1");
   EXPECT_EQ(mindformers_refusal("use_parallel: False\nmodel:\n  model_config:\n    type: LlamaConfig\n"), "no error");
 }
 
@@ -93,13 +93,12 @@ TEST(MindformersDetails, SizesThatAllNetworksOfAKindHaveAreTaken) {
                                             "    emb_dropout_prob: 0.0\n    expert_num: 1\n",
                                             "")),
             "no error");
-  const std::string refused =
-      mindformers_refusal(small_llama("    kv_channels: 32\n    rotary_pct: 0.5\n    emb_dropout_prob: 0.1\n"
-                                      "    expert_num: 4\n",
-                                      ""));
-  for (const char* const key : {"kv_channels 32", "rotary_pct 0.5", "emb_dropout_prob 0.1", "expert_num 4"}) {
-    EXPECT_THAT(refused, HasSubstr(key));
-  }
+  EXPECT_THAT(mindformers_refusal(small_llama("    expert_num: 4\n", "")), HasSubstr("expert_num 4"));
+  const ForeignMapping others = map_mindformers_text(
+      small_llama("    kv_channels: 32\n    rotary_pct: 0.5\n    emb_dropout_prob: 0.1\n", ""), "a.yaml", {});
+  EXPECT_EQ(option_of(others, "head-width"), "32");
+  EXPECT_EQ(option_of(others, "rotary-width"), "16");
+  EXPECT_EQ(option_of(others, "dropout"), "0.1");
 }
 
 TEST(MindformersDetails, NamesOfOptimizersMayBeInSmallLetters) {

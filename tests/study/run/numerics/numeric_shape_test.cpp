@@ -58,7 +58,8 @@ TEST(NumericShape, WhatIsGivenIsTaken) {
 TEST(NumericShape, SmallerOnes) {
   const auto smaller = [](const RunSpec& spec) {
     std::vector<std::string> shapes;
-    for (const models::Graph& graph : smaller_graphs(spec, numeric_graph(spec, {spec.model.batch, 1}, 8), 8))
+    for (const models::Graph& graph :
+         smaller_graphs(spec, {spec.model.batch, 1}, numeric_graph(spec, {spec.model.batch, 1}, 8), 8))
       shapes.push_back(shape_text(graph));
     return shapes;
   };

@@ -5,13 +5,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "models/zoo/choices.hpp"
 #include "study/files/foreign/megatron/megatron.hpp"
 
 namespace hcclsim::study {
@@ -86,7 +92,8 @@ TEST(MegatronFlags, SchedulesMemoryAndOverlapAreAcceptedWithWhatIsLeftOut) {
   EXPECT_THAT(reason_of(mapping.left_out, "--swap-attention"), HasSubstr("more memory is accounted than is taken"));
   EXPECT_THAT(reason_of(mapping.left_out, "--coc-fused-kernel"), HasSubstr("slower than the real one"));
   EXPECT_THAT(reason_of(mapping.left_out, "--log-interval 1"), HasSubstr("faster than the real one"));
-  EXPECT_THAT(reason_of(mapping.left_out, "--fix-sub-seq-length 8"), HasSubstr("within its document"));
+  EXPECT_EQ(value_of(mapping, "documents"), "8");
+  EXPECT_EQ(value_of(mapping, "hbm-check"), "warn");  // more memory is accounted than is taken
   EXPECT_THAT(reason_of(mapping.left_out, "--moe-aux-loss-coeff 0.01"), HasSubstr("small kernels of a router"));
   EXPECT_EQ(reason_of(mapping.without_effect, "--moe-zero-memory disable"), "it is off");
   EXPECT_NE(reason_of(mapping.without_effect, "--use-ascend-coc"), "");
@@ -113,21 +120,19 @@ TEST(MegatronFlags, WhatNeedsAnotherArgumentSaysNothingWithoutIt) {
 }
 
 TEST(MegatronFlags, AFeatureIsRefusedInOneSentence) {
-  const std::string latent = llama + "--q-lora-rank 64 --multi-head-latent-attention --qk-rope-head-dim 16 ";
-  EXPECT_THAT(refusal(latent),
-              AllOf(HasSubstr("--multi-head-latent-attention, --q-lora-rank 64, --qk-rope-head-dim 16: "
-                              "latent attention (MLA) has no options"),
-                    HasSubstr("--ignore-keys multi-latent-attention leaves it out")));
-  EXPECT_EQ(refusal(latent, {"multi-latent-attention"}), "no error");
-  EXPECT_EQ(refusal(latent, {"q-lora-rank"}), "no error");
-  EXPECT_THAT(refusal(mixture + "--n-shared-experts 2 --shared-expert-gate"),
-              HasSubstr("--n-shared-experts 2, --shared-expert-gate: no expert of this network is shared"));
-  EXPECT_THAT(refusal(llama + "--stage dpo --is-pairwise-dataset"), HasSubstr("pairs of answers"));
+  const std::string compressed = llama + "--kv-compress --o-groups 8 --o-lora-rank 1024 ";
+  EXPECT_THAT(refusal(compressed),
+              AllOf(HasSubstr("--kv-compress, --o-groups 8, --o-lora-rank 1024: DeepSeek-V4's attention"),
+                    HasSubstr("--ignore-keys kv-compress leaves it out")));
+  EXPECT_EQ(refusal(compressed, {"kv-compress"}), "no error");
+  EXPECT_EQ(refusal(compressed, {"o-groups"}), "no error");
   EXPECT_EQ(refusal(llama + "--stage sft --is-instruction-dataset"), "no error");
   for (const auto& [more, message] : std::vector<std::pair<std::string, std::string>>{
-           {"--mtp-num-layers 1", "further tokens (MTP)"},
-           {"--lora-r 8 --lora-target-modules a b c", "adapters (LoRA)"},
-           {"--spec mindspeed_llm.tasks.models.spec.gemma2_spec layer_spec", "gated GELU"},
+           {"--lora-r 8 --lora-target-modules a b c", "linear_fc1"},
+           {"--stage rm", "pt, sft or dpo"},
+           {"--expert-tensor-parallel-size 2 --tensor-model-parallel-size 4 --num-experts 8", "or by none"},
+           {"--spec mindspeed_llm.tasks.models.spec.hunyuan_spec layer_spec", "layers that share them"},
+           {"--spec my.own.layer layer_spec", "its Python alone tells"},
            {"--enable-high-availability", "kept twice"}}) {
     EXPECT_THAT(refusal(llama + more), HasSubstr(message)) << more;
   }
@@ -139,11 +144,151 @@ TEST(MegatronFlags, PartsOfDecoders) {
   EXPECT_EQ(value_of(qwen, "qk-norm"), "on");
   EXPECT_EQ(value_of(qwen, "qkv-bias"), "on");
   EXPECT_EQ(value_of(qwen, "head-width"), "128");
-  EXPECT_EQ(value_of(qwen, "tied-embeddings"), "");
+  EXPECT_EQ(value_of(qwen, "tied-embeddings"), "off");
   const std::string untied = "--untie-embeddings-and-output-weights ";
   std::string tied = llama;
   tied.erase(tied.find(untied), untied.size());
   EXPECT_EQ(value_of(map(tied), "tied-embeddings"), "on");
+}
+
+/// The options that a script comes to, as a network.
+models::Graph network_of(const ForeignMapping& mapping) {
+  models::ModelOptions options{.name = value_of(mapping, "model"), .batch = 1};
+  options.dropless = value_of(mapping, "moe-capacity") == "dropless";
+  for (const models::ModelChoice& choice : models::model_choices()) {
+    const std::string text = value_of(mapping, choice.key);
+    if (text.empty()) continue;
+    const auto take = [&](auto member) {
+      auto& value = options.*member;
+      using Chosen = std::decay_t<decltype(*value)>;
+      if constexpr (std::is_same_v<Chosen, bool>) {
+        value = text == "on";
+      } else if constexpr (std::is_enum_v<Chosen>) {
+        const auto& names = models::kind_names<Chosen>;
+        value = static_cast<Chosen>(std::ranges::find(names, text) - names.begin());
+      } else if constexpr (std::is_same_v<Chosen, std::string>) {
+        value = text;
+      } else {
+        value = parse_number<Chosen>(text);
+      }
+    };
+    std::visit(take, choice.value);
+  }
+  return models::make_model(options);
+}
+
+/// Sizes that scripts of MindSpeed-LLM have.
+std::string script_of(std::uint32_t layers, std::uint32_t hidden, std::uint32_t heads, const std::string& more) {
+  return fmt::format(
+      "NPUS_PER_NODE=16\nmsrun --worker_num 64 --local_worker_num 16 pretrain_gpt.py --num-layers {} --hidden-size {} "
+      "--num-attention-heads {} --seq-length 4096 --max-position-embeddings 4096 --swiglu --normalization RMSNorm "
+      "--position-embedding-type rope --disable-bias-linear --hidden-dropout 0 --attention-dropout 0 --bf16 "
+      "--make-vocab-size-divisible-by 1 {}",
+      layers, hidden, heads, more);
+}
+const std::string latent_parts =
+    "--multi-latent-attention --qk-layernorm --q-lora-rank 1536 --kv-lora-rank 512 --qk-head-dim 128 "
+    "--qk-pos-emb-head-dim 64 --v-head-dim 128 --untie-embeddings-and-output-weights ";
+const std::string latent_layers = "--spec mindspeed_llm.tasks.models.spec.deepseek_spec layer_spec " + latent_parts;
+const std::string experts_of_v3 =
+    "--num-experts 256 --moe-router-topk 8 --moe-ffn-hidden-size 2048 --n-shared-experts 1 --first-k-dense-replace 3 "
+    "--moe-layer-freq 1 --moe-token-dispatcher-type alltoall ";
+
+// The numbers of parameters that the networks were published with.
+TEST(MegatronNetworks, HaveThePublishedParameters) {
+  const std::string v3 = latent_layers + experts_of_v3 + "--ffn-hidden-size 18432 --vocab-size 129280 ";
+  const std::string untied = "--untie-embeddings-and-output-weights ";
+  const std::vector<std::pair<std::string, std::uint64_t>> published{
+      {script_of(61, 7168, 128, v3), 671'026'404'352},
+      {script_of(64, 7168, 128, v3 + "--noop-layers 61,62,63 --mtp-num-layers 1"), 671'026'404'352 + 11'610'067'968},
+      {script_of(61, 7168, 128,
+                 v3 + "--enable-dsa-indexer --index-n-heads 64 --index-head-dim 128 --index-topk 2048 "
+                      "--use-sparse-flash-attn --use-fused-lightning-indexer"),
+       671'877'929'216},
+      {script_of(27, 2048, 16,
+                 "--multi-latent-attention --qk-layernorm --kv-lora-rank 512 --qk-head-dim 128 --v-head-dim 128 "
+                 "--qk-pos-emb-head-dim 64 --num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 1408 "
+                 "--n-shared-experts 2 --first-k-dense-replace 1 --ffn-hidden-size 10944 --vocab-size 102400 " +
+                     untied),
+       15'706'484'224},
+      {script_of(48, 2048, 32,
+                 "--group-query-attention --num-query-groups 4 --kv-channels 128 --qk-layernorm --num-experts 128 "
+                 "--moe-router-topk 8 --moe-ffn-hidden-size 768 --ffn-hidden-size 6144 --vocab-size 151936 " +
+                     untied),
+       30'532'122'624},
+      {script_of(42, 3584, 16,
+                 "--spec mindspeed_llm.tasks.models.spec.gemma2_spec layer_spec --group-query-attention "
+                 "--num-query-groups 8 --kv-channels 256 --gelu-tanh --ffn-hidden-size 14336 --vocab-size 256000 "
+                 "--input-embeds-norm --output-logit-softcapping 30.0 --interleave-sliding-window 4096"),
+       9'241'705'984},
+      {script_of(40, 4096, 32,
+                 "--group-query-attention --num-query-groups 2 --add-qkv-bias --use-glm-rope --rotary-percent 0.5 "
+                 "--post-norm --ffn-hidden-size 13696 --vocab-size 151552 " +
+                     untied),
+       9'400'279'040},
+      {script_of(28, 6144, 64,
+                 "--spec mindspeed_llm.tasks.models.spec.longcat_spec layer_spec " + latent_parts +
+                     "--num-experts 512 --num-zero-experts 256 --moe-router-topk 12 --moe-ffn-hidden-size 2048 "
+                     "--ffn-hidden-size 12288 --vocab-size 131072"),
+       560'664'958'976},
+      {script_of(48, 2048, 16,
+                 "--spec mindspeed_llm.tasks.models.spec.qwen3_next_spec layer_spec --full-attention-interval 4 "
+                 "--linear-key-head-dim 128 --linear-value-head-dim 128 --linear-num-key-heads 16 "
+                 "--linear-num-value-heads 32 --mamba-chunk-size 64 --use-triton-gdn --group-query-attention "
+                 "--num-query-groups 2 --kv-channels 256 --partial-rotary-factor 0.25 --qk-layernorm --num-experts 512 "
+                 "--moe-router-topk 10 --moe-ffn-hidden-size 512 --moe-shared-expert-intermediate-size 512 "
+                 "--shared-expert-gate --ffn-hidden-size 5120 --vocab-size 151936 --add-rmsnorm-offset " +
+                     untied),
+       79'674'391'296},
+      {script_of(62, 3072, 48,
+                 "--spec mindspeed_llm.tasks.models.spec.minimax_spec layer_spec --multi-latent-attention "
+                 "--group-query-attention --num-query-groups 8 --kv-channels 128 --qk-layernorm --num-experts 256 "
+                 "--moe-router-topk 8 --moe-ffn-hidden-size 1536 --ffn-hidden-size 1536 --vocab-size 200064 " +
+                     untied),
+       228'689'748'992}};
+  for (const auto& [script, parameters] : published) {
+    EXPECT_EQ(network_of(map(script)).parameter_elements(), parameters) << script;
+  }
+}
+
+TEST(MegatronNetworks, WhatDoesNotMakeParameters) {
+  const ForeignMapping zero =
+      map(script_of(28, 6144, 64,
+                    "--spec mindspeed_llm.tasks.models.spec.longcat_spec layer_spec --num-experts "
+                    "512 --num-zero-experts 256 --moe-router-topk 12 --ffn-hidden-size 12288 "
+                    "--vocab-size 131072 --pipeline-model-parallel-size 2 --num-layer-list 15,13"));
+  EXPECT_EQ(value_of(zero, "moe-top-k"), "8");  // of 12 in the mean, where all are used evenly
+  EXPECT_EQ(value_of(zero, "layers"), "56");
+  EXPECT_EQ(value_of(zero, "stage-layers"), "30,26");
+  EXPECT_EQ(value_of(zero, "expert-interval"), "2");
+  EXPECT_THAT(reason_of(zero.left_out, "--spec"), HasSubstr("each layer is two here"));
+  const ForeignMapping lora =
+      map(llama + "--stage sft --lora-r 16 --lora-alpha 32 --lora-fusion --lora-target-modules linear_qkv linear_proj");
+  EXPECT_EQ(value_of(lora, "lora-rank"), "16");
+  EXPECT_EQ(value_of(lora, "lora-targets"), "q_proj,k_proj,v_proj,o_proj");
+  EXPECT_THAT(reason_of(lora.left_out, "--lora-fusion"), HasSubstr("slower than the real one"));
+  const ForeignMapping all =
+      map(llama + "--lora-r 16 --lora-target-modules linear_qkv linear_proj linear_fc1 linear_fc2");
+  EXPECT_EQ(value_of(all, "lora-targets"), "");
+  const ForeignMapping pairs =
+      map(llama + "--stage dpo --is-pairwise-dataset --micro-batch-size 1 --global-batch-size 16");
+  EXPECT_EQ(value_of(pairs, "reference"), "on");
+  EXPECT_EQ(value_of(pairs, "micro-batch-size"), "2");
+  EXPECT_EQ(value_of(pairs, "global-batch"), "32");
+  const ForeignMapping idle = map(llama + "--pipeline-model-parallel-size 2 --noop-layers 4,5,6,7");
+  EXPECT_EQ(value_of(idle, "stage-layers"), "4,0");
+}
+
+TEST(MegatronNetworks, ExpertsOverRanks) {
+  const std::string sharers = "--tensor-model-parallel-size 4 --sequence-parallel --expert-model-parallel-size 2 ";
+  const auto options = [&](const std::string& more) {
+    const ForeignMapping mapping = map(mixture + sharers + more);
+    return value_of(mapping, "expert-parallel") + " " + value_of(mapping, "expert-tensor-parallel");
+  };
+  EXPECT_EQ(options(""), "2 ");
+  EXPECT_EQ(options("--expert-tensor-parallel-size 4"), "2 ");
+  EXPECT_EQ(options("--expert-tensor-parallel-size 1"), "2 1");
+  EXPECT_EQ(options("--moe-tp-extend-ep"), "8 1");
 }
 
 TEST(MegatronFlags, RecomputingOfLayersAndOperators) {
