@@ -16,6 +16,7 @@
 #include "hccl/parallel/sharding/presets.hpp"
 #include "hccl/parallel/sharding/shard_graph.hpp"
 #include "hccl/parallel/sharding/sharded_stages.hpp"
+#include "models/dropless.hpp"
 #include "models/repeated_heads.hpp"
 #include "study/files/strategy/operator_strategies.hpp"
 #include "study/run/experiment/sharding/find_strategies.hpp"
@@ -171,6 +172,8 @@ hccl::ShardedGraph shard_network(models::Graph network, const ParallelSpec& spec
   // Positions are exchanged for heads as the kind of context parallelism says, whatever else is done.
   const bool exchanges = operators.context > 1 && operators.context_kind == hccl::ContextKind::ulysses;
   if (exchanges && !operators.has_files()) network = models::repeat_shared_heads(network, operators.sharing());
+  network =
+      models::with_even_places(std::move(network), operators.context * (operators.sequence ? operators.model : 1));
   const OperatorStrategies of_file = strategies_of_file(network, operators, devices, notes);
   const hccl::StrategyMap strategies = strategies_of(network, spec, shape, of_file, devices, notes);
   std::optional<DatasetParts> dataset = operators.dataset;
