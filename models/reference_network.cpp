@@ -16,8 +16,7 @@ class ReferenceWriter {
   explicit ReferenceWriter(const Graph& whole) : whole_(whole), copy_(whole), first_value_(whole.first_values()) {}
 
   Graph run() && {
-    for (OperatorId id = 0; id < whole_.operators.size(); ++id) {
-      const Operator& op = whole_.operators[id];
+    for (const Operator& op : whole_.operators) {
       const bool ends = op.kind == OperatorKind::loss || op.kind == OperatorKind::binary_loss;
       if (ends) append_probabilities(op);
       const OperatorId own = copy_.copy_next();

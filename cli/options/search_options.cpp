@@ -73,7 +73,8 @@ Json given_inputs(const Command& command) {
   for (const std::unique_ptr<Option>& option : command.options()) {
     const std::string key = option->key();
     const bool of_search = option->group() == searching || option->group() == searching_strategies;
-    if (!option->given() || key.empty() || key == "format" || of_search) continue;
+    const bool is_file = key == "megatron" || key == "mindformers" || key == "ignore-keys" || key == "explain-mapping";
+    if (!option->given() || key.empty() || key == "format" || of_search || is_file) continue;
     inputs[key] = option->is_flag() ? "true" : fmt::format("{}", fmt::join(option->texts(), ","));
   }
   return inputs;
@@ -89,10 +90,9 @@ void add_search_options(Command& command, SearchOptions& options) {
   const std::size_t before = command.options().size();
   add_run_options(command, options.run);
   const std::span<const std::unique_ptr<Option>> of_run = std::span(command.options()).subspan(before);
-  constexpr std::array<std::string_view, 14> others{
-      "routing-seeds",  "trace-ranks", "advice",      "uncertainty",    "explain-uncertainty",
-      "explain-memory", "links",       "mtbf",        "explain",        "config",
-      "mindformers",    "megatron",    "ignore-keys", "explain-mapping"};
+  constexpr std::array<std::string_view, 10> others{
+      "routing-seeds",  "trace-ranks", "advice", "uncertainty", "explain-uncertainty",
+      "explain-memory", "links",       "mtbf",   "explain",     "config"};
   refuse_foreign_options(of_run, others, "search looks for a plan; give it to `hcclsim run` with that plan");
   refuse_foreign_options(of_run, contradictory, "search chooses how samples, layers and operators are spread");
   refuse_foreign_options(of_run, of_samples,
@@ -137,6 +137,15 @@ void add_search_options(Command& command, SearchOptions& options) {
 void finish_search_options(Command& command, SearchOptions& options) {
   const std::optional<study::StrategySearchMode> mode = study::strategy_search_mode(options.mode);
   options.run.parallel.searched = !mode.has_value();
+  // Of a file of another program the network, the samples of a step and the NPUs count, and not its plan.
+  for (const char* const key : chosen) {
+    if (std::string_view(key) != "npus" && std::string_view(key) != "global-batch")
+      options.run.launch_file.left_open.emplace_back(key);
+  }
+  for (const std::string_view key : {"stage-layers", "data-parallel", "micro-batches", "accumulate", "batch",
+                                     "hbm-check", "parallel-mode", "schedule"}) {
+    options.run.launch_file.left_open.push_back(key);
+  }
   options.run.spec.parallel.operators.search = mode;  // so that what is not given is as with strategies
   finish_run_options(command, options.run);
   check_strategy_search_options(command, mode.has_value(), mode.value_or(options.strategies.mode));

@@ -1,5 +1,7 @@
 #include "cli/options/training/launch_file_options.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options/parse/common.hpp"
@@ -49,6 +51,9 @@ void finish_launch_file_options(OptionOrigins& origins, LaunchFileOptions& optio
   options.mapping = options.megatron.empty() ? study::map_mindformers(options.mindformers, options.ignored)
                                              : study::map_megatron(options.megatron, options.ignored);
   options.mapping.explained = options.explains;
+  std::erase_if(options.mapping.options, [&](const study::MappedOption& mapped) {
+    return std::ranges::find(options.left_open, mapped.option) != options.left_open.end();
+  });
   origins.apply(options.mapping.entries());
 }
 

@@ -12,11 +12,12 @@ class Command;
 class OptionOrigins;
 
 struct LaunchFileOptions {
-  std::string mindformers{};           ///< empty: none
-  std::string megatron{};              ///< empty: none
-  std::vector<std::string> ignored{};  ///< keys that are left out
-  bool explains = false;               ///< the report lists also what has no effect
-  study::ForeignMapping mapping{};     ///< after finish_launch_file_options(): what became of the file
+  std::string mindformers{};                  ///< empty: none
+  std::string megatron{};                     ///< empty: none
+  std::vector<std::string> ignored{};         ///< keys that are left out
+  bool explains = false;                      ///< the report lists also what has no effect
+  std::vector<std::string_view> left_open{};  ///< options that such a file does not decide
+  study::ForeignMapping mapping{};            ///< after finish_launch_file_options(): what became of the file
 };
 
 void add_launch_file_options(Command& command, LaunchFileOptions& options);

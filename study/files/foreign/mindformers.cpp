@@ -70,7 +70,7 @@ class MindformersMapping {
       return;
     }
     applies_ = true;
-    writer().set(source("run_mode", *mode), "forward-only", "on", mode->line);
+    writer().set(source("run_mode", *mode), "forward-only", "true", mode->line);
     writer().leave_out(source("run_mode", *mode),
                        "a forward pass over whole sequences is simulated, not the tokens that follow one by one");
   }
@@ -220,12 +220,17 @@ class MindformersMapping {
         memory == nullptr ? 0 : parse_number<double>(memory->text.substr(0, memory->text.find('G'))).value_or(0);
     const bool bf16 = writer().value_of("compute-dtype") == "bf16" || writer().value_of("param-dtype") == "bf16";
     const bool named = in_lower_case(writer().file()).find("910b") != std::string::npos;
-    if (!bf16 && !named && gigabytes <= of_910a) return;
+    const auto ranks = parse_number<std::uint32_t>(writer().value_of("npus").value_or("8")).value_or(8);
+    const std::uint32_t servers = (ranks + 7) / 8;
+    if (!bf16 && !named && gigabytes <= of_910a) {
+      if (servers > 1)
+        writer().set("a file that does not say which NPUs: --platform says otherwise", "platform",
+                     fmt::format("910A:{}", servers), keys_.root().line);
+      return;
+    }
     const std::string from = named  ? "the name of the file has 910b"
                              : bf16 ? "bfloat16, which 910A does not have"
                                     : source("context.max_device_memory", *memory);
-    const auto ranks = parse_number<std::uint32_t>(writer().value_of("npus").value_or("8")).value_or(8);
-    const std::uint32_t servers = (ranks + 7) / 8;
     writer().set(from, "platform",
                  servers <= 1   ? "atlas800t-a2"
                  : servers == 2 ? "atlas800t-a2-x2"

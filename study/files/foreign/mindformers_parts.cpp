@@ -144,7 +144,7 @@ void map_mindformers_adapters(MindformersKeys& keys, bool named) {
     const bool is_named = targets != nullptr && targets->value.text.find(part) != std::string::npos;
     if (is_named) operators += fmt::format("{}{}", operators.empty() ? "" : ",", own);
   }
-  if (named && !operators.empty())
+  if (named && targets != nullptr && !operators.empty())
     writer.set(from + ".target_modules", "lora-targets", operators, targets->line);
   else
     writer.leave_out(from + ".target_modules", "all linear operators of layers have adapters");

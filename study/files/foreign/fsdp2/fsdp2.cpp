@@ -168,9 +168,9 @@ class Fsdp2Mapping {
     return found == settings_.end() ? nullptr : &found->second;
   }
 
-  [[nodiscard]] std::string text(const std::string& key, std::string otherwise) {
+  [[nodiscard]] std::string text(const std::string& key, const std::string& otherwise) {
     const Setting* const setting = find(key);
-    return setting == nullptr ? std::move(otherwise) : setting->value;
+    return setting == nullptr ? otherwise : setting->value;
   }
 
   [[nodiscard]] std::uint64_t whole(const std::string& key, std::uint64_t otherwise) {
@@ -271,7 +271,9 @@ class Fsdp2Mapping {
 
   /// All that no code above has asked for, by the table.
   void map_rest() {
-    for (const auto& [key, setting] : settings_) {
+    for (const auto& entry : settings_) {
+      const std::string& key = entry.first;
+      const Setting& setting = entry.second;
       if (read_.contains(key)) continue;
       const auto fits = [&](const KeyEffect& effect) {
         return effect.key == key ||

@@ -115,7 +115,8 @@ models::Graph other_halves() {
   const models::OperatorId up = builder.linear("wide", x, 20, true);
   const models::OperatorId squared = builder.swiglu("squared", up, up, Activation::relu);
   x = builder.add("sum_3", builder.linear("narrow", squared, 16, false), x);
-  return std::move(builder).finish(builder.linear("head", x, 11, false));
+  x = builder.linear("head", x, 11, false);
+  return std::move(builder).finish(x);
 }
 
 void expect_slopes(const models::Graph& graph) {

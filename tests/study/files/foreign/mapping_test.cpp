@@ -123,7 +123,7 @@ TEST(Mindformers, AppliedNetworksHaveNoOptionsOfTraining) {
   const ForeignMapping mapping = yaml_mapping(with(", use_past: True") +
                                               "run_mode: predict\noptimizer: {type: adamw}\n"
                                               "recompute_config: {recompute: True}\n");
-  expect_options(mapping, {{"forward-only", "on"}});
+  expect_options(mapping, {{"forward-only", "true"}});
   EXPECT_EQ(value_of(mapping, "optimizer"), "");
   EXPECT_EQ(value_of(mapping, "recompute"), "");
 }
