@@ -306,9 +306,8 @@ class BackwardPass {
   /// One kernel for both operands; it computes the activation again.
   void differentiate_swiglu(OperatorId id, TensorId dy) {
     const Operator& op = graph_.operators[id];
-    const std::uint64_t elements = op.shape().elements();
     launch(op, "gradient", state_.activation);
-    writer_.vector_work(activation_slope_flops(op.activation) + 1, elements);
+    writer_.vector_work(activation_slope_flops(op.activation) + 1, op.shape().elements());
     for (const Value operand : op.inputs) writer_.read(state_.value_of(operand));
     writer_.read(dy);
     state_.contribute_each(op);

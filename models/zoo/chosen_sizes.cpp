@@ -122,7 +122,7 @@ void choose_delta_net(std::string_view network, const ModelOptions& options, Dec
 
 /// An indexer of latent attention, if the network has one or its number of keys is chosen.
 void choose_indexer(std::string_view network, const ModelOptions& options, Decoder& sizes) {
-  constexpr Indexer usual{.heads = 64, .width = 128};  // of DeepSeek-V3.2
+  constexpr Indexer usual{.heads = 64, .width = 128};  // as DeepSeek has them
   if (!sizes.indexer.has_value() && !options.index_top_k.has_value()) {
     if (!options.index_heads && !options.index_width && !options.index_interval && !options.index_offset) return;
     bad_input("model", "{} has no indexer; --index-top-k gives it one", network);

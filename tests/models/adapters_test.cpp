@@ -92,9 +92,9 @@ TEST(Adapters, RefuseTargetsThatAreNotThere) {
   EXPECT_THAT(refused(small(4, "q_proj,query")), HasSubstr("no linear operator 'query'"));
   EXPECT_THAT(refused(small(4, "query")), HasSubstr("down_proj, gate_proj, k_proj"));
   EXPECT_THAT(refused(small(0, "q_proj")), HasSubstr("--lora-rank adds"));
-  EXPECT_THAT(
-      test::refusal("model", [] { static_cast<void>(with_adapters(make_model({.name = "smallres", .batch = 1}), {})); }),
-      HasSubstr("no linear operators in layers"));
+  EXPECT_THAT(test::refusal("model",
+                            [] { static_cast<void>(with_adapters(make_model({.name = "smallres", .batch = 1}), {})); }),
+              HasSubstr("no linear operators in layers"));
 }
 
 }  // namespace
