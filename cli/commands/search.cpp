@@ -1,6 +1,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -11,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/sweep/point_command.hpp"
 #include "cli/commands/sweep/sweep_grid.hpp"
@@ -84,6 +87,12 @@ void search_plans(Command& command, SearchOptions& options) {
                           .platform = std::filesystem::path(study::find_platform(options.run.platform)).filename(),
                           .space = plan_space(command, options.run, where),
                           .by_bound = options.by_bound};
+  if (spec.step.compression.has_value() && spec.step.compression->settings.start > 0) {
+    report.notes.push_back(
+        fmt::format("a step is one in which the hook of --compress has started; the first {} steps of a training are "
+                    "without it, as run has them",
+                    with_thousands(spec.step.compression->settings.start)));
+  }
   study::PointNamer namer(sweep_of("run"));
   const PlannedRuns planned = runs_of(command, options.run, report.space, study::planned_network(graph), namer);
   std::optional<TemporaryDatabase> temporary;

@@ -45,8 +45,8 @@ std::vector<std::string> text_of(const Command& command, const char* option) {
 
 /// Whether segments of gradients that are reduced whole are left to the search.
 bool chooses_split(const Command& command) {
-  constexpr std::array splitting{"--split",  "--split-by-size",   "--split-by-idx", "--fusion-index",
-                                 "--fusion", "--set-comm-fusion", "--compress"};
+  constexpr std::array splitting{"--split",        "--split-by-size", "--split-by-idx",
+                                 "--fusion-index", "--fusion",        "--set-comm-fusion"};
   return std::ranges::none_of(splitting, [&](const char* option) { return command.get(option).given(); });
 }
 
@@ -176,7 +176,8 @@ bool is_splittable(const Command& command, const RunOptions& run, const study::P
   };
   const bool whole = !has("model-parallel") && !has("stages") && !has("optimizer-parallel");
   const bool beside = run.spec.step.hcom_parallel || has("hcom-parallel");
-  return whole && beside && !has("split") && chooses_split(command);
+  const bool hooked = run.spec.step.compression.has_value();  // the search for splits is one of allreduces
+  return whole && beside && !hooked && !has("split") && chooses_split(command);
 }
 
 Json common_inputs(const Command& command) {

@@ -243,9 +243,9 @@ void compress(Plan& plan, const CompressionPlan& options, const device::Soc& soc
                 role.program->title);
     }
     if (role.program->overflow_flag) {
-      bad_input(
-          "unsupported",
-          "--compress: with a dynamic loss scale an overflow would stay in what the hook keeps; take a static one");
+      bad_input("unsupported",
+                "--compress does not go with a dynamic loss scale: a hook is not told which steps overflow; give a "
+                "static one");
     }
     RoleCompression(plan, role, options, soc, make_schedule, collectives).run();
   }

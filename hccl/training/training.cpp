@@ -217,15 +217,18 @@ Plan plan_training(sim::Cluster& cluster, const device::Soc& soc, const Training
   return plan;
 }
 
-PlanWalk ideal_walk(const Plan& plan, const device::TaskCosts& costs, const StepSpec& step, std::uint32_t iterations) {
-  HostPace host{.kernel = step.host_launch.value_or(0)};
-  if (step.input.has_value()) host.samples_per_second = step.input->samples_per_second;
+Seconds ideal_step(const Plan& plan, const device::TaskCosts& costs, const TrainingStep& training) {
+  const StepSpec& step = training.step;
+  const SimulationOptions& options = training.simulation;
+  WalkPace pace{.kernel = step.host_launch.value_or(0)};
+  for (Rank rank = 0; !options.skew.none() && rank < step.npus; ++rank) pace.speeds.push_back(options.skew.speed(rank));
+  if (step.input.has_value()) pace.samples_per_second = step.input->samples_per_second;
   if (step.launch == LaunchMode::op) {
-    host.call = [&costs](Collective collective) { return costs.issue.base_for(name_of(collective)); };
-  } else if (host.kernel > 0) {
-    host.call = [call = host.kernel](Collective /*collective*/) { return call; };
+    pace.call = [&costs](Collective collective) { return costs.issue.base_for(name_of(collective)); };
+  } else if (pace.kernel > 0) {
+    pace.call = [call = pace.kernel](Collective /*collective*/) { return call; };
   }
-  return walk(plan, iterations, host);
+  return walk(plan, options.iterations, pace).step;
 }
 
 TimedStep simulate_training(sim::Cluster& cluster, const device::Soc& soc, const device::TaskCosts& costs,

@@ -44,10 +44,9 @@ struct TimedStep {
 /// has been proved that the Plan comes to its end.
 [[nodiscard]] Plan plan_training(sim::Cluster& cluster, const device::Soc& soc, const TrainingStep& training);
 
-/// Its step if neither links nor what is inside collectives took time, beside what hosts do: no simulation of so many
-/// iterations of the step, without skew, has a shorter one.
-[[nodiscard]] PlanWalk ideal_walk(const Plan& plan, const device::TaskCosts& costs, const StepSpec& step,
-                                  std::uint32_t iterations);
+/// Its step if neither links nor what is inside collectives took time, on NPUs of the speeds that the step gives,
+/// beside what hosts do: no simulation of its iterations without jitter and faults has a shorter one.
+[[nodiscard]] Seconds ideal_step(const Plan& plan, const device::TaskCosts& costs, const TrainingStep& training);
 
 /// Schedules as that Plan has them; what is passed must outlive the maker.
 [[nodiscard]] ScheduleMaker schedule_maker(sim::Cluster& cluster, const device::Soc& soc, const StepSpec& step);

@@ -5,13 +5,17 @@
 #include <utility>
 
 namespace hcclsim::study {
-ChildOf<Seconds> start_step(Experiment& experiment, bool compressed, const BandwidthFactor& bandwidth) {
-  hccl::TrainingStep training = experiment.training;
-  if (compressed) {
+
+hccl::TrainingStep with_started_hook(hccl::TrainingStep training) {
+  if (training.step.compression.has_value()) {
     training.step.compression->steps_done = std::numeric_limits<std::uint32_t>::max();
-  } else {
-    training.step.compression.reset();
   }
+  return training;
+}
+
+ChildOf<Seconds> start_step(Experiment& experiment, bool compressed, const BandwidthFactor& bandwidth) {
+  hccl::TrainingStep training = with_started_hook(experiment.training);
+  if (!compressed) training.step.compression.reset();
   return ChildOf<Seconds>([&experiment, bandwidth, training = std::move(training)] {
     if (bandwidth.factor != 1) experiment.cluster.adjust(adjustments_of(experiment.cluster, bandwidth));
     return experiment.simulate(training).step_times[training.simulation.rank];

@@ -27,6 +27,9 @@ class CompressionComparison {
   ChildOf<Seconds> compressed_;
 };
 
+/// The step as it is when its compression hook, if it has one, has started.
+[[nodiscard]] hccl::TrainingStep with_started_hook(hccl::TrainingStep training);
+
 /// Starts the simulation of the experiment's step, all of it compressed or without compression.
 [[nodiscard]] ChildOf<Seconds> start_step(Experiment& experiment, bool compressed,
                                           const BandwidthFactor& bandwidth = {});

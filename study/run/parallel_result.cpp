@@ -269,15 +269,17 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
     }
   }
   if (result.whole == result.parameters) result.shard = 1;
-  const hccl::PlanWalk device = walk(without_host_times(step.plan), training.simulation.iterations);
-  result.ideal = ideal_walk(step.plan, experiment.costs, training.step, training.simulation.iterations).step;
-  const auto last = static_cast<std::int32_t>(training.simulation.iterations) - 1;
+  const std::uint32_t last = training.simulation.iterations - 1;
+  const hccl::Plan last_step = plan_of_step(step.plan, last);
+  const hccl::PlanWalk device = walk(without_host_times(last_step), training.simulation.iterations);
+  result.ideal = ideal_step(step.plan, experiment.costs, training);
   const hccl::MessageStarts messages(step.plan, step.trace);
   std::vector<Rank> ranks;
   for (std::uint32_t number = 0; number < shape.stages; ++number) {
     const Rank rank = ranks.emplace_back(printed_rank(training, number));
     const Seconds begin = begin_of_last(step, rank, pipeline_start(training, rank));
-    const StageTimes times = times_of(step, rank, last, begin, step.pipeline_ends.back()[rank] - begin, messages);
+    const StageTimes times =
+        times_of(step, rank, static_cast<std::int32_t>(last), begin, step.pipeline_ends.back()[rank] - begin, messages);
     const Seconds ideal_bubble = device.step - device.computing[step.plan.role_of[rank]];
     const Seconds bubble = std::clamp(ideal_bubble, 0.0, times.idle);
     StageFigures figures{.stage = number,
@@ -298,8 +300,7 @@ ParallelResult parallel_result(const Experiment& experiment, const hccl::TimedSt
     }
     result.stages.push_back(std::move(figures));
   }
-  result.traffic =
-      traffic_of(plan_of_step(step.plan, static_cast<std::uint32_t>(step.iteration_ends.size() - 1)), ranks);
+  result.traffic = traffic_of(last_step, ranks);
   const std::uint32_t stage = training.simulation.rank / ranks_of_stage;
   result.peak_tensors =
       tensors_at_peak(*experiment.program, shape.stages > 1 ? cells_of_stage(shape, stage) : std::vector<hccl::Cell>{});

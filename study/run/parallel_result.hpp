@@ -84,7 +84,7 @@ struct ParallelResult {
   std::uint32_t micro_batch = 0;
   std::vector<StageFigures> stages;
   std::vector<Traffic> traffic;
-  Seconds ideal = 0;                           ///< the step if links took no time (ideal_walk)
+  Seconds ideal = 0;                           ///< the step if links took no time (hccl::ideal_step)
   std::vector<hccl::LiveAtPeak> peak_tensors;  ///< of the rank that is printed
 
   /// The stage that computes most, and so leaves least to gain elsewhere; the first of several.

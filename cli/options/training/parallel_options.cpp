@@ -91,6 +91,9 @@ void finish_forward_only(const OptionOrigins& origins, study::RunSpec& spec) {
                                    "profile",
                                    "numerics",
                                    "explain",
+                                   "advice",
+                                   "gradients-out",
+                                   "pad-segments",
                                    "accumulate",
                                    "grad-dtype",
                                    "optimizer-dtype",
@@ -120,8 +123,16 @@ std::vector<std::uint32_t> parse_stage_layers(const std::string& option, const s
 
 void require_options_of_stages(const OptionOrigins& origins, const study::RunSpec& spec) {
   const study::ParallelSpec& parallel = spec.parallel;
-  constexpr std::array of_data_parallelism{"split",       "split-by-size", "split-by-idx",
-                                           "split-group", "group",         "gradients"};
+  constexpr std::string_view by_fusion = "gradients are fused there by rules, which --fusion gives";
+  constexpr std::string_view by_spread =
+      "which ranks reduce gradients follows from how layers and operators are spread";
+  constexpr std::string_view no_operators = "measured gradients have no layers and operators that could be spread";
+  constexpr std::array<std::pair<const char*, std::string_view>, 6> of_data_parallelism{{{"split", by_fusion},
+                                                                                         {"split-by-size", by_fusion},
+                                                                                         {"split-by-idx", by_fusion},
+                                                                                         {"split-group", by_fusion},
+                                                                                         {"group", by_spread},
+                                                                                         {"gradients", no_operators}}};
   const char* const spread = spec.step.shape.forward_only            ? "--forward-only"
                              : spec.step.shape.stages > 1            ? "--stages"
                              : parallel.operators.model > 1          ? "--model-parallel"
@@ -131,12 +142,12 @@ void require_options_of_stages(const OptionOrigins& origins, const study::RunSpe
                              : !parallel.operators.loaded.empty()    ? "load_file of strategy_ckpt_config"
                              : parallel.operators.search.has_value() ? "a search of strategies"
                                                                      : "--optimizer-parallel";
-  for (const char* const option : of_data_parallelism) {
+  for (const auto& [option, reason] : of_data_parallelism) {
     if (spec.is_data_parallel() || !origins.asks(option)) continue;
-    bad_input("option", "{} does not go with {}", origins.name(option), spread);
+    bad_input("option", "{} does not go with {}: {}", origins.name(option), spread, reason);
   }
   if (!spec.is_data_parallel() && spec.fusion_index.has_value()) {
-    bad_input("option", "{} does not go with {}", origins.name("fusion-index"), spread);
+    bad_input("option", "{} does not go with {}: {}", origins.name("fusion-index"), spread, by_fusion);
   }
 }
 
@@ -305,8 +316,8 @@ void require_effect(const OptionOrigins& origins, const study::RunSpec& spec, co
   const hccl::OptimizerParallelKind kind = parallel.optimizer.kind;
   if (kind == dealt && parallel.operators.cuts()) {
     bad_input("option",
-              "--optimizer-parallel dealt is of data parallelism: it goes neither with --model-parallel nor "
-              "with --strategy");
+              "--optimizer-parallel dealt is of data parallelism, in which every rank has whole operators; leave out "
+              "what cuts them, such as --model-parallel, --expert-parallel or --strategy");
   }
   const char* const shard = "gradient-accumulation-shard";
   if (!origins.given(shard)) return;

@@ -130,6 +130,7 @@ std::string plan_search_text(const PlanSearchReport& report, std::size_t shown) 
       fmt::format("{} on {} NPU{}, {}: {} samples per step, {} plans\n", report.model, report.space.npus,
                   report.space.npus == 1 ? "" : "s", report.platform, report.space.global_batch, result.plans.size());
   text += verdict_lines(report);
+  for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);
   if (result.front.empty()) return text + "No plan was simulated to its end.\n";
   text += "\nNo other plan is as fast with as little memory:\n";
   text += front_table(result, shown).to_string("  ");
@@ -153,6 +154,7 @@ std::string plan_search_json(const PlanSearchReport& report) {
             {"global_batch", report.space.global_batch},
             {"prune", report.by_bound ? "bound" : "memory"},
             {"plans", result.plans.size()},
+            {"notes", report.notes},
             {"simulated", result.simulated},
             {"rejected", std::move(rejected)},
             {"pareto", std::move(front)}};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "study/compare/plans/plan_search.hpp"
 #include "study/compare/plans/plan_space.hpp"
@@ -14,6 +15,7 @@ struct PlanSearchReport {
   study::PlanSpace space{};
   bool by_bound = true;
   study::PlanSearchResult result{};
+  std::vector<std::string> notes{};  ///< sentences
 };
 
 /// Its front as a table of at most `shown` rows, and what became of the others.

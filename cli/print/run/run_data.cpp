@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "base/json.hpp"
@@ -203,7 +204,11 @@ std::string gradients_csv(const RunReport& report) {
   std::string text = staged ? "stage,name,bytes,ready_s\n" : "name,bytes,ready_s\n";
   for (std::size_t stage = 0; stage < report.gradient_dates.size(); ++stage) {
     const study::GradientDates& dates = report.gradient_dates[stage];
-    for (std::size_t i = 0; i < dates.ready.size(); ++i) {
+    // Where operators or parameters are shared, gradients come in another order than they are numbered.
+    std::vector<std::size_t> order(dates.ready.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return dates.ready[i]; });
+    for (const std::size_t i : order) {
       const models::Gradient& gradient = dates.program->gradients[i];
       if (staged) text += fmt::format("{},", stage);
       text += fmt::format("{},{},{}\n", csv_field(gradient.name), gradient.elements * size_of(gradient.dtype),

@@ -282,6 +282,11 @@ std::string compression_text(const RunReport& report) {
   const study::CompressionResult& result = *report.compression;
   const auto megabytes = [](Bytes bytes) { return static_cast<double>(bytes) / 1e6; };
   std::string text = fmt::format("Compression {}\n", result.text);
+  if (report.parallel.has_value() && report.parallel->stages.size() > 1) {
+    const std::vector<study::StageFigures>& stages = report.parallel->stages;
+    text += fmt::format("  Sizes are those of rank {}, in stage {} of {}\n", report.rank,
+                        report.rank / stages.front().ranks, stages.size());
+  }
   text += fmt::format("  A compressed step sends {} of {} elements, {:.3f} of {:.3f} MB{}\n",
                       with_thousands(result.elements_after), with_thousands(result.elements_before),
                       megabytes(result.bytes_after), megabytes(result.bytes_before),

@@ -30,8 +30,13 @@ class Classifier {
     }
   }
 
-  RankClasses run() {
+  RankClasses run(std::span<const double> speeds) {
     classes_.of = plan_.role_of;
+    std::map<std::pair<std::uint32_t, double>, std::uint32_t> numbers;
+    for (Rank rank = 0; rank < speeds.size(); ++rank) {
+      const auto next = static_cast<std::uint32_t>(numbers.size());
+      classes_.of[rank] = numbers.try_emplace({plan_.role_of[rank], speeds[rank]}, next).first->second;
+    }
     number_by_first_rank();
     while (split()) number_by_first_rank();
     for (const Rank rank : classes_.first) {
@@ -180,7 +185,7 @@ class Classifier {
 
 }  // namespace
 
-RankClasses rank_classes(const Plan& plan) { return Classifier(plan).run(); }
+RankClasses rank_classes(const Plan& plan, std::span<const double> speeds) { return Classifier(plan).run(speeds); }
 
 std::string task_title(const Plan& plan, Rank rank, std::uint32_t task) {
   const Role& role = plan.role(rank);

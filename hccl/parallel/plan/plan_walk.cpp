@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/functional/hash.hpp>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -55,8 +56,8 @@ struct Meeting {
 
 class Walker {
  public:
-  Walker(const Plan& plan, const MeetingTime& time, const HostPace& host)
-      : plan_(plan), time_(time), host_(host), classes_(rank_classes(plan)) {
+  Walker(const Plan& plan, const MeetingTime& time, const WalkPace& pace)
+      : plan_(plan), time_(time), pace_(pace), classes_(rank_classes(plan, pace.speeds)) {
     first_.push_back(0);
     for (std::uint32_t number = 0; number < classes_.first.size(); ++number) {
       first_.push_back(first_.back() + static_cast<std::uint32_t>(role_of(number).tasks.size()));
@@ -235,11 +236,11 @@ class Walker {
       node.task = number;
       node.lead = role.lead(role.tasks[number].stream);
       runs_ahead_ = runs_ahead_ || node.lead > 0;
-      if (const auto collective = collective_of(role.tasks[number]); collective.has_value() && host_.call) {
-        called += host_.call(*collective);
+      if (const auto collective = collective_of(role.tasks[number]); collective.has_value() && pace_.call) {
+        called += pace_.call(*collective);
       }
       node.called = called;
-      if (const auto* block = std::get_if<KernelBlock>(&role.tasks[number].work)) called += block->count * host_.kernel;
+      if (const auto* block = std::get_if<KernelBlock>(&role.tasks[number].work)) called += block->count * pace_.kernel;
       before_in_stream_.push_back(std::exchange(last[role.tasks[number].stream], first_[of_class] + number));
     }
   }
@@ -370,12 +371,13 @@ class Walker {
     const auto* block = std::get_if<KernelBlock>(&task(node).work);
     if (block == nullptr) return;
     const std::vector<models::Kernel>& kernels = role_of(node.of_class).program->kernels;
+    const double factor = pace_.speeds.empty() ? 1 : 1 / pace_.speeds[classes_.first[node.of_class]];
     Seconds issued = states_[node.of_class].end + node.called;
     sim::Interval kernel{node.ready, node.ready};
     for (std::uint32_t k = block->first; k < block->first + block->count; ++k) {
-      issued += host_.kernel;
+      issued += pace_.kernel;
       kernel.start = std::max(kernel.end, issued);
-      kernel.end = kernel.start + kernels[k].duration;
+      kernel.end = kernel.start + kernels[k].slowed(factor);
       visit(kernel);
     }
   }
@@ -443,7 +445,7 @@ class Walker {
 
   const Plan& plan_;
   const MeetingTime& time_;
-  const HostPace& host_;
+  const WalkPace& pace_;
   RankClasses classes_;
   std::vector<ClassState> states_;
   std::uint32_t steps_ = 0;                       // that have begun
@@ -462,18 +464,24 @@ class Walker {
   std::vector<std::uint32_t> ready_;
 };
 
-/// All kinds of steps; the last one goes on for several. `writes` are those of each role.
-PlanWalk walk_kinds(const Plan& plan, std::uint32_t steps, const MeetingTime& time, const HostPace& host,
+/// All kinds of steps, of which each counts in the mean of `steps` as often as it is there; with several the first one,
+/// which starts from rest, does not count. `writes` are those of each role.
+PlanWalk walk_kinds(const Plan& plan, std::uint32_t steps, const MeetingTime& time, const WalkPace& pace,
                     const Writes& writes) {
-  const std::set<std::uint32_t> changes = kinds_of_steps(plan);
+  const std::set<std::uint32_t> kinds = kinds_of_steps(plan);
   const bool whole = all_in_every_step(plan);
+  const std::uint32_t first = steps > 1 ? 1 : 0;
   PlanWalk last;
-  for (const std::uint32_t step : changes) {
-    const Plan own = whole ? Plan() : plan_of_step(plan, step);
-    Walker walker(whole ? plan : own, time, host);
+  Seconds mean = 0;
+  for (auto kind = kinds.begin(); kind != kinds.end(); ++kind) {
+    const Plan own = whole ? Plan() : plan_of_step(plan, *kind);
+    Walker walker(whole ? plan : own, time, pace);
     last = walker.first_step();
-    if (step == *changes.rbegin()) last.step = walker.mean_step(steps, writes);
+    const std::uint32_t begin = std::max(*kind, first);
+    const std::uint32_t end = std::next(kind) == kinds.end() ? steps : std::min(*std::next(kind), steps);
+    if (begin < end) mean += walker.mean_step(steps, writes) * (static_cast<double>(end - begin) / (steps - first));
   }
+  last.step = mean;
   return last;
 }
 
@@ -485,11 +493,11 @@ PlanWalk walk(const Plan& plan, std::uint32_t steps) {
   return walk_kinds(plan, steps, no_time, {}, Writes(plan.roles.size()));
 }
 
-PlanWalk walk(const Plan& plan, std::uint32_t steps, const HostPace& host) {
-  const Plan timed = host.samples_per_second.empty() ? plan : with_batch_times(plan, host.samples_per_second);
+PlanWalk walk(const Plan& plan, std::uint32_t steps, const WalkPace& pace) {
+  const Plan timed = pace.samples_per_second.empty() ? plan : with_batch_times(plan, pace.samples_per_second);
   Writes writes;
   for (const Role& role : timed.roles) writes.push_back(checkpoints_of(role));
-  return walk_kinds(timed, steps, no_time, host, writes);
+  return walk_kinds(timed, steps, no_time, pace, writes);
 }
 
 PlanWalk first_step(const Plan& plan, const MeetingTime& time) {

@@ -24,9 +24,11 @@ struct PlanWalk {
   std::uint32_t classes = 0;       ///< that have walked
 };
 
-/// What takes time on hosts.
-struct HostPace {
-  Seconds kernel = 0;  ///< to issue one; a step's are issued in the order of the Plan, one behind the other
+/// How fast NPUs and their hosts are.
+struct WalkPace {
+  std::vector<double> speeds{};  ///< of each rank, by which its kernels' durations are divided; empty: 1
+  Seconds kernel =
+      0;  ///< for the host to issue one; a step's are issued in the order of the Plan, one behind the other
   /// To call a collective or a message; what issuing its tasks takes is not counted. Empty: nothing.
   std::function<Seconds(Collective)> call{};
   std::vector<double> samples_per_second{};  ///< that the data workers of each rank prepare; empty: any number
@@ -40,11 +42,11 @@ using MeetingTime = std::function<Seconds(const PlanTask& task, Rank rank)>;
 /// what rank_classes() refuses; if a message has one end only, or two that differ in bytes, pass or micro-batch, or are
 /// of different messages; and if tasks wait for each other in a circle.
 ///
-/// `steps` of the last kind follow each other: a rank begins its next one when its last one has ended, as it does when
-/// the Plan is carried out, so that `step` can be compared with what is simulated for as many iterations.
+/// `steps` follow each other: a rank begins its next one when its last one has ended, as it does when the Plan is
+/// carried out, so that `step` can be compared with what is simulated for as many iterations.
 [[nodiscard]] PlanWalk walk(const Plan& plan, std::uint32_t steps = 1);
-/// The same beside hosts; copies of batches take no time, like links, and checkpoints are written behind their steps.
-[[nodiscard]] PlanWalk walk(const Plan& plan, std::uint32_t steps, const HostPace& host);
+/// The same at a pace; copies of batches take no time, like links, and checkpoints are written behind their steps.
+[[nodiscard]] PlanWalk walk(const Plan& plan, std::uint32_t steps, const WalkPace& pace);
 /// The first step, where what ranks do together takes time, each as if it was alone on the links.
 [[nodiscard]] PlanWalk first_step(const Plan& plan, const MeetingTime& time);
 

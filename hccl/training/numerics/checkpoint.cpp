@@ -9,7 +9,9 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "base/error.hpp"
@@ -165,6 +167,33 @@ std::string shape_text(const CheckpointParameter& parameter) {
   return parameter.shape.empty() ? "one number" : fmt::format("{}", fmt::join(parameter.shape, "x"));
 }
 
+/// The words of a user for an option of a header.
+std::string title_of(const std::string& option) {
+  static const std::map<std::string, std::string, std::less<>> titles{{"npus", "--npus"},
+                                                                      {"input", "samples of the shape"},
+                                                                      {"data", "--data"},
+                                                                      {"shuffle", "--shuffle"},
+                                                                      {"communication", "gradients sent in"},
+                                                                      {"compute", "products in"},
+                                                                      {"round", "numbers rounded to"},
+                                                                      {"loss_scale", "a loss scale of the kind"},
+                                                                      {"gradients_mean", "--gradients-mean"},
+                                                                      {"replicas", "the number of replicas"},
+                                                                      {"micro_batches", "the number of micro-batches"},
+                                                                      {"compress", "--compress"},
+                                                                      {"buckets", "the buckets"}};
+  const auto found = titles.find(option);
+  return found == titles.end() ? option : found->second;
+}
+
+/// Of a header, where options without a value have one of their own.
+std::string option_of(const Checkpoint& checkpoint, const std::string& option) {
+  const auto found = checkpoint.options.find(option);
+  if (found != checkpoint.options.end()) return found->second;
+  if (option == "replicas" && checkpoint.options.contains("npus")) return checkpoint.options.at("npus");
+  return option == "micro_batches" ? "1" : "none";
+}
+
 }  // namespace
 
 std::uint64_t CheckpointParameter::elements() const {
@@ -197,13 +226,10 @@ void require_same_run(const std::string& path, const Checkpoint& file, const Che
   require(fmt::format("{}", fmt::join(file.tensors, ", ")), fmt::format("{}", fmt::join(run.tensors, ", ")),
           "the tensors");
   require(file.seed, run.seed, "seed");
-  const auto option_of = [](const Checkpoint& one, const std::string& key) {
-    const auto found = one.options.find(key);
-    return found == one.options.end() ? std::string("unset") : found->second;
-  };
-  require(option_of(file, "compress"), option_of(run, "compress"), "--compress");  // before what follows from it
-  for (const auto& [key, value] : run.options) require(option_of(file, key), value, key);
-  for (const auto& [key, value] : file.options) require(value, option_of(run, key), key);
+  const std::string compress = "compress";
+  require(option_of(file, compress), option_of(run, compress), title_of(compress));  // before what follows from it
+  for (const auto& [key, value] : run.options) require(option_of(file, key), value, title_of(key));
+  for (const auto& [key, value] : file.options) require(value, option_of(run, key), title_of(key));
 }
 
 std::vector<std::string> changed_settings(const Checkpoint& file, const Checkpoint& run) {

@@ -67,7 +67,10 @@ Trainer::Trainer(models::Graph graph, std::vector<ShardedGraph> stages, const Pl
     bad_input("unsupported", "a compression hook gives the mean of the gradients: their sum has no --compress");
   }
   if (plan.compression.has_value() && options_.loss_scale.kind() == device::LossScaler::Kind::dynamic) {
-    bad_input("unsupported", "with a dynamic loss scale an overflow would stay in what a compression hook keeps");
+    bad_input(
+        "unsupported",
+        "--compress does not go with a dynamic loss scale: a hook is not told which steps overflow; give a static "
+        "one");
   }
   if (stages.empty()) stages.push_back(replicated(graph_, plan.ranks()));
   if (const std::size_t roles = computing_roles(plan).size(); stages.size() != roles) {
@@ -78,7 +81,8 @@ Trainer::Trainer(models::Graph graph, std::vector<ShardedGraph> stages, const Pl
   if (cut() && (options_.own_weights || plan.compression.has_value())) {
     bad_input("numerics", "{}: where operators are cut over NPUs, {}", graph_.title,
               options_.own_weights ? "all draw their weights from one seed, and broadcast none"
-                                   : "gradients are reduced without compression");
+                                   : "the numbers of a compression hook are not computed: leave out --compress, or "
+                                     "--numerics");
   }
   std::vector<StageSetup> setups;
   for (std::uint32_t role = 0; role < stages.size(); ++role) {
@@ -87,8 +91,11 @@ Trainer::Trainer(models::Graph graph, std::vector<ShardedGraph> stages, const Pl
   }
   for (const StageSetup& setup : setups) {
     if (!plan.compression.has_value() || !setup.communication.shares_parameters()) continue;
-    bad_input("numerics", "{}: where replicas share or deal parameters, gradients are reduced without compression",
-              graph_.title);
+    bad_input(
+        "numerics",
+        "{}: where replicas share or deal parameters, the numbers of a compression hook are not computed: leave out "
+        "--compress, or --numerics",
+        graph_.title);
   }
   require_memory(setups);
   for (const StageSetup& setup : setups) {

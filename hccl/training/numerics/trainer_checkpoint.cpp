@@ -153,6 +153,8 @@ void Trainer::for_each_tensor(const std::function<void(std::size_t kind, Trained
 
 void Trainer::require_checkpoints() const {
   if (compression() == nullptr || stages_.size() == 1) return;
+  const CompressionKind kind = compression()->settings().kind;
+  if (kind == CompressionKind::fp16 || kind == CompressionKind::bf16) return;  // they keep nothing
   bad_input(
       "numerics",
       "{}: a checkpoint holds what one compression hook keeps, and each of the {} stages has one: leave out --save "

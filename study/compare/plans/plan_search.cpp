@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "hccl/training/least_step.hpp"
+#include "study/run/compression.hpp"
 #include "study/run/trial_search.hpp"
 
 namespace hcclsim::study {
@@ -179,7 +180,8 @@ class Search {
   void take(std::size_t number, const StoredPoint& row) {
     JudgedPlan& plan = result_.plans[number];
     if (row.status == PointStatus::failed) {
-      plan.verdict = PlanVerdict::failed;
+      const bool refused = row.exit_status == static_cast<int>(ErrorCode::bad_input);
+      plan.verdict = refused ? PlanVerdict::refused : PlanVerdict::failed;
       plan.reason = row.error;
     } else if (row.status == PointStatus::done) {
       plan.verdict = PlanVerdict::simulated;
@@ -250,7 +252,7 @@ double least_kernel_factor(const Experiment& experiment) {
 
 Seconds step_bound(Experiment& experiment) {
   if (experiment.training.simulation.iterations > 1) return least_computing(experiment);
-  return least_step(experiment.cluster, experiment.soc, experiment.training);
+  return least_step(experiment.cluster, experiment.soc, with_started_hook(experiment.training));
 }
 
 std::optional<std::vector<std::uint32_t>> fastest_split(Experiment& experiment) {
@@ -266,7 +268,8 @@ Bytes hbm_peak(const Experiment& experiment) {
 }
 
 Seconds simulated_step(Experiment& experiment) {
-  return simulate_step_time(experiment.cluster, experiment.soc, experiment.costs, experiment.training);
+  return simulate_step_time(experiment.cluster, experiment.soc, experiment.costs,
+                            with_started_hook(experiment.training));
 }
 
 std::string_view name_of(PlanVerdict verdict) {

@@ -39,7 +39,7 @@ struct PlanEstimate {
 [[nodiscard]] double least_kernel_factor(const Experiment& experiment);
 /// What the NPU needs that needs most.
 [[nodiscard]] Bytes hbm_peak(const Experiment& experiment);
-/// The step as `run` has it. To be called once per process.
+/// The step as `run` has it; with a compression hook one in which the hook has started. To be called once per process.
 [[nodiscard]] Seconds simulated_step(Experiment& experiment);
 /// The split of the gradients with the shortest step that a search finds, beside the backward pass: the last gradient
 /// of each segment. None: no other is known than that of the experiment. To be called before this process simulates.

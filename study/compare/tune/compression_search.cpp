@@ -60,6 +60,12 @@ CompressionSearch search_compression(const RunSpec& spec, sim::Cluster& cluster,
   if (run.npus == 1) {
     bad_input("option", "{} NPU has nothing to reduce, so compression never pays; tune needs two or more", run.npus);
   }
+  if (run.training.replica_count() == 1) {
+    bad_input("option",
+              "the {} has one replica, so no gradients are reduced and compression never pays; tune needs two replicas "
+              "or more",
+              run.training.step.shape.stages == 1 ? "network" : "stage of the printed rank");
+  }
   if (!run.training.simulation.skew.jitters())
     run.training.simulation.iterations = std::min(run.training.simulation.iterations, 3U);
   CompressionSearch search{.model = run.model,

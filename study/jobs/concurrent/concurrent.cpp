@@ -70,8 +70,13 @@ struct AloneFigures {
   Seconds end = 0;  ///< of its last iteration
 };
 
-StepFigures step_figures(const hccl::TimedStep& step, Rank rank) {
-  return {step.step_times[rank], hccl::StepView::of(step.plan, step.trace, rank).exposed};
+/// In stages, waiting for the other stages is none of communication.
+StepFigures step_figures(const Experiment& experiment, const hccl::TimedStep& step) {
+  const hccl::TrainingStep& training = experiment.training;
+  const Rank rank = training.simulation.rank;
+  const Seconds time = step.step_times[rank];
+  if (training.step.shape.stages == 1) return {time, hccl::StepView::of(step.plan, step.trace, rank).exposed};
+  return {time, parallel_result(experiment, step).stages[rank / training.step.stage_ranks()].exposed.sum()};
 }
 
 /// Every job alone, each in a child. They have all ended before jobs run together: one that cannot finish is known
@@ -82,7 +87,7 @@ std::vector<AloneFigures> simulate_alone(std::deque<LoadedJob>& jobs) {
     children.emplace_back([&job] {
       const hccl::TrainingStep& training = job.experiment.training;
       const hccl::TimedStep step = job.experiment.simulate(training);
-      return AloneFigures{step_figures(step, training.simulation.rank), std::ranges::max(step.pipeline_ends.back())};
+      return AloneFigures{step_figures(job.experiment, step), std::ranges::max(step.pipeline_ends.back())};
     });
   }
   std::vector<AloneFigures> steps;
@@ -235,7 +240,7 @@ ConcurrentResult simulate_concurrent(const std::vector<ConcurrentJob>& jobs, con
     one.steps = steps[i].steps;
     one.alone = alone[i].step;
     one.step = std::move(steps[i].step);
-    one.together = step_figures(one.step, rank);
+    one.together = step_figures(experiment, one.step);
     one.hbm_contention = experiment.training.simulation.hbm_contention;
     one.unmodelled = experiment.unmodelled;
     one.notes = experiment.notes;

@@ -286,6 +286,12 @@ void segment(LoweredStages lowered, LoadedRun& run) {
   }
   run.program = run.training.program();
   run.gradient_sizes = run.program->gradient_sizes();
+  const auto reduces_whole = [](const hccl::StageProgram& stage) {
+    return std::ranges::any_of(stage.reductions, [](const hccl::Reduction& reduction) { return !reduction.scattered; });
+  };
+  if (run.spec.step.pad_segments && std::ranges::none_of(run.training.stages, reduces_whole)) {
+    run.notes.emplace_back("--pad-segments has no effect: no gradients are reduced by an allreduce");
+  }
 }
 
 }  // namespace hcclsim::study

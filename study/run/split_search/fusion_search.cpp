@@ -157,9 +157,7 @@ class FusionTuner {
     const FusionRule alone{.mode = FusionMode::none};
     spec.parallel.fusion = FusionRules{alone, alone, alone};
     Experiment experiment(spec, cluster_);
-    const Seconds least = ideal_walk(experiment.plan(), experiment.costs, experiment.training.step,
-                                     experiment.training.simulation.iterations)
-                              .step;
+    const Seconds least = ideal_step(experiment.plan(), experiment.costs, experiment.training);
     if (std::ranges::min(trials_, {}, &FusionTrial::step).step < least) return std::nullopt;
     return least;
   }

@@ -78,7 +78,7 @@ Figures simulate(const Setting& setting) {
                    step.step_times[0],
                    view.free(),
                    static_cast<Rank>(step.folded.size()),
-                   ideal_walk(step.plan, costs, training.step, training.simulation.iterations).step};
+                   ideal_step(step.plan, costs, training)};
   });
 }
 

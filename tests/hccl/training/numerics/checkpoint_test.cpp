@@ -300,15 +300,15 @@ TEST(CheckpointOfAnotherRun, IsNamed) {
   EXPECT_THAT(difference([](Checkpoint& run) { run.tensors = {"weights"}; }), HasSubstr("weights, momentum"));
   EXPECT_THAT(difference([](Checkpoint& run) { run.seed = 1; }), HasSubstr("this run has 1;"));
   EXPECT_THAT(difference([](Checkpoint& run) { run.options["communication"] = "fp32"; }),
-              HasSubstr("communication fp16, this run has fp32"));
+              HasSubstr("gradients sent in fp16, this run has fp32"));
   EXPECT_THAT(difference([](Checkpoint& run) { run.options.erase("communication"); }),
-              HasSubstr("communication fp16, this run has unset"));
-  EXPECT_THAT(difference([](Checkpoint& run) { run.options["clip"] = "1"; }), HasSubstr("clip unset, this run has 1"));
+              HasSubstr("gradients sent in fp16, this run has none"));
+  EXPECT_THAT(difference([](Checkpoint& run) { run.options["clip"] = "1"; }), HasSubstr("clip none, this run has 1"));
   EXPECT_THAT(difference([](Checkpoint& run) {
                 run.options["compress"] = "fp16";
                 run.options["buckets"] = "0-1";
               }),
-              HasSubstr("--compress unset, this run has fp16"));
+              HasSubstr("--compress none, this run has fp16"));
 }
 
 }  // namespace

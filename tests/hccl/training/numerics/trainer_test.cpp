@@ -401,7 +401,7 @@ TEST(Trainer, RefusesACheckpointOfAnotherRun) {
   refused(other, "seed");
   other = setup_of("lenet", 2);
   other.wire = DataType::fp16;
-  refused(other, "communication");
+  refused(other, "gradients sent in");
 }
 
 TEST(Trainer, HoldsNoMoreMemoryAfterAThousandSteps) {
