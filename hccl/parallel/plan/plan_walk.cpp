@@ -4,18 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <boost/functional/hash.hpp>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "base/error.hpp"
 #include "hccl/parallel/host_tasks.hpp"
 #include "hccl/parallel/plan/plan_classes.hpp"
+#include "hccl/parallel/plan/plan_meetings.hpp"
 #include "hccl/parallel/plan/step_kinds.hpp"
 #include "sim/intervals.hpp"
 
@@ -75,7 +73,7 @@ class Walker {
     carry_out();
     const auto stuck = std::ranges::find(nodes_, false, &Node::ended);
     if (stuck != nodes_.end()) report_circle(static_cast<std::uint32_t>(stuck - nodes_.begin()));
-    check_messages();
+    check_messages(plan_, classes_, tasks_that_meet_);
     return result();
   }
 
@@ -259,79 +257,14 @@ class Walker {
     }
   }
 
-  /// What a meeting is called among all: classes of source and destination, how far apart they are, tag; of a
-  /// collective its number and the classes of its group.
-  using Key = std::array<std::int64_t, 5>;
-
-  /// Tasks with one key meet in the order in which each class enqueues them.
-  void enter(std::uint32_t number, const Key& key) {
-    const std::uint32_t occurrence = seen_[{nodes_[number].of_class, key}]++;
-    const auto [found, is_new] = numbers_.try_emplace({key, occurrence}, static_cast<std::uint32_t>(meetings_.size()));
-    if (is_new) meetings_.emplace_back();
-    nodes_[number].meeting = found->second;
-    meetings_[found->second].nodes.push_back(number);
-  }
-
   void add_meetings() {
-    enum class Kind : std::int64_t { collective, message };
-    for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
-      const std::int64_t own = nodes_[number].of_class;
-      const auto& work = task(nodes_[number]).work;
-      const auto message = [&](std::int64_t source, std::int64_t destination, std::int64_t distance,
-                               std::uint32_t tag) {
-        enter(number, {static_cast<std::int64_t>(Kind::message), source, destination, distance, tag});
-      };
-      const auto peer = [&](std::int64_t offset) {
-        return classes_.of[static_cast<std::size_t>(classes_.first[nodes_[number].of_class] + offset)];
-      };
-      if (const auto* collective = std::get_if<CollectiveTask>(&work)) {
-        const std::uint32_t family = plan_.collectives[collective->collective].family;
-        const std::uint32_t set = classes_.set_of[nodes_[number].of_class].at(family);
-        enter(number, {static_cast<std::int64_t>(Kind::collective), collective->collective, set, 0, 0});
-      } else if (const auto* send = std::get_if<SendTask>(&work)) {
-        message(own, peer(send->offset), send->offset, send->tag);
-      } else if (const auto* receive = std::get_if<ReceiveTask>(&work)) {
-        message(peer(receive->offset), own, -receive->offset, receive->tag);
-      }
-    }
-    for (const Meeting& meeting : meetings_) {
-      const std::uint32_t one = meeting.nodes.front();
-      const bool alone = meeting.nodes.size() == 1;
-      if (!alone || std::holds_alternative<CollectiveTask>(task(nodes_[one]).work)) continue;
-      refuse_plan(fmt::format("{}: a message with one end; no task is the other", name(one)));
-    }
-  }
-
-  /// That the two ends of every message are of one message.
-  void check_messages() const {
-    std::map<std::uint32_t, std::uint32_t> received_as;  // message of a send -> that of its receive
-    std::map<std::uint32_t, std::uint32_t> sent_as;
-    for (const Meeting& meeting : meetings_) {
-      const std::uint32_t one = meeting.nodes.front();
-      if (std::holds_alternative<CollectiveTask>(task(nodes_[one]).work)) continue;
-      const bool is_send = std::holds_alternative<SendTask>(task(nodes_[one]).work);
-      const std::uint32_t send = meeting.nodes[is_send ? 0 : 1];
-      const std::uint32_t receive = meeting.nodes[is_send ? 1 : 0];
-      const std::uint32_t sent = std::get<SendTask>(task(nodes_[send]).work).message;
-      const std::uint32_t received = std::get<ReceiveTask>(task(nodes_[receive]).work).message;
-      const auto differ = [&](const std::string& what) {
-        refuse_plan(fmt::format("{} meets {}: {}", name(send), name(receive), what));
-      };
-      if (plan_.messages[sent].bytes != plan_.messages[received].bytes) {
-        differ(fmt::format("it sends {} bytes, the other end receives {}", plan_.messages[sent].bytes,
-                           plan_.messages[received].bytes));
-      }
-      const Purpose& of_send = task(nodes_[send]).purpose;
-      const Purpose& of_receive = task(nodes_[receive]).purpose;
-      if (of_send.phase != of_receive.phase || of_send.micro_batch != of_receive.micro_batch) {
-        differ(fmt::format("it is of the {} pass of micro-batch {}, the other end of the {} pass of micro-batch {}",
-                           name_of(of_send.phase), of_send.micro_batch, name_of(of_receive.phase),
-                           of_receive.micro_batch));
-      }
-      const std::uint32_t expected = received_as.try_emplace(sent, received).first->second;
-      const std::uint32_t source = sent_as.try_emplace(received, sent).first->second;
-      if (expected != received || source != sent) {
-        differ(fmt::format("elsewhere {} meets {}", plan_.messages[source].name, plan_.messages[expected].name));
+    tasks_that_meet_ = meetings_of(plan_, classes_);
+    meetings_.resize(tasks_that_meet_.size());
+    for (std::uint32_t meeting = 0; meeting < meetings_.size(); ++meeting) {
+      for (const ClassTask& one : tasks_that_meet_[meeting]) {
+        const std::uint32_t number = first_[one.of_class] + one.task;
+        nodes_[number].meeting = meeting;
+        meetings_[meeting].nodes.push_back(number);
       }
     }
   }
@@ -456,11 +389,8 @@ class Walker {
   std::vector<std::uint32_t> before_in_stream_;
   std::vector<std::uint32_t> offsets_;  // into followers_, of each node
   std::vector<std::uint32_t> followers_;
+  std::vector<std::vector<ClassTask>> tasks_that_meet_;
   std::vector<Meeting> meetings_;
-  template <typename KeyOf>
-  using NumberBy = std::unordered_map<KeyOf, std::uint32_t, boost::hash<KeyOf>>;
-  NumberBy<std::pair<std::uint32_t, Key>> seen_;     // of a class, so far
-  NumberBy<std::pair<Key, std::uint32_t>> numbers_;  // of meetings
   std::vector<std::uint32_t> ready_;
 };
 
