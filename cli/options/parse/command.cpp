@@ -46,6 +46,22 @@ CLI::Validator validator(std::function<void(const std::string&)> check) {
       "");
 }
 
+/// Reaches the options of an app, which CLI11 lets derived classes see.
+struct OptionsOf : CLI::App {
+  static std::vector<CLI::Option_p>& app(CLI::App& app) { return app.*(&OptionsOf::options_); }
+};
+
+/// Adds an option while the others are put aside: CLI11 compares its names with those of each of them, which takes
+/// most of the time of a start where there are hundreds.
+CLI::Option* add_beside(CLI::App& app, const std::function<CLI::Option*()>& add) {
+  std::vector<CLI::Option_p>& options = OptionsOf::app(app);
+  std::vector<CLI::Option_p> all = std::exchange(options, {});
+  CLI::Option* const option = add();
+  all.push_back(std::move(options.front()));
+  options = std::move(all);
+  return option;
+}
+
 /// The function of the value is taken.
 CLI::Option* add_to(CLI::App& app, const std::string& names, Value& value, const std::string& help) {
   if (value.flag != nullptr) return app.add_flag(names, *value.flag, help);
@@ -307,12 +323,19 @@ Command& Command::add_alternatives(const std::string& title) {
 }
 
 Option& Command::add(const std::string& names, Value value, const std::string& help) {
-  CLI::Option* const option = add_to(app_, names, value, help);
+  CLI::Option* const option = add_beside(app_, [&] { return add_to(app_, names, value, help); });
+  for (const auto* const own : {&option->get_lnames(), &option->get_snames()}) {
+    for (const std::string& one : *own) {
+      if (!names_.insert(one).second) internal_error("two options of {} are called {}", name(), one);
+    }
+  }
   options_.push_back(std::make_unique<Option>(*option, std::move(value)));
   return options_.back()->group(group_);
 }
 
 void Command::remove(Option& option) {
+  for (const std::string& name : option.long_names()) names_.erase(name);
+  names_.erase(option.short_name());
   app_.remove_option(option.option_);
   std::erase_if(options_, [&](const auto& one) { return one.get() == &option; });
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/error.hpp"
@@ -173,6 +174,7 @@ class Command {
   bool takes_dashes_ = false;
   bool writes_files_ = true;
   std::vector<std::unique_ptr<Option>> options_;
+  std::unordered_set<std::string> names_;  ///< of options, long and short
   std::vector<std::unique_ptr<Command>> commands_;
 };
 

@@ -120,6 +120,7 @@ class MessageCheck {
     }
   }
 
+ private:
   [[nodiscard]] const PlanTask& task(const ClassTask& one) const { return task_of(plan_, classes_, one); }
 
   const Plan& plan_;
