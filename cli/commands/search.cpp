@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -67,9 +68,7 @@ PlannedRuns runs_of(const Command& command, const RunOptions& run, const study::
   if (!common.contains("iterations")) common["iterations"] = "1";
   PlannedRuns planned;
   for (const study::PlanOptions& plan : study::plans_of(space, network)) {
-    Json inputs = common;
-    for (const auto& [option, value] : plan) inputs[option] = value;
-    planned.runs.push_back(namer.named(std::move(inputs)));
+    planned.runs.push_back(namer.named(inputs_of(common, plan)));
     if (is_splittable(command, run, plan)) planned.splittable.insert(planned.runs.back().id);
   }
   return planned;
@@ -87,6 +86,10 @@ void search_plans(Command& command, SearchOptions& options) {
                           .platform = std::filesystem::path(study::find_platform(options.run.platform)).filename(),
                           .space = plan_space(command, options.run, where),
                           .by_bound = options.by_bound};
+  if (options.run.launch_file.is_given()) {
+    report.launch_file = launch_file_inputs(command);
+    report.of_file = file_inputs(command);
+  }
   if (spec.step.compression.has_value() && spec.step.compression->settings.start > 0) {
     report.notes.push_back(
         fmt::format("a step is one in which the hook of --compress has started; the first {} steps of a training are "
@@ -99,14 +102,20 @@ void search_plans(Command& command, SearchOptions& options) {
   if (options.database.empty()) options.database = temporary.emplace().path();
   Progress progress;
   const Interruption interruption;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto is_over = [&] {
+    const std::chrono::duration<double, std::ratio<60>> minutes = std::chrono::steady_clock::now() - begin;
+    return options.minutes > 0 && minutes.count() > options.minutes;
+  };
   progress.start();
   study::SweepStore store(options.database, study::access_to(options.database, false));
   report.result =
       study::search_plans(store, planned.runs, group_loader(interruption),
                           {.runner = {.jobs = options.jobs == 0 ? study::processors() : options.jobs,
-                                      .stop = [&] { return interruption.signal() != 0; },
+                                      .stop = [&] { return interruption.signal() != 0 || is_over(); },
                                       .progress = {}},
                            .by_bound = options.by_bound,
+                           .by_promise = options.minutes > 0,
                            .least = options.least,
                            .splittable = planned.splittable,
                            .with_split =

@@ -18,18 +18,36 @@
 namespace hcclsim::cli {
 namespace {
 
-/// Options of `run` that a plan has of its own where they are not given.
-constexpr std::array chosen{
-    "model-parallel", "sequence-parallel", "vocabulary-parallel", "stages", "schedule",         "chunks",
-    "recompute",      "mp-comm-recompute", "optimizer-parallel",  "npus",   "micro-batch-size", "global-batch"};
+constexpr std::string_view context_group = "MindSpore's set_auto_parallel_context";
+
+/// The program that has to say a plan; none: only the command line has.
+std::optional<study::LaunchProgram> program_of(const study::ForeignMapping& mapping) {
+  if (mapping.empty()) return std::nullopt;
+  if (mapping.program == "mindformers") return study::LaunchProgram::mindformers;
+  return mapping.program == "Megatron" ? study::LaunchProgram::megatron : study::LaunchProgram::fsdp2;
+}
+
+/// Options of `run` that say something of ranks that share experts alone.
+constexpr std::array of_sharers_of_experts{"moe-imbalance", "moe-seed"};
 /// Options of `run` that would say otherwise how samples or layers are spread.
 constexpr std::array<std::string_view, 8> contradictory{"forward-only", "stage-layers", "data-parallel", "strategy",
                                                         "gradients",    "profile",      "group",         "context"};
 constexpr std::array<std::string_view, 3> of_samples{"batch", "micro-batches", "accumulate"};
 
+/// … and those that name a file of another program, or say how it is read.
+constexpr std::array<std::string_view, 5> of_launch_files{"megatron", "mindformers", "ignore-keys", "explain-mapping",
+                                                          "without-plan"};
+
 constexpr std::string_view searching = "Searching";
 
-bool is_chosen(const std::string& key) { return std::ranges::find(chosen, key) != chosen.end(); }
+/// Whether a plan has an option of its own where it is not given.
+bool is_chosen(const std::string& key) {
+  constexpr std::array<std::string_view, 3> of_all{"hbm-check", "recompute-slice-activation",
+                                                   "parallel-optimizer-comm-recompute"};
+  if (key == "npus" || key == "global-batch") return true;  // of all plans, but named in each
+  return std::ranges::find(plan_options(), key) != plan_options().end() &&
+         std::ranges::find(of_all, key) == of_all.end();
+}
 
 /// The value of an option as a list of one; empty: it was not given.
 std::vector<std::uint32_t> number_of(const Command& command, const char* option) {
@@ -52,11 +70,11 @@ bool chooses_split(const Command& command) {
 
 /// How replicas that have everything whole may reduce their gradients: as `run` does it by itself, beside the passes if
 /// nobody says otherwise, and then in other segments.
-std::vector<study::PlanOptions> reductions(const Command& command, const study::RunSpec& spec) {
-  const study::OperatorParallel& operators = spec.parallel.operators;
+std::vector<study::PlanOptions> reductions(const Command& command, const RunOptions& run) {
   std::vector<study::PlanOptions> ways{{}};
+  const study::RunSpec& spec = run.spec;
   const bool fixed = !spec.step.hcom_parallel && command.get("--hcom-parallel").given();
-  if (fixed || operators.sharing() > 1 || operators.experts > 1) return ways;
+  if (fixed || run.launch_file.is_given()) return ways;
   if (!spec.step.hcom_parallel) ways.push_back({{"hcom-parallel", "on"}});
   if (!chooses_split(command)) return ways;
   const study::PlanOptions beside = ways.back();
@@ -73,7 +91,7 @@ Json given_inputs(const Command& command) {
   for (const std::unique_ptr<Option>& option : command.options()) {
     const std::string key = option->key();
     const bool of_search = option->group() == searching || option->group() == searching_strategies;
-    const bool is_file = key == "megatron" || key == "mindformers" || key == "ignore-keys" || key == "explain-mapping";
+    const bool is_file = std::ranges::find(of_launch_files, key) != of_launch_files.end();
     if (!option->given() || key.empty() || key == "format" || of_search || is_file) continue;
     inputs[key] = option->is_flag() ? "true" : fmt::format("{}", fmt::join(option->texts(), ","));
   }
@@ -100,8 +118,10 @@ void add_search_options(Command& command, SearchOptions& options) {
                          "--micro-batch-size those of a micro-batch");
   for (const auto& option : of_run) {
     if (option->group() == numerics_group) option->refuse("search simulates times; give it to `hcclsim run`");
-    if (option->group() == "MindSpore's set_auto_parallel_context") {
-      option->refuse("search chooses how a step is spread; give it to `hcclsim run`");
+    // A launch file may give them.
+    if (option->group() == context_group) {
+      option->group("");
+      options.of_context.push_back(option->key());
     }
     if (option->group() == ps_group) option->refuse("search looks for plans without servers");
   }
@@ -129,23 +149,25 @@ void add_search_options(Command& command, SearchOptions& options) {
       .add("--simulate-at-least", whole_number(options.least, 0, 1U << 30U),
            "At least so many plans, the most promising first, even if they cannot be among the best: for --format csv")
       .with_default();
+  command
+      .add("--time-limit", number(options.minutes, 0, 1e6),
+           "Begin no further plan after so many minutes, the most promising first, and print what was found: for steps "
+           "that take long to simulate; 0: no limit")
+      .value_name("MINUTES")
+      .with_default();
   command.add("--shown", whole_number(options.shown, 1, 100000), "Plans of the front that the text form shows")
       .with_default();
   add_strategy_search_options(command, options.strategies);
 }
 
 void finish_search_options(Command& command, SearchOptions& options) {
+  for (const std::string& key : options.of_context) {
+    if (!command.get("--" + key).given()) continue;
+    bad_input("option", "--{}: search chooses how a step is spread; give it to `hcclsim run`", key);
+  }
   const std::optional<study::StrategySearchMode> mode = study::strategy_search_mode(options.mode);
   options.run.parallel.searched = !mode.has_value();
-  // Of a file of another program the network, the samples of a step and the NPUs count, and not its plan.
-  for (const char* const key : chosen) {
-    if (std::string_view(key) != "npus" && std::string_view(key) != "global-batch")
-      options.run.launch_file.left_open.emplace_back(key);
-  }
-  for (const std::string_view key : {"stage-layers", "data-parallel", "micro-batches", "accumulate", "batch",
-                                     "hbm-check", "parallel-mode", "schedule"}) {
-    options.run.launch_file.left_open.push_back(key);
-  }
+  options.run.launch_file.without_plan = options.run.launch_file.is_given();
   options.run.spec.parallel.operators.search = mode;  // so that what is not given is as with strategies
   finish_run_options(command, options.run);
   check_strategy_search_options(command, mode.has_value(), mode.value_or(options.strategies.mode));
@@ -158,7 +180,12 @@ study::PlanSpace plan_space(const Command& command, const RunOptions& run, const
   return {.npus = where.npus,
           .global_batch = parallel.global_batch.value_or(samples_per_npu * where.npus),
           .most_model = where.of_server,
+          .said_by = program_of(run.launch_file.mapping),
           .model = number_of(command, "--model-parallel"),
+          .context = number_of(command, "--context-parallel"),
+          .context_kind = text_of(command, "--context-kind"),
+          .experts = number_of(command, "--expert-parallel"),
+          .whole_experts = parallel.operators.expert_model == 1U,
           .stages = number_of(command, "--stages"),
           .micro_batch = number_of(command, "--micro-batch-size"),
           .chunks = number_of(command, "--chunks"),
@@ -167,17 +194,48 @@ study::PlanSpace plan_space(const Command& command, const RunOptions& run, const
           .sequence = switch_of(command, "--sequence-parallel", parallel.operators.sequence),
           .vocabulary = switch_of(command, "--vocabulary-parallel", parallel.operators.vocabulary),
           .repeat = switch_of(command, "--mp-comm-recompute", parallel.mp_comm_recompute),
-          .reductions = reductions(command, run.spec)};
+          .reductions = reductions(command, run)};
 }
 
 bool is_splittable(const Command& command, const RunOptions& run, const study::PlanOptions& plan) {
   const auto has = [&](std::string_view key) {
     return std::ranges::find(plan, key, &study::PlanOptions::value_type::first) != plan.end();
   };
-  const bool whole = !has("model-parallel") && !has("stages") && !has("optimizer-parallel");
+  const bool whole = !has("model-parallel") && !has("context-parallel") && !has("expert-parallel") && !has("stages") &&
+                     !has("optimizer-parallel");
   const bool beside = run.spec.step.hcom_parallel || has("hcom-parallel");
   const bool hooked = run.spec.step.compression.has_value();  // the search for splits is one of allreduces
   return whole && beside && !hooked && !has("split") && chooses_split(command);
+}
+
+Json inputs_of(const Json& common, const study::PlanOptions& plan) {
+  const bool shared = std::ranges::find(plan, "expert-parallel", &study::PlanOptions::value_type::first) != plan.end();
+  Json inputs = Json::object();
+  for (const auto& [option, value] : common.items()) {
+    const bool of_sharers = std::ranges::find(of_sharers_of_experts, option) != of_sharers_of_experts.end();
+    if (shared || !of_sharers) inputs[option] = value;
+  }
+  for (const auto& [option, value] : plan) inputs[option] = value;
+  return inputs;
+}
+
+Json launch_file_inputs(const Command& command) {
+  Json inputs = Json::object();
+  for (const char* const key : {"megatron", "mindformers", "ignore-keys"}) {
+    const Option& option = command.get(fmt::format("--{}", key));
+    if (option.given()) inputs[key] = fmt::format("{}", fmt::join(option.texts(), ","));
+  }
+  inputs["without-plan"] = "true";
+  return inputs;
+}
+
+Json file_inputs(const Command& command) {
+  Json inputs = given_inputs(command);
+  Json of_file = Json::object();
+  for (const auto& [key, value] : inputs.items()) {
+    if (!command.get("--" + key).place().empty()) of_file[key] = value;
+  }
+  return of_file;
 }
 
 Json common_inputs(const Command& command) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/options/training/run_options.hpp"
 #include "study/compare/plans/plan_space.hpp"
@@ -22,6 +23,8 @@ struct SearchOptions {
   bool by_bound = true;                    ///< plans that cannot be among the best are not simulated
   std::uint32_t least = 0;                 ///< plans that are simulated all the same
   std::uint32_t shown = 20;
+  double minutes = 0;  ///< after which no further plan is begun; 0: none are left
+  std::vector<std::string> of_context{};  ///< options of MindSpore's context, which launch files alone may give
 };
 
 /// Adds all options to the command. After parsing, finish_search_options() completes what they say.
@@ -40,8 +43,14 @@ inline constexpr std::uint32_t samples_per_npu = 8;
 /// splits them.
 [[nodiscard]] bool is_splittable(const Command& command, const RunOptions& run, const study::PlanOptions& plan);
 
+/// The options that name a launch file, without its plan.
+[[nodiscard]] Json launch_file_inputs(const Command& command);
+/// The options of `run` that a launch file has given.
+[[nodiscard]] Json file_inputs(const Command& command);
 /// The options of `run` that were given and are the same in all plans, as inputs of points.
 [[nodiscard]] Json common_inputs(const Command& command);
+/// A run with these and a plan; what says something of ranks that share experts counts where there are some.
+[[nodiscard]] Json inputs_of(const Json& common, const study::PlanOptions& plan);
 /// The command that runs the network of a search with strategies of this file.
 [[nodiscard]] std::string run_with(const Command& command, const std::string& strategies);
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "models/graph_builder.hpp"
 #include "models/zoo/kinds.hpp"
@@ -21,6 +22,8 @@ struct LatentAttention {
   std::uint32_t rank = 0;         ///< features of the row that keys and values are made of
   std::uint32_t turned = 0;       ///< features of a head of queries and keys that positions turn
   std::uint32_t value_width = 0;  ///< features of a head of values
+
+  bool operator==(const LatentAttention&) const = default;
 };
 
 /// Chooses the keys that each position of latent attention meets (DeepSeek Sparse Attention, DeepSeek-AI 2025): scores
@@ -32,6 +35,8 @@ struct Indexer {
   std::uint32_t top_k = 0;     ///< keys that a position meets
   std::uint32_t interval = 1;  ///< each so many-th layer has one, and the next ones take what it has chosen, …
   std::uint32_t offset = 0;    ///< … counted from this layer on, by its number from 1; those before it have one each
+
+  bool operator==(const Indexer&) const = default;
 };
 
 /// A gated delta net in the place of attention (Yang et al. 2024), as Qwen3-Next has it: a state per head of values
@@ -42,6 +47,8 @@ struct DeltaNet {
   std::uint32_t key_width = 0;  ///< features of a head
   std::uint32_t value_heads = 0;
   std::uint32_t value_width = 0;
+
+  bool operator==(const DeltaNet&) const = default;
 };
 
 /// How the parts of a mixture are called.
@@ -66,6 +73,15 @@ struct Experts {
   bool of_parts = false;  ///< parts of a sequence on different ranks have places of their own
   bool dropless = false;  ///< that many are expected, and none are dropped
   ExpertNames names{};
+
+  /// But for names, and for what counts with real numbers alone.
+  bool operator==(const Experts& other) const {
+    const auto sizes = [](const Experts& one) {
+      return std::tie(one.count, one.feed_forward, one.shared_width, one.shared_gate, one.idle, one.dense_layers,
+                      one.interval, one.route.top_k, one.capacity, one.of_parts, one.dropless);
+    };
+    return sizes(*this) == sizes(other);
+  }
 };
 
 struct Decoder : Transformer {
@@ -92,6 +108,10 @@ struct Decoder : Transformer {
   std::optional<Experts> experts{};
 
   [[nodiscard]] constexpr std::uint32_t width_of_head() const { return head_width > 0 ? head_width : hidden / heads; }
+  /// Features of a head that positions turn.
+  [[nodiscard]] constexpr std::uint32_t width_turned() const { return turned > 0 ? turned : width_of_head(); }
+
+  bool operator==(const Decoder&) const = default;
 };
 
 [[nodiscard]] Graph decoder(std::string title, const Decoder& sizes);

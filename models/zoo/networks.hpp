@@ -49,6 +49,8 @@ struct Transformer {
   std::uint32_t positions = 0;  ///< rows of the table of positions
   std::uint32_t batch = 1;      ///< sequences
   float drop_rate = 0;
+
+  bool operator==(const Transformer&) const = default;
 };
 
 /// Vision transformer on patches of 16x16 pixels: the features of the first row of a sequence are classified.

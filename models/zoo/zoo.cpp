@@ -19,6 +19,7 @@
 #include "models/zoo/networks.hpp"
 #include "models/zoo/published_decoders.hpp"
 #include "models/zoo/published_sizes.hpp"
+#include "models/zoo/sizes_by_name.hpp"
 
 namespace hcclsim::models {
 namespace {
@@ -73,6 +74,8 @@ Graph of_patches(const ModelInfo& info, const ModelOptions& options) {
 struct Network {
   ModelInfo info;
   Make make;
+  const zoo::Decoder* decoder = nullptr;  ///< published sizes
+  const zoo::Transformer* gpt = nullptr;  ///< likewise
 };
 
 constexpr auto tokens = NetworkKind::tokens;
@@ -94,108 +97,173 @@ constexpr std::array<Network, 70> networks{{
      of_tokens<zoo::bert, sizes::bert_base>},
     {{"bert-large", "BERT-Large", "24 layers of 1024, with the heads of pre-training", tokens},
      of_tokens<zoo::bert, sizes::bert_large>},
-    {{"gpt2-small", "GPT-2 small", "12 layers of 768, 1024 tokens", tokens}, of_tokens<zoo::gpt, sizes::gpt2_small>},
-    {{"gpt2-xl", "GPT-2 XL", "48 layers of 1600, 1024 tokens", tokens}, of_tokens<zoo::gpt, sizes::gpt2_xl>},
-    {{"gpt3-13b", "GPT-3 13B", "40 layers of 5120, 2048 tokens", tokens}, of_tokens<zoo::gpt, sizes::gpt3_13b>},
-    {{"gpt3-175b", "GPT-3 175B", "96 layers of 12288, 2048 tokens", tokens}, of_tokens<zoo::gpt, sizes::gpt3_175b>},
+    {{"gpt2-small", "GPT-2 small", "12 layers of 768, 1024 tokens", tokens},
+     of_tokens<zoo::gpt, sizes::gpt2_small>,
+     nullptr,
+     &sizes::gpt2_small},
+    {{"gpt2-xl", "GPT-2 XL", "48 layers of 1600, 1024 tokens", tokens},
+     of_tokens<zoo::gpt, sizes::gpt2_xl>,
+     nullptr,
+     &sizes::gpt2_xl},
+    {{"gpt3-13b", "GPT-3 13B", "40 layers of 5120, 2048 tokens", tokens},
+     of_tokens<zoo::gpt, sizes::gpt3_13b>,
+     nullptr,
+     &sizes::gpt3_13b},
+    {{"gpt3-175b", "GPT-3 175B", "96 layers of 12288, 2048 tokens", tokens},
+     of_tokens<zoo::gpt, sizes::gpt3_175b>,
+     nullptr,
+     &sizes::gpt3_175b},
     {{"pangu-2.6b", "PanGu-alpha 2.6B", "31 layers of 2560 and a query layer, 1024 tokens", tokens},
      of_tokens<zoo::pangu, sizes::pangu_2_6b>},
     {{"pangu-13b", "PanGu-alpha 13B", "39 layers of 5120 and a query layer, 1024 tokens", tokens},
      of_tokens<zoo::pangu, sizes::pangu_13b>},
-    {{"llama2-7b", "LLaMA-2 7B", "32 layers of 4096, 4096 tokens", decoders}, of_decoder<sizes::llama2_7b>},
-    {{"llama2-13b", "LLaMA-2 13B", "40 layers of 5120, 4096 tokens", decoders}, of_decoder<sizes::llama2_13b>},
+    {{"llama2-7b", "LLaMA-2 7B", "32 layers of 4096, 4096 tokens", decoders},
+     of_decoder<sizes::llama2_7b>,
+     &sizes::llama2_7b},
+    {{"llama2-13b", "LLaMA-2 13B", "40 layers of 5120, 4096 tokens", decoders},
+     of_decoder<sizes::llama2_13b>,
+     &sizes::llama2_13b},
     {{"llama2-70b", "LLaMA-2 70B", "80 layers of 8192, 8 heads of keys and values, 4096 tokens", decoders},
-     of_decoder<sizes::llama2_70b>},
+     of_decoder<sizes::llama2_70b>,
+     &sizes::llama2_70b},
     {{"llama3-8b", "LLaMA-3 8B", "32 layers of 4096, 8 heads of keys and values, 8192 tokens", decoders},
-     of_decoder<sizes::llama3_8b>},
+     of_decoder<sizes::llama3_8b>,
+     &sizes::llama3_8b},
     {{"llama3-70b", "LLaMA-3 70B", "80 layers of 8192, 8 heads of keys and values, 8192 tokens", decoders},
-     of_decoder<sizes::llama3_70b>},
+     of_decoder<sizes::llama3_70b>,
+     &sizes::llama3_70b},
     {{"llama3.2-1b", "LLaMA-3.2 1B", "16 layers of 2048, one table for tokens and logits, 8192 tokens", decoders},
-     of_decoder<sizes::llama32_1b>},
+     of_decoder<sizes::llama32_1b>,
+     &sizes::llama32_1b},
     {{"llama3.2-3b", "LLaMA-3.2 3B", "28 layers of 3072, one table for tokens and logits, 8192 tokens", decoders},
-     of_decoder<sizes::llama32_3b>},
+     of_decoder<sizes::llama32_3b>,
+     &sizes::llama32_3b},
     {{"magistral-24b", "Magistral 24B", "40 layers of 5120, 32 heads of 128, 4096 tokens", decoders},
-     of_decoder<sizes::magistral_24b>},
+     of_decoder<sizes::magistral_24b>,
+     &sizes::magistral_24b},
     {{"internlm2.5-7b", "InternLM2.5 7B", "32 layers of 4096, 8 heads of keys and values, 4096 tokens", decoders},
-     of_decoder<sizes::internlm25_7b>},
+     of_decoder<sizes::internlm25_7b>,
+     &sizes::internlm25_7b},
     {{"seed-oss-36b", "Seed-OSS 36B", "64 layers of 5120, biases of queries, keys and values, 4096 tokens", decoders},
-     of_decoder<sizes::seed_oss_36b>},
+     of_decoder<sizes::seed_oss_36b>,
+     &sizes::seed_oss_36b},
     {{"chatglm3-6b", "ChatGLM3 6B", "28 layers of 4096, 2 heads of keys and values, biases of them, 4096 tokens",
       decoders},
-     of_decoder<sizes::chatglm3_6b>},
+     of_decoder<sizes::chatglm3_6b>,
+     &sizes::chatglm3_6b},
     {{"glm4-9b", "GLM-4 9B", "40 layers of 4096, 2 heads of keys and values, biases of them, 4096 tokens", decoders},
-     of_decoder<sizes::glm4_9b>},
+     of_decoder<sizes::glm4_9b>,
+     &sizes::glm4_9b},
     {{"glm4-9b-0414", "GLM-4 9B 0414", "as glm4-9b, with norms after the halves of layers", decoders},
-     of_decoder<sizes::glm4_9b_0414>},
+     of_decoder<sizes::glm4_9b_0414>,
+     &sizes::glm4_9b_0414},
     {{"glm4-32b-0414", "GLM-4 32B 0414", "61 layers of 6144, norms after the halves of layers, 4096 tokens", decoders},
-     of_decoder<sizes::glm4_32b_0414>},
+     of_decoder<sizes::glm4_32b_0414>,
+     &sizes::glm4_32b_0414},
     {{"gemma2-9b", "Gemma-2 9B", "42 layers of 3584, norms after their halves, one table, 4096 tokens", decoders},
-     of_decoder<sizes::gemma2_9b>},
+     of_decoder<sizes::gemma2_9b>,
+     &sizes::gemma2_9b},
     {{"gemma2-27b", "Gemma-2 27B", "46 layers of 4608, norms after their halves, one table, 4096 tokens", decoders},
-     of_decoder<sizes::gemma2_27b>},
+     of_decoder<sizes::gemma2_27b>,
+     &sizes::gemma2_27b},
     {{"qwen2.5-7b", "Qwen2.5 7B", "28 layers of 3584, biases of queries, keys and values, 4096 tokens", decoders},
-     of_decoder<sizes::qwen25_7b>},
+     of_decoder<sizes::qwen25_7b>,
+     &sizes::qwen25_7b},
     {{"qwen2.5-72b", "Qwen2.5 72B", "80 layers of 8192, biases of queries, keys and values, 4096 tokens", decoders},
-     of_decoder<sizes::qwen25_72b>},
+     of_decoder<sizes::qwen25_72b>,
+     &sizes::qwen25_72b},
     {{"qwen2-57b-a14b", "Qwen2 57B-A14B",
       "28 layers of 3584, 8 of 64 experts and a shared one with a gate, 4096 tokens", decoders},
-     of_decoder<sizes::qwen2_57b>},
+     of_decoder<sizes::qwen2_57b>,
+     &sizes::qwen2_57b},
     {{"qwen3-0.6b", "Qwen3 0.6B", "28 layers of 1024, norms of queries and keys, one table, 4096 tokens", decoders},
-     of_decoder<sizes::qwen3_06b>},
+     of_decoder<sizes::qwen3_06b>,
+     &sizes::qwen3_06b},
     {{"qwen3-1.7b", "Qwen3 1.7B", "28 layers of 2048, norms of queries and keys, one table, 4096 tokens", decoders},
-     of_decoder<sizes::qwen3_17b>},
+     of_decoder<sizes::qwen3_17b>,
+     &sizes::qwen3_17b},
     {{"qwen3-4b", "Qwen3 4B", "36 layers of 2560, norms of queries and keys, one table, 4096 tokens", decoders},
-     of_decoder<sizes::qwen3_4b>},
+     of_decoder<sizes::qwen3_4b>,
+     &sizes::qwen3_4b},
     {{"qwen3-8b", "Qwen3 8B", "36 layers of 4096, norms of queries and keys, 4096 tokens", decoders},
-     of_decoder<sizes::qwen3_8b>},
+     of_decoder<sizes::qwen3_8b>,
+     &sizes::qwen3_8b},
     {{"qwen3-14b", "Qwen3 14B", "40 layers of 5120, norms of queries and keys, 4096 tokens", decoders},
-     of_decoder<sizes::qwen3_14b>},
+     of_decoder<sizes::qwen3_14b>,
+     &sizes::qwen3_14b},
     {{"qwen3-32b", "Qwen3 32B", "64 layers of 5120, 64 heads of 128, norms of queries and keys, 4096 tokens", decoders},
-     of_decoder<sizes::qwen3_32b>},
+     of_decoder<sizes::qwen3_32b>,
+     &sizes::qwen3_32b},
     {{"qwen3-30b-a3b", "Qwen3 30B-A3B", "48 layers of 2048, 8 of 128 experts, 4096 tokens", decoders},
-     of_decoder<sizes::qwen3_30b>},
+     of_decoder<sizes::qwen3_30b>,
+     &sizes::qwen3_30b},
     {{"qwen3-235b-a22b", "Qwen3 235B-A22B", "94 layers of 4096, 8 of 128 experts, 4096 tokens", decoders},
-     of_decoder<sizes::qwen3_235b>},
+     of_decoder<sizes::qwen3_235b>,
+     &sizes::qwen3_235b},
     {{"qwen3-coder-480b", "Qwen3 Coder 480B", "62 layers of 6144, 8 of 160 experts, 4096 tokens", decoders},
-     of_decoder<sizes::qwen3_480b>},
+     of_decoder<sizes::qwen3_480b>,
+     &sizes::qwen3_480b},
     {{"qwen3-next-80b-a3b", "Qwen3-Next 80B-A3B",
       "48 layers of 2048, 3 of 4 with a gated delta net, 10 of 512 experts, 4096 tokens", decoders},
-     of_decoder<sizes::qwen3_next>},
+     of_decoder<sizes::qwen3_next>,
+     &sizes::qwen3_next},
     {{"mixtral-8x7b", "Mixtral 8x7B", "32 layers of 4096, 2 of 8 experts for every token, 4096 tokens", decoders},
-     of_decoder<sizes::mixtral_8x7b>},
+     of_decoder<sizes::mixtral_8x7b>,
+     &sizes::mixtral_8x7b},
     {{"phi3.5-moe", "Phi-3.5 MoE", "32 layers of 4096, 2 of 16 experts, layer norms and biases, 4096 tokens", decoders},
-     of_decoder<sizes::phi35_moe>},
+     of_decoder<sizes::phi35_moe>,
+     &sizes::phi35_moe},
     {{"minimax-m2", "MiniMax-M2", "62 layers of 3072, 8 of 256 experts, norms of whole queries and keys, 4096 tokens",
       decoders},
-     of_decoder<sizes::minimax_m2>},
+     of_decoder<sizes::minimax_m2>,
+     &sizes::minimax_m2},
     {{"glm4.5-air", "GLM-4.5 Air", "46 layers of 4096, 8 of 128 experts and a shared one, 4096 tokens", decoders},
-     of_decoder<sizes::glm45_air>},
+     of_decoder<sizes::glm45_air>,
+     &sizes::glm45_air},
     {{"glm4.5", "GLM-4.5", "92 layers of 5120, 8 of 160 experts and a shared one, 4096 tokens", decoders},
-     of_decoder<sizes::glm45>},
+     of_decoder<sizes::glm45>,
+     &sizes::glm45},
     {{"ling-mini", "Ling mini", "20 layers of 2048, 8 of 256 experts and a shared one, 4096 tokens", decoders},
-     of_decoder<sizes::ling_mini>},
+     of_decoder<sizes::ling_mini>,
+     &sizes::ling_mini},
     {{"ling-flash", "Ling flash", "32 layers of 4096, 8 of 256 experts and a shared one, 4096 tokens", decoders},
-     of_decoder<sizes::ling_flash>},
+     of_decoder<sizes::ling_flash>,
+     &sizes::ling_flash},
     {{"ling-1t", "Ling 1T", "80 layers of 8192, 8 of 256 experts and a shared one, 4096 tokens", decoders},
-     of_decoder<sizes::ling_1t>},
+     of_decoder<sizes::ling_1t>,
+     &sizes::ling_1t},
     {{"deepseek-v2-lite", "DeepSeek-V2-Lite",
       "27 layers of 2048, latent attention, 6 of 64 experts and 2 shared, 4096 tokens", decoders},
-     of_decoder<sizes::deepseek_v2_lite>},
+     of_decoder<sizes::deepseek_v2_lite>,
+     &sizes::deepseek_v2_lite},
     {{"deepseek-v3", "DeepSeek-V3",
       "61 layers of 7168, latent attention, 8 of 256 experts and a shared one, 4096 tokens", decoders},
-     of_decoder<sizes::deepseek_v3>},
+     of_decoder<sizes::deepseek_v3>,
+     &sizes::deepseek_v3},
     {{"deepseek-v3.2", "DeepSeek-V3.2", "as deepseek-v3, each token meets 2048 keys that an indexer chooses", decoders},
-     of_decoder<sizes::deepseek_v32>},
+     of_decoder<sizes::deepseek_v32>,
+     &sizes::deepseek_v32},
     {{"glm5", "GLM-5", "78 layers of 6144, latent attention with an indexer, 8 of 256 experts, 4096 tokens", decoders},
-     of_decoder<sizes::glm5>},
-    {{"glm5.2", "GLM-5.2", "as glm5, an indexer for 4 layers", decoders}, of_decoder<sizes::glm52>},
+     of_decoder<sizes::glm5>,
+     &sizes::glm5},
+    {{"glm5.2", "GLM-5.2", "as glm5, an indexer for 4 layers", decoders}, of_decoder<sizes::glm52>, &sizes::glm52},
     {{"kimi-k2", "Kimi K2", "61 layers of 7168, latent attention, 8 of 384 experts and a shared one, 4096 tokens",
       decoders},
-     of_decoder<sizes::kimi_k2>},
-    {{"gpt", "GPT", "GPT-2 small unless its sizes are given", tokens}, of_tokens<zoo::gpt, sizes::gpt2_small>},
-    {{"llama", "LLaMA", "LLaMA-2 7B unless its sizes are given", decoders}, of_decoder<sizes::llama2_7b>},
-    {{"mixtral", "Mixtral", "Mixtral 8x7B unless its sizes are given", decoders}, of_decoder<sizes::mixtral_8x7b>},
-    {{"deepseek", "DeepSeek", "DeepSeek-V3 unless its sizes are given", decoders}, of_decoder<sizes::deepseek_v3>},
+     of_decoder<sizes::kimi_k2>,
+     &sizes::kimi_k2},
+    {{"gpt", "GPT", "GPT-2 small unless its sizes are given", tokens},
+     of_tokens<zoo::gpt, sizes::gpt2_small>,
+     nullptr,
+     &sizes::gpt2_small},
+    {{"llama", "LLaMA", "LLaMA-2 7B unless its sizes are given", decoders},
+     of_decoder<sizes::llama2_7b>,
+     &sizes::llama2_7b},
+    {{"mixtral", "Mixtral", "Mixtral 8x7B unless its sizes are given", decoders},
+     of_decoder<sizes::mixtral_8x7b>,
+     &sizes::mixtral_8x7b},
+    {{"deepseek", "DeepSeek", "DeepSeek-V3 unless its sizes are given", decoders},
+     of_decoder<sizes::deepseek_v3>,
+     &sizes::deepseek_v3},
     {{"wide-deep", "Wide & Deep", "39 categories, table of 200,000 x 80, linear model and perceptron", categories},
      of_categories<zoo::wide_deep, 200000>},
     {{"deepfm", "DeepFM", "39 categories, table of 184,965 x 80, factorization machine and perceptron", categories},
@@ -208,7 +276,8 @@ constexpr std::array<Network, 70> networks{{
     {{"tinygpt", "Tiny GPT", "one block, 16 tokens out of 32, 64 features, 4 heads", NetworkKind::tiny, 0, 32},
      of_tiny_gpt},
     {{"tinymoe", "Tiny MoE", "one layer, 16 tokens out of 32, 32 features, 2 of 8 experts", NetworkKind::tiny, 0, 32},
-     of_decoder<sizes::tiny_moe>},
+     of_decoder<sizes::tiny_moe>,
+     &sizes::tiny_moe},
 }};
 constexpr ModelInfo perceptron{
     "mlp:784,512,512,10", "MLP", "multi-layer perceptron: features of input, hidden layers, output",
@@ -307,6 +376,15 @@ void require_sizes_of_file(const ModelOptions& options) {
   require_choices_fit(file, options);
 }
 
+/// A network of the table by its name; null: there is none.
+const Network* find_network(std::string_view name) {
+  const auto named = [wanted = normalised(name)](const Network& network) {
+    return normalised(network.info.name) == wanted;
+  };
+  const auto network = std::ranges::find_if(networks, named);
+  return network == networks.end() ? nullptr : &*network;
+}
+
 /// With a reference and adapters, if the user wants some.
 Graph tuned(Graph graph, const ModelOptions& options) {
   if (options.reference.value_or(false)) graph = with_reference(graph);
@@ -335,10 +413,8 @@ Graph make_model(const ModelOptions& options) {
     bad_input("model", "--onnx-dim and --unsupported are for a file of ONNX, and {} is none", options.name);
   }
   if (normalised(options.name.substr(0, mlp_prefix.size())) == mlp_prefix) return make_mlp(options);
-  const std::string name = normalised(options.name);
-  const auto named = [&](const Network& network) { return normalised(network.info.name) == name; };
-  const auto network = std::ranges::find_if(networks, named);
-  if (network == networks.end()) unknown_model(options.name);
+  const Network* const network = find_network(options.name);
+  if (network == nullptr) unknown_model(options.name);
   if (network->info.kind == NetworkKind::tiny && (options.input || options.classes)) {
     bad_input("model", "{} reads tokens and predicts the next of {}; --input and --classes do not go with it",
               network->info.name, network->info.classes);
@@ -350,6 +426,18 @@ Graph make_model(const ModelOptions& options) {
     if (error.kind() != small_input) throw;
     bad_input("model", "{}; give an input of at least {} pixels", error.what(), smallest_input(*network, options));
   }
+}
+
+std::optional<zoo::Decoder> decoder_of(const ModelOptions& options) {
+  const Network* const network = find_network(options.name);
+  if (network == nullptr || network->decoder == nullptr) return std::nullopt;
+  return zoo::chosen_sizes(network->info.name, options, *network->decoder);
+}
+
+std::optional<zoo::Transformer> gpt_of(const ModelOptions& options) {
+  const Network* const network = find_network(options.name);
+  if (network == nullptr || network->gpt == nullptr) return std::nullopt;
+  return zoo::chosen_sizes(network->info.name, options, *network->gpt);
 }
 
 }  // namespace hcclsim::models

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/output_file.hpp"
 #include "cli/commands/run/run_concurrent.hpp"
+#include "cli/commands/run/run_emit.hpp"
 #include "cli/commands/run/run_ps.hpp"
 #include "cli/draw/svg_chart.hpp"
 #include "cli/draw/timelines.hpp"
@@ -282,6 +283,20 @@ void run_and_print(const RunOptions& options, const BaselineOptions& regression_
 
 }  // namespace
 
+namespace {
+
+void add_emit_option(Command& command, std::optional<study::LaunchProgram>& program) {
+  command
+      .add("--emit",
+           one_of({"megatron", "mindformers", "mindspeed-fsdp2"},
+                  [&program](const std::string& word) { program = study::parse_launch_program(word); }),
+           "Print the run as a script or YAML of this program, which --megatron or --mindformers reads as the same "
+           "step, and do not simulate")
+      .not_in_files();
+}
+
+}  // namespace
+
 void add_run_command(Command& app) {
   app.add_command("run", "Simulate training: how long a step takes, and why", [](Command& command) {
     command.footer(footer);
@@ -296,7 +311,9 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
   add_baseline_options(command, *regression);
   const auto concurrent = std::make_shared<ConcurrentOptions>();
   add_concurrent_options(command, *options, *concurrent);
-  command.on_run([&command, options, regression, concurrent, html] {
+  const auto emitted = std::make_shared<std::optional<study::LaunchProgram>>();
+  if (html == nullptr) add_emit_option(command, *emitted);
+  command.on_run([&command, options, regression, concurrent, emitted, html] {
     if (html != nullptr) options->html = *html;
     std::optional<Session> session;
     with_junit(command, *regression, "run", [&] {
@@ -308,6 +325,10 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
       require_no_job(command);
       check_baseline_options(command, *regression);
       options->spec.platform.file = options->platform;
+      if (emitted->has_value()) {
+        print(emitted_launch_file(*options, **emitted));
+        return;
+      }
       std::optional<Ticker> ticker;  // real numbers have a line of their own
       if (!options->numerics.enabled) ticker.emplace(what_is_trained(options->spec), "steps");
       if (options->ps.enabled) {

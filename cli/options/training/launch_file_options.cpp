@@ -1,6 +1,7 @@
 #include "cli/options/training/launch_file_options.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -20,6 +21,38 @@ std::vector<std::string> parse_keys(const std::string& given) {
 
 }  // namespace
 
+std::span<const std::string_view> plan_options() {
+  static constexpr std::array<std::string_view, 28> options{"model-parallel",
+                                                            "context-parallel",
+                                                            "context-kind",
+                                                            "expert-parallel",
+                                                            "sequence-parallel",
+                                                            "vocabulary-parallel",
+                                                            "stages",
+                                                            "schedule",
+                                                            "chunks",
+                                                            "recompute",
+                                                            "mp-comm-recompute",
+                                                            "optimizer-parallel",
+                                                            "micro-batch-size",
+                                                            "stage-layers",
+                                                            "data-parallel",
+                                                            "micro-batches",
+                                                            "accumulate",
+                                                            "batch",
+                                                            "hbm-check",
+                                                            "recompute-slice-activation",
+                                                            "parallel-optimizer-comm-recompute",
+                                                            "search-mode",
+                                                            "dataset-strategy",
+                                                            "enable-parallel-optimizer",
+                                                            "parallel-optimizer-config",
+                                                            "pipeline-config",
+                                                            "pipeline-stages",
+                                                            "pipeline-segments"};
+  return options;
+}
+
 void add_launch_file_options(Command& command, LaunchFileOptions& options) {
   command
       .add("--mindformers", read_file(options.mindformers),
@@ -36,6 +69,10 @@ void add_launch_file_options(Command& command, LaunchFileOptions& options) {
       .value_name("LIST")
       .not_in_files();
   command
+      .add("--without-plan", flag(options.without_plan),
+           "Of such a file the network, the samples of a step and the NPUs count, and not how the step is spread")
+      .not_in_files();
+  command
       .add("--explain-mapping", flag(options.explains),
            "Also list what of such a file has no effect on a step, and why")
       .not_in_files();
@@ -46,14 +83,22 @@ void finish_launch_file_options(OptionOrigins& origins, LaunchFileOptions& optio
   if (options.mindformers.empty() && options.megatron.empty()) {
     if (!options.ignored.empty()) bad_input("option", "--ignore-keys needs --mindformers or --megatron");
     if (options.explains) bad_input("option", "--explain-mapping needs --mindformers or --megatron");
+    if (options.without_plan) bad_input("option", "--without-plan needs --mindformers or --megatron");
+    origins.apply(options.mapping.entries());
     return;
   }
   options.mapping = options.megatron.empty() ? study::map_mindformers(options.mindformers, options.ignored)
                                              : study::map_megatron(options.megatron, options.ignored);
   options.mapping.explained = options.explains;
-  std::erase_if(options.mapping.options, [&](const study::MappedOption& mapped) {
-    return std::ranges::find(options.left_open, mapped.option) != options.left_open.end();
-  });
+  if (options.without_plan) {
+    std::erase_if(options.mapping.options, [](const study::MappedOption& mapped) {
+      return std::ranges::find(plan_options(), mapped.option) != plan_options().end();
+    });
+    // Other modes of MindSpore cannot have every plan.
+    for (study::MappedOption& mapped : options.mapping.options) {
+      if (mapped.option == "parallel-mode") mapped.value = "semi_auto_parallel";
+    }
+  }
   origins.apply(options.mapping.entries());
 }
 

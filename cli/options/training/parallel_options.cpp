@@ -303,12 +303,12 @@ void require_effect(const OptionOrigins& origins, const study::RunSpec& spec, co
     bad_input("option", "{} is of ranks that share operators: it needs --model-parallel of 2 or more",
               origins.name(option));
   }
-  if (parallel.operators.context == 1 && origins.asks("context-kind")) {
+  if (parallel.operators.context == 1 && !options.searched && origins.asks("context-kind")) {
     bad_input("option", "{} is of ranks that share positions: it needs --context-parallel of 2 or more",
               origins.name("context-kind"));
   }
   for (const char* const option : {"moe-imbalance", "moe-seed"}) {
-    if (parallel.operators.experts > 1 || !origins.asks(option)) continue;
+    if (parallel.operators.experts > 1 || options.searched || !origins.asks(option)) continue;
     bad_input("option", "{} is of ranks that share experts: it needs --expert-parallel of 2 or more",
               origins.name(option));
   }

@@ -22,7 +22,8 @@ std::uint64_t number_of(const study::Point& point, const char* option) {
 
 /// Replicas of the network.
 std::uint64_t data_of(const study::Point& point) {
-  return number_of(point, "npus") / number_of(point, "model-parallel") / number_of(point, "stages");
+  return number_of(point, "npus") / number_of(point, "model-parallel") / number_of(point, "context-parallel") /
+         number_of(point, "stages");
 }
 
 std::uint64_t micro_batches_of(const study::Point& point) {
@@ -45,15 +46,28 @@ std::string recomputed_of(const study::Point& point) {
   return input_of(point, "recompute", "none") + (keeps ? ", collectives kept" : "");
 }
 
-/// How whole gradients are reduced, as far as it is told.
-std::string reductions_of(const study::Point& point) {
-  std::string text =
-      point.inputs.contains("hcom-parallel") ? "--hcom-parallel " + input_of(point, "hcom-parallel", "") : "";
-  for (const char* const option : {"split", "split-by-idx", "split-by-size", "fusion", "fusion-index"}) {
-    if (!point.inputs.contains(option)) continue;
+bool is_of_file(const PlanSearchReport& report, const std::string& option, const Json& value) {
+  return report.of_file.contains(option) && report.of_file[option] == value;
+}
+
+/// How whole gradients are reduced, as far as it is told beside a file.
+std::string reductions_of(const PlanSearchReport& report, const study::Point& point) {
+  std::string text;
+  for (const char* const option :
+       {"hcom-parallel", "split", "split-by-idx", "split-by-size", "fusion", "fusion-index"}) {
+    if (!point.inputs.contains(option) || is_of_file(report, option, point.inputs[option])) continue;
     text += fmt::format("{}--{} {}", text.empty() ? "" : " ", option, input_of(point, option, ""));
   }
   return text;
+}
+
+/// The command that runs a plan: of what a file has given, it names the file.
+std::string command_of(const PlanSearchReport& report, const study::Point& point) {
+  Json inputs = report.launch_file;
+  for (const auto& [option, value] : point.inputs.items()) {
+    if (!is_of_file(report, option, value)) inputs[option] = value;
+  }
+  return study::command_line(point.command, inputs);
 }
 
 std::string gibibytes(Bytes bytes) { return fmt::format("{:.2f}", static_cast<double>(bytes) / 0x1p30); }
@@ -63,18 +77,37 @@ std::uint64_t count_of(const study::PlanSearchResult& result, study::PlanVerdict
   return found == result.rejected.end() ? 0 : found->second;
 }
 
-Table front_table(const study::PlanSearchResult& result, std::size_t shown) {
+/// Columns of ranks that share positions, or experts, are there where some plan has such ranks.
+Table front_table(const PlanSearchReport& report, std::size_t shown) {
+  const study::PlanSearchResult& result = report.result;
+  const auto any = [&](const char* option) {
+    return std::ranges::any_of(result.front,
+                               [&](std::size_t number) { return result.plans[number].point.inputs.contains(option); });
+  };
+  const bool context = any("context-parallel");
+  const bool experts = any("expert-parallel");
   Table table(
-      "step ms|HBM GiB|data|model|stages|chunks|micro-batches|<recompute|<shared by replicas|<shared by model ranks|"
-      "<reductions");
+      fmt::format("step ms|HBM GiB|data|model{}{}|stages|chunks|micro-batches|<recompute|<shared by replicas|"
+                  "<shared by model ranks|<reductions",
+                  context ? "|<context" : "", experts ? "|experts" : ""));
   for (std::size_t row = 0; row < std::min(shown, result.front.size()); ++row) {
     const study::JudgedPlan& plan = result.plans[result.front[row]];
     const study::Point& point = plan.point;
-    table.add_row(
-        {milliseconds(plan.step), gibibytes(plan.estimate.hbm_peak), fmt::to_string(data_of(point)),
-         input_of(point, "model-parallel", "1"), input_of(point, "stages", "1"), input_of(point, "chunks", "1"),
-         fmt::format("{} x {}", micro_batches_of(point), input_of(point, "micro-batch-size", "1")),
-         recomputed_of(point), input_of(point, "optimizer-parallel", "off"), shared_of(point), reductions_of(point)});
+    std::vector<std::string> row_texts{milliseconds(plan.step), gibibytes(plan.estimate.hbm_peak),
+                                       fmt::to_string(data_of(point)), input_of(point, "model-parallel", "1")};
+    if (context) {
+      const std::string kind = input_of(point, "context-kind", "");
+      row_texts.push_back(input_of(point, "context-parallel", "1") + (kind.empty() ? "" : " " + kind));
+    }
+    if (experts) row_texts.push_back(input_of(point, "expert-parallel", "1"));
+    for (std::string& text : std::vector<std::string>{
+             input_of(point, "stages", "1"), input_of(point, "chunks", "1"),
+             fmt::format("{} x {}", micro_batches_of(point), input_of(point, "micro-batch-size", "1")),
+             recomputed_of(point), input_of(point, "optimizer-parallel", "off"), shared_of(point),
+             reductions_of(report, point)}) {
+      row_texts.push_back(std::move(text));
+    }
+    table.add_row(std::move(row_texts));
   }
   return table;
 }
@@ -102,14 +135,17 @@ std::string verdict_lines(const PlanSearchReport& report) {
   return text;
 }
 
-Json plan_json(const study::JudgedPlan& plan) {
+Json plan_json(const PlanSearchReport& report, const study::JudgedPlan& plan) {
   const study::Point& point = plan.point;
-  return {{"command", study::command_line(point.command, point.inputs)},
+  return {{"command", command_of(report, point)},
           {"step_time_s", plan.step},
           {"bound_s", plan.estimate.bound},
           {"hbm_peak_bytes", plan.estimate.hbm_peak},
           {"data", data_of(point)},
           {"model", number_of(point, "model-parallel")},
+          {"context", number_of(point, "context-parallel")},
+          {"context_kind", input_of(point, "context-kind", "")},
+          {"experts", number_of(point, "expert-parallel")},
           {"stages", number_of(point, "stages")},
           {"chunks", number_of(point, "chunks")},
           {"micro_batches", micro_batches_of(point)},
@@ -119,7 +155,7 @@ Json plan_json(const study::JudgedPlan& plan) {
           {"sequence_parallel", point.inputs.contains("sequence-parallel")},
           {"vocabulary_parallel", point.inputs.contains("vocabulary-parallel")},
           {"mp_comm_recompute", input_of(point, "mp-comm-recompute", "on") != "off"},
-          {"reductions", reductions_of(point)}};
+          {"reductions", reductions_of(report, point)}};
 }
 
 }  // namespace
@@ -133,17 +169,19 @@ std::string plan_search_text(const PlanSearchReport& report, std::size_t shown) 
   for (const std::string& note : report.notes) text += fmt::format("Note: {}\n", note);
   if (result.front.empty()) return text + "No plan was simulated to its end.\n";
   text += "\nNo other plan is as fast with as little memory:\n";
-  text += front_table(result, shown).to_string("  ");
+  text += front_table(report, shown).to_string("  ");
   if (result.front.size() > shown) text += fmt::format("  and {} more: --shown\n", result.front.size() - shown);
   const study::JudgedPlan& fastest = result.plans[result.front.front()];
-  text += fmt::format("\nThe fastest: {}\n", study::command_line(fastest.point.command, fastest.point.inputs));
+  text += fmt::format("\nThe fastest: {}\n", command_of(report, fastest.point));
+  if (report.space.said_by.has_value())
+    text += fmt::format("As a file of its program: the same command with --emit {}\n", name_of(*report.space.said_by));
   return text;
 }
 
 std::string plan_search_json(const PlanSearchReport& report) {
   const study::PlanSearchResult& result = report.result;
   Json front = Json::array();
-  for (const std::size_t number : result.front) front.push_back(plan_json(result.plans[number]));
+  for (const std::size_t number : result.front) front.push_back(plan_json(report, result.plans[number]));
   Json rejected = Json::object();
   for (const auto& [verdict, count] : result.rejected) rejected[verdict] = count;
   Json json{{"format_version", 1},
@@ -164,21 +202,23 @@ std::string plan_search_json(const PlanSearchReport& report) {
 
 std::string plan_search_csv(const PlanSearchReport& report) {
   std::string text =
-      "verdict,best,step_time_s,bound_s,hbm_peak_bytes,data,model,stages,chunks,micro_batches,micro_batch_size,"
-      "recompute,optimizer_parallel,sequence_parallel,vocabulary_parallel,mp_comm_recompute,reductions,reason\n";
+      "verdict,best,step_time_s,bound_s,hbm_peak_bytes,data,model,context,context_kind,experts,stages,chunks,"
+      "micro_batches,micro_batch_size,recompute,optimizer_parallel,sequence_parallel,vocabulary_parallel,mp_comm_"
+      "recompute,reductions,reason\n";
   for (const study::JudgedPlan& plan : report.result.plans) {
     const study::Point& point = plan.point;
     const bool estimated = plan.estimate.hbm_peak > 0;
     const auto figure = [](bool known, double value) { return known ? fmt::format("{}", value) : std::string(); };
     text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name_of(plan.verdict), plan.best ? 1 : 0,
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name_of(plan.verdict), plan.best ? 1 : 0,
         figure(plan.verdict == study::PlanVerdict::simulated, plan.step), figure(estimated, plan.estimate.bound),
         estimated ? fmt::to_string(plan.estimate.hbm_peak) : std::string(), data_of(point),
-        number_of(point, "model-parallel"), number_of(point, "stages"), number_of(point, "chunks"),
+        number_of(point, "model-parallel"), number_of(point, "context-parallel"), input_of(point, "context-kind", ""),
+        number_of(point, "expert-parallel"), number_of(point, "stages"), number_of(point, "chunks"),
         micro_batches_of(point), number_of(point, "micro-batch-size"), input_of(point, "recompute", "none"),
         input_of(point, "optimizer-parallel", "off"), point.inputs.contains("sequence-parallel") ? 1 : 0,
         point.inputs.contains("vocabulary-parallel") ? 1 : 0,
-        input_of(point, "mp-comm-recompute", "on") == "off" ? 0 : 1, csv_field(reductions_of(point)),
+        input_of(point, "mp-comm-recompute", "on") == "off" ? 0 : 1, csv_field(reductions_of(report, point)),
         csv_field(plan.reason));
   }
   return text;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "study/compare/plans/plan_search.hpp"
 #include "study/compare/plans/plan_space.hpp"
 
@@ -16,6 +17,8 @@ struct PlanSearchReport {
   bool by_bound = true;
   study::PlanSearchResult result{};
   std::vector<std::string> notes{};  ///< sentences
+  Json launch_file{};                ///< the options that name a file of another program; empty: there is none
+  Json of_file{};                    ///< what such a file has given
 };
 
 /// Its front as a table of at most `shown` rows, and what became of the others.

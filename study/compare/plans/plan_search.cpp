@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cstddef>
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "hccl/training/least_step.hpp"
 #include "study/run/compression.hpp"
 #include "study/run/trial_search.hpp"
@@ -48,6 +49,13 @@ std::string spread_of(const Point& point) {
   return inputs.dump();
 }
 
+std::string input_of(const Point& point, const char* option) {
+  return point.inputs.value(option, std::string()).text();
+}
+
+/// Plans that differ in the size of micro-batches alone, by their numbers, the smallest first.
+using SizesOfPlan = std::vector<std::size_t>;
+
 class Search {
  public:
   Search(SweepStore& store, const std::vector<Point>& runs, const LoadGroup& load, const PlanSearchOptions& options)
@@ -72,7 +80,7 @@ class Search {
     for (const std::size_t number : numbers) points.push_back(as_point_of(command, result_.plans[number].point));
     store_.add(points);
     RunnerOptions runner = options_.runner;
-    const std::uint64_t all = std::max(numbers.size(), promising_.size());
+    const std::uint64_t all = std::max<std::uint64_t>(before + numbers.size(), promising_.size());
     runner.progress = [&](const Tally& tally) {
       if (options_.progress) options_.progress(stage, before + tally.finished(), all);
     };
@@ -83,12 +91,68 @@ class Search {
     return rows;
   }
 
+  /// The plans from `first` on. Those that follow each other may differ in the size of micro-batches alone.
+  [[nodiscard]] std::vector<SizesOfPlan> plans_of_all_sizes(std::size_t first) const {
+    std::vector<SizesOfPlan> plans;
+    Json before;
+    for (std::size_t number = first; number < result_.plans.size(); ++number) {
+      Json inputs = Json::object();
+      for (const auto& [key, value] : result_.plans[number].point.inputs.items()) {
+        if (key != "micro-batch-size") inputs[key] = value;
+      }
+      if (plans.empty() || !(inputs == before)) plans.emplace_back();
+      plans.back().push_back(number);
+      before = std::move(inputs);
+    }
+    return plans;
+  }
+
+  /// Larger micro-batches take more memory, but for a step of one, which adds up no gradients. So a size is looked at
+  /// if the one before it fits.
+  [[nodiscard]] bool is_of_one_micro_batch(std::size_t number) const {
+    const Point& point = result_.plans[number].point;
+    const auto count = [&](const char* option) {
+      return parse_number<std::uint64_t>(input_of(point, option)).value_or(1);
+    };
+    const std::uint64_t replicas =
+        count("npus") / count("model-parallel") / count("context-parallel") / count("stages");
+    return count("micro-batch-size") * replicas == count("global-batch");
+  }
+
   /// The plans from `first` on.
   void estimate(std::size_t first) {
-    std::vector<std::size_t> all(result_.plans.size() - first);
-    std::iota(all.begin(), all.end(), first);
     promising_.clear();
-    for (const auto& [number, row] : run(estimate_command, all, "estimates", 0)) {
+    std::vector<SizesOfPlan> plans = plans_of_all_sizes(first);
+    std::uint64_t before = 0;
+    for (std::size_t place = 0; !plans.empty(); ++place) {
+      std::vector<std::size_t> numbers;
+      for (const SizesOfPlan& sizes : plans) numbers.push_back(sizes[place]);
+      estimate(numbers, before);
+      before += numbers.size();
+      for (SizesOfPlan& sizes : plans) leave_out_larger(sizes, place);
+      std::erase_if(plans, [&](const SizesOfPlan& sizes) { return sizes.size() == place + 1; });
+    }
+    std::ranges::sort(promising_, {},
+                      [&](std::size_t number) { return std::pair(result_.plans[number].estimate.bound, number); });
+  }
+
+  /// Of a plan whose size at this place does not fit, those after it.
+  void leave_out_larger(SizesOfPlan& sizes, std::size_t place) {
+    const JudgedPlan& plan = result_.plans[sizes[place]];
+    if (plan.verdict != PlanVerdict::memory) return;
+    const std::string size = input_of(plan.point, "micro-batch-size");
+    const auto after = sizes.begin() + static_cast<std::ptrdiff_t>(place) + 1;
+    const auto left = std::remove_if(after, sizes.end(), [&](std::size_t number) {
+      if (is_of_one_micro_batch(number)) return false;
+      result_.plans[number].verdict = PlanVerdict::memory;
+      result_.plans[number].reason = fmt::format("micro-batches of {} need more HBM than an NPU has", size);
+      return true;
+    });
+    sizes.erase(left, sizes.end());
+  }
+
+  void estimate(const std::vector<std::size_t>& numbers, std::uint64_t before) {
+    for (const auto& [number, row] : run(estimate_command, numbers, "estimates", before)) {
       JudgedPlan& plan = result_.plans[number];
       if (row.status == PointStatus::failed) {
         plan.verdict = verdict_of(row);
@@ -98,7 +162,6 @@ class Search {
         promising_.push_back(number);
       }
     }
-    std::ranges::stable_sort(promising_, {}, [&](std::size_t number) { return result_.plans[number].estimate.bound; });
   }
 
   /// The simulated plan that is as good in both, whatever this one's links take; none: it is worth a simulation.
@@ -118,7 +181,8 @@ class Search {
       for (; next < promising_.size() && numbers.size() < chunk; ++next) {
         if (is_worth_it(promising_[next])) numbers.push_back(promising_[next]);
       }
-      std::ranges::sort(numbers);  // neighbours have more in common, which is computed once
+      // Neighbours have more in common, which is computed once.
+      if (!options_.by_promise) std::ranges::sort(numbers);
       const std::uint64_t before = next - numbers.size();
       for (const auto& [number, row] : run(step_command, numbers, "plans", before)) take(number, row);
     }

@@ -70,6 +70,7 @@ struct PlanSearchResult {
 struct PlanSearchOptions {
   RunnerOptions runner{};
   bool by_bound = true;                ///< else all plans that fit are simulated
+  bool by_promise = false;             ///< the most promising first, one by one, as a search whose time is limited does
   std::uint32_t least = 0;             ///< plans that are simulated even if their bounds say that they are not worth it
   std::set<std::string> splittable{};  ///< ids of runs whose gradients may be split in another way
   /// Such a run with the last gradients of its segments, "20,100,160".

@@ -35,12 +35,12 @@ std::vector<std::string> amounts_of_recomputing(std::uint32_t layers) {
   return {"none", fmt::format("layers:{}", layers / 2), "full"};
 }
 
-/// The layers of each stage as a list; empty where they are all the same, as `run` has it by itself.
-std::string uneven_layers(std::uint32_t layers, std::uint32_t stages) {
+/// The layers of each part of a pipeline as a list; empty where they are all the same, as `run` has it by itself.
+std::string uneven_layers(std::uint32_t layers, std::uint32_t parts) {
   std::string list;
-  if (layers == 0 || layers % stages == 0) return list;
-  for (std::uint32_t stage = 0; stage < stages; ++stage) {
-    list += fmt::format("{}{}", stage > 0 ? "," : "", layers / stages + (stage < layers % stages ? 1 : 0));
+  if (layers == 0 || layers % parts == 0) return list;
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    list += fmt::format("{}{}", part > 0 ? "," : "", layers / parts + (part < layers % parts ? 1 : 0));
   }
   return list;
 }
@@ -51,6 +51,7 @@ bool divides(std::uint64_t divisor, std::uint64_t whole) { return divisor > 0 &&
 struct Spread {
   std::uint32_t model = 1;
   std::uint32_t stages = 1;
+  std::uint32_t context = 1;
   std::uint32_t data = 1;
 };
 
@@ -63,31 +64,53 @@ class Enumeration {
       if (!can_share_operators(model)) continue;
       for (const std::uint32_t stages : or_else(space_.stages, powers_up_to(space_.npus))) {
         if (!divides(std::uint64_t{model} * stages, space_.npus) || stages > std::max(network_.layers, 1U)) continue;
-        add_spread({.model = model, .stages = stages, .data = space_.npus / model / stages});
+        if (stages > 1 && shares_samples_alone()) continue;
+        const Rank sharing = space_.npus / model / stages;
+        for (const std::uint32_t context : or_else(space_.context, powers_up_to(most_context()))) {
+          if (!divides(context, sharing) || (context > 1 && !divides(context, network_.rows))) continue;
+          add_spread({.model = model, .stages = stages, .context = context, .data = sharing / context});
+        }
       }
     }
     return std::move(plans_);
   }
 
  private:
+  [[nodiscard]] bool is_said_by(LaunchProgram program) const { return space_.said_by == program; }
+  [[nodiscard]] bool shares_samples_alone() const { return is_said_by(LaunchProgram::fsdp2); }
+
   [[nodiscard]] bool can_share_operators(std::uint32_t model) const {
     if (model == 1) return true;
+    if (shares_samples_alone()) return false;
     return network_.heads > 0 && divides(model, network_.heads) && divides(model, network_.features);
   }
+
+  [[nodiscard]] std::uint32_t most_context() const { return std::max(1U, network_.rows / least_positions); }
 
   void add_spread(const Spread& spread) {
     if (!divides(spread.data, space_.global_batch)) return;
     const std::uint32_t layers = network_.layers / spread.stages;  // of the stages with fewest
-    for (const std::uint32_t chunks : or_else(space_.chunks, divisors_of(std::max(layers, 1U)))) {
-      const bool even = divides(spread.stages * chunks, network_.layers);
-      if (chunks > 1 && (spread.stages == 1 || !even)) continue;
-      for (const std::string& recompute : or_else(space_.recompute, amounts_of_recomputing(layers))) {
-        for (const std::string& optimizer : or_else(space_.optimizer, {"off", "zero1", "zero2", "zero3"})) {
+    const std::uint32_t most = (network_.layers + spread.stages - 1) / spread.stages;
+    for (const std::uint32_t chunks : or_else(space_.chunks, divisors_of(std::max(most, 1U)))) {
+      if (chunks > 1 && (spread.stages == 1 || spread.stages * chunks > network_.layers)) continue;
+      for (const std::string& recompute : or_else(space_.recompute, usual_amounts(layers))) {
+        for (const std::string& optimizer : or_else(space_.optimizer, usual_optimizers())) {
           if (optimizer != "off" && spread.data == 1) continue;
           add_operator_choices(spread, chunks, recompute, optimizer);
         }
       }
     }
+  }
+
+  [[nodiscard]] std::vector<std::string> usual_amounts(std::uint32_t layers) const {
+    return amounts_of_recomputing(shares_samples_alone() ? 1 : layers);
+  }
+
+  [[nodiscard]] std::vector<std::string> usual_optimizers() const {
+    if (is_said_by(LaunchProgram::megatron)) return {"off", "zero1"};
+    if (is_said_by(LaunchProgram::mindformers)) return {"off", "on"};
+    if (is_said_by(LaunchProgram::fsdp2)) return {"zero3"};
+    return {"off", "zero1", "zero2", "zero3"};
   }
 
   /// Between ranks that share operators.
@@ -97,31 +120,63 @@ class Enumeration {
       return (!asked.has_value() || *asked == value) && (!value || (spread.model > 1 && divides(spread.model, whole)));
     };
     for (const bool sequence : {false, true}) {
-      if (!allowed(space_.sequence, sequence, network_.rows)) continue;
+      if (!allowed(space_.sequence, sequence, network_.rows / spread.context)) continue;
+      if (space_.whole_experts && network_.experts > 0 && spread.model > 1 && !sequence) continue;  // as run has it
       for (const bool vocabulary : {false, true}) {
+        if (is_said_by(LaunchProgram::megatron) && vocabulary != (spread.model > 1)) continue;
         if (!allowed(space_.vocabulary, vocabulary, network_.vocabulary)) continue;
         for (const bool repeat : {true, false}) {
           if (space_.repeat.value_or(repeat) != repeat) continue;
-          const bool has_choice = spread.model > 1 && (recompute == "full" || recompute.starts_with("layers:"));
+          const bool has_choice = spread.model > 1 && !is_said_by(LaunchProgram::megatron) &&
+                                  (recompute == "full" || recompute.starts_with("layers:"));
           if (!has_choice && repeat != space_.repeat.value_or(true)) continue;
-          add_reductions(spread,
-                         {{"stage-layers", uneven_layers(network_.layers, spread.stages)},
-                          {"chunks", chunks > 1 ? fmt::to_string(chunks) : ""},
-                          {"schedule", chunks > 1 ? "1f1b-interleave" : ""},
-                          {"recompute", recompute == "none" ? "" : recompute},
-                          {"mp-comm-recompute", has_choice && !repeat ? "off" : ""},
-                          {"optimizer-parallel", optimizer == "off" ? "" : optimizer},
-                          {"sequence-parallel", sequence ? "on" : ""},
-                          {"vocabulary-parallel", vocabulary ? "on" : ""}},
-                         chunks, optimizer != "off");
+          add_ranks_of_parts(spread,
+                             {{"stage-layers", uneven_layers(network_.layers, spread.stages * chunks)},
+                              {"chunks", chunks > 1 ? fmt::to_string(chunks) : ""},
+                              {"schedule", chunks > 1 ? "1f1b-interleave" : ""},
+                              {"recompute", recompute == "none" ? "" : recompute},
+                              {"mp-comm-recompute", has_choice && !repeat ? "off" : ""},
+                              {"optimizer-parallel", optimizer == "off" ? "" : optimizer},
+                              {"sequence-parallel", sequence ? "on" : ""},
+                              {"vocabulary-parallel", vocabulary ? "on" : ""}},
+                             chunks, optimizer != "off");
         }
       }
     }
   }
 
-  /// `choices` without a value are those that `run` makes by itself.
+  /// How attention meets positions of other ranks, and who shares the experts. `choices` without a value are those that
+  /// `run` makes by itself.
+  void add_ranks_of_parts(const Spread& spread, const PlanOptions& choices, std::uint32_t chunks, bool shares) {
+    const bool whole_experts = space_.whole_experts && spread.model > 1;
+    const std::uint32_t with_rows = spread.data * spread.context * (whole_experts ? spread.model : 1);
+    for (const std::string& kind : context_kinds(spread)) {
+      for (const std::uint32_t experts : or_else(space_.experts, powers_up_to(most_experts(with_rows)))) {
+        if (!divides(experts, with_rows) || (experts > 1 && !divides(experts, network_.experts))) continue;
+        PlanOptions with = choices;
+        with.insert(with.begin(), {{"context-parallel", spread.context > 1 ? fmt::to_string(spread.context) : ""},
+                                   {"context-kind", kind},
+                                   {"expert-parallel", experts > 1 ? fmt::to_string(experts) : ""}});
+        add_reductions(spread, with, chunks, shares || experts > 1);
+      }
+    }
+  }
+
+  /// Ranks that share experts at most.
+  [[nodiscard]] std::uint32_t most_experts(std::uint32_t with_rows) const {
+    return network_.experts == 0 ? 1 : std::min(with_rows, space_.most_model * most_servers_of_experts);
+  }
+
+  /// An empty one where no ranks share positions.
+  [[nodiscard]] std::vector<std::string> context_kinds(const Spread& spread) const {
+    if (spread.context == 1) return {""};
+    std::vector<std::string> kinds = or_else(space_.context_kind, {"ulysses", "ring"});
+    if (!divides(std::uint64_t{spread.context} * spread.model, network_.queries)) std::erase(kinds, "ulysses");
+    return kinds;
+  }
+
   void add_reductions(const Spread& spread, const PlanOptions& choices, std::uint32_t chunks, bool shares) {
-    const bool whole = spread.data > 1 && spread.model == 1 && spread.stages == 1 && !shares;
+    const bool whole = spread.data > 1 && spread.model == 1 && spread.context == 1 && spread.stages == 1 && !shares;
     if (!whole) return add_sizes(spread, choices, chunks);
     for (const PlanOptions& reduction : space_.reductions) {
       PlanOptions with = choices;
@@ -159,7 +214,8 @@ std::vector<PlanOptions> plans_of(const PlanSpace& space, const PlannedNetwork& 
   if (plans.empty()) {
     bad_input(
         "option",
-        "no plan spreads {} samples over {} NPUs: data x model x stages must be the NPUs, and the samples of a "
+        "no plan spreads {} samples over {} NPUs: data x context x model x stages must be the NPUs, and the samples of "
+        "a "
         "replica whole micro-batches, at least as many as stages; give another --global-batch or --npus, or wider "
         "lists of choices",
         space.global_batch, space.npus);

@@ -14,7 +14,10 @@ PlannedNetwork planned_network(const models::Graph& graph) {
   for (const models::Operator& op : graph.operators) {
     if (op.kind == models::OperatorKind::attention) {
       network.heads = std::gcd(network.heads, op.kv_heads);
+      network.queries = std::gcd(network.queries, op.heads);
       network.features = std::gcd(network.features, op.shape().channels());
+    } else if (op.kind == models::OperatorKind::dispatch) {
+      network.experts = std::gcd(network.experts, op.shape().batch());
     } else if (op.kind == models::OperatorKind::token_embedding) {
       network.vocabulary = std::max(network.vocabulary, graph.parameters[op.parameters.front()].shape.front());
       network.rows = op.sequence;

@@ -198,6 +198,7 @@ class MindformersModel {
       set_of_model("has_bias", "qkv-bias", "on");
       set_of_model("has_bias", "projection-bias", "on");
     }
+    if (writer().has("kv-rank")) return;  // latent attention says itself what is turned
     const std::uint64_t even = size_of_model("hidden_size").value_or(0) / std::max<std::uint64_t>(1, heads());
     if (const std::uint64_t width = size_of_model("kv_channels").value_or(0); width > 0 && width != even && even > 0)
       set_of_model("kv_channels", "head-width", std::to_string(width));

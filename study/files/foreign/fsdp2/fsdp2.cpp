@@ -112,6 +112,16 @@ class Fsdp2Mapping {
                             script.variables);
   }
 
+  /// Of a YAML that no script starts.
+  Fsdp2Mapping(const std::string& text, const std::string& file, std::vector<std::string> ignored)
+      : writer_("MindSpeed-LLM FSDP2", file, std::move(ignored)), line_(1) {
+    read_yaml(text, file);
+    if (settings_.contains("parallel.fsdp_size") || settings_.contains("model.model_name_or_path")) return;
+    writer_.fail(1,
+                 "is no script that starts Megatron, and no YAML of FSDP2: it has neither parallel.fsdp_size nor "
+                 "model.model_name_or_path");
+  }
+
   ForeignMapping run() && {
     map_network();
     map_launch(writer_, launch_, line_);
@@ -137,8 +147,12 @@ class Fsdp2Mapping {
       writer_.fail(line_, "{} is not there; it holds most of what {} trains: put it beside the script", path,
                    program_name);
     }
+    read_yaml(*text, path);
+  }
+
+  void read_yaml(const std::string& text, const std::string& path) {
     file_name_ = path.substr(path.rfind('/') + 1);
-    const YamlNode root = parse_yaml(*text, path, "foreign");
+    const YamlNode root = parse_yaml(text, path, "foreign");
     for (const YamlMember& section : root.members) {
       for (const YamlMember& key : section.value.members) {
         const bool scalar = key.value.kind == YamlNode::Kind::scalar;
@@ -310,6 +324,11 @@ const ShellCommand* fsdp2_command(const ShellScript& script) {
 }
 
 }  // namespace
+
+ForeignMapping map_fsdp2_yaml(const std::string& text, const std::string& file,
+                              const std::vector<std::string>& ignored) {
+  return Fsdp2Mapping(text, file, ignored).run();
+}
 
 bool starts_fsdp2(const ShellScript& script) { return fsdp2_command(script) != nullptr; }
 

@@ -26,5 +26,10 @@ struct NamedNetwork {
   std::optional<std::uint32_t> layers;  ///< of weights that were cut: "…-layer2", "…_4L"
 };
 [[nodiscard]] std::optional<NamedNetwork> network_named(std::string_view name);
+/// A name of weights by which network_named() finds the network; empty for one that it does not know.
+[[nodiscard]] std::string weights_of(std::string_view model);
+/// Its YAML alone, of which the ranks are not known.
+[[nodiscard]] ForeignMapping map_fsdp2_yaml(const std::string& text, const std::string& file,
+                                            const std::vector<std::string>& ignored);
 
 }  // namespace hcclsim::study

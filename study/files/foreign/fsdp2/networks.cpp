@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <utility>
@@ -81,6 +82,11 @@ std::optional<NamedNetwork> network_named(std::string_view name) {
     if (letters.find(part) != std::string::npos) return NamedNetwork{model, layers_named(name)};
   }
   return std::nullopt;
+}
+
+std::string weights_of(std::string_view model) {
+  const auto found = std::ranges::find(networks, model, &std::pair<std::string_view, std::string_view>::second);
+  return found == networks.end() ? std::string() : std::string(found->first);
 }
 
 }  // namespace hcclsim::study

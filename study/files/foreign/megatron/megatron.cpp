@@ -335,6 +335,7 @@ ForeignMapping map_megatron(const std::string& file, const std::vector<std::stri
 
 ForeignMapping map_megatron_text(const std::string& text, const std::string& file,
                                  const std::vector<std::string>& ignored, const ShellFiles& files) {
+  if (file.ends_with(".yaml") || file.ends_with(".yml")) return map_fsdp2_yaml(text, file, ignored);
   ShellScript script = read_shell_script(text, file, files);
   if (starts_fsdp2(script)) return map_fsdp2(script, file, ignored, files);
   return MegatronMapping(std::move(script), text, file, ignored).run();

@@ -45,24 +45,89 @@ TEST(PlanSpace, CountedByHand) {
   EXPECT_EQ(plans_of(space, four_layers).size(), 46U + 2U + 4U * 3U + 2U);
 }
 
-// Seven layers on two stages: 4 and 3, of which one is half, and which cannot be cut into chunks. Eight on two: four
+// Seven layers on two stages: 4 and 3, of which one is half, or two chunks each of 2, 2, 2 and 1. Eight on two: four
 // layers are 1, 2 or 4 chunks.
 TEST(PlanSpace, LayersOfStages) {
   const PlanSpace space{.npus = 2, .global_batch = 2, .most_model = 1, .stages = {2}, .optimizer = {"off"}};
   const std::vector<PlanOptions> uneven = plans_of(space, {.layers = 7});
-  ASSERT_EQ(uneven.size(), 3U);
+  ASSERT_EQ(uneven.size(), 6U);
   std::vector<std::string> recomputed;
   for (const PlanOptions& options : uneven) {
     std::map<std::string, std::string> plan(options.begin(), options.end());
-    EXPECT_EQ(plan.at("stage-layers"), "4,3");
+    EXPECT_EQ(plan.at("stage-layers"), plan.contains("chunks") ? "2,2,2,1" : "4,3");
     recomputed.push_back(plan["recompute"]);
   }
-  EXPECT_THAT(recomputed, testing::ElementsAre("", "layers:1", "full"));
+  EXPECT_THAT(recomputed, testing::ElementsAre("", "layers:1", "full", "", "layers:1", "full"));
   const std::vector<PlanOptions> even = plans_of(space, {.layers = 8});
   EXPECT_EQ(even.size(), 9U);
   for (const PlanOptions& options : even) {
     EXPECT_EQ(std::map(options.begin(), options.end()).count("stage-layers"), 0U);
   }
+}
+
+std::size_t count_with(const std::vector<PlanOptions>& plans, const std::string& option, const std::string& value) {
+  const std::pair choice(option, value);
+  return static_cast<std::size_t>(std::ranges::count_if(
+      plans, [&](const PlanOptions& plan) { return std::ranges::find(plan, choice) != plan.end(); }));
+}
+
+// Four NPUs and one sequence of 8192 positions per micro-batch: 4, 2 or 1 replicas of 1, 2 or 4 ranks that share
+// positions, of which each keeps 2048 at least. All-to-alls need as many heads of queries, of which there are 2.
+TEST(PlanSpace, RanksThatSharePositions) {
+  PlanSpace space{.npus = 4,
+                  .global_batch = 4,
+                  .most_model = 1,
+                  .stages = {1},
+                  .micro_batch = {1},
+                  .optimizer = {"off"}};
+  space.recompute = {"none"};
+  const PlannedNetwork network{.layers = 1, .heads = 1, .features = 64, .rows = 8192, .queries = 2};
+  const std::vector<PlanOptions> plans = plans_of(space, network);
+  EXPECT_EQ(plans.size(), 1U + 2U + 1U);
+  EXPECT_EQ(count_with(plans, "context-parallel", "2"), 2U);
+  EXPECT_EQ(count_with(plans, "context-kind", "ulysses"), 1U);
+  EXPECT_EQ(count_with(plans, "context-kind", "ring"), 2U);
+  space.context = {2};
+  space.context_kind = {"ring"};
+  EXPECT_EQ(plans_of(space, network).size(), 1U);
+}
+
+// Eight NPUs with 6 experts: those with rows of their own are 8 / tp, and divisors of both numbers share experts; as
+// wholes all 8 do, where positions are shared between operators.
+TEST(PlanSpace, RanksThatShareExperts) {
+  PlanSpace space{.npus = 8,
+                  .global_batch = 8,
+                  .most_model = 2,
+                  .stages = {1},
+                  .micro_batch = {1},
+                  .recompute = {"none"},
+                  .optimizer = {"off"},
+                  .vocabulary = false};
+  const PlannedNetwork network{.layers = 1, .heads = 2, .features = 64, .rows = 1024, .queries = 2, .experts = 6};
+  EXPECT_EQ(plans_of(space, network).size(), 2U + 2U * 2U);  // 1 or 2 ranks share; both ways of two model ranks
+  space.whole_experts = true;
+  EXPECT_EQ(plans_of(space, network).size(), 2U + 2U);
+  space.experts = {2};
+  EXPECT_EQ(plans_of(space, network).size(), 1U + 1U);
+}
+
+// What files of other programs can say: two ways to share states, and the table of tokens is cut with other operators
+// (Megatron); no operators are cut, and all parameters are shared (FSDP2).
+TEST(PlanSpace, WhatLaunchFilesCanSay) {
+  PlanSpace space{.npus = 2, .global_batch = 2, .most_model = 2, .stages = {1}, .micro_batch = {1}};
+  space.said_by = LaunchProgram::megatron;
+  const std::vector<PlanOptions> megatron = plans_of(space, four_layers);
+  // One replica of two ranks: 3 amounts of recomputing, both ways to share rows. Two replicas: 3 amounts, two ways.
+  EXPECT_EQ(megatron.size(), 3U * 2U + 3U * 2U);
+  EXPECT_EQ(count_with(megatron, "vocabulary-parallel", "on"), 6U);
+  EXPECT_EQ(count_with(megatron, "optimizer-parallel", "zero1"), 3U);
+  EXPECT_EQ(count_with(megatron, "mp-comm-recompute", "off"), 0U);
+  space.said_by = LaunchProgram::mindformers;
+  EXPECT_EQ(count_with(plans_of(space, four_layers), "optimizer-parallel", "on"), 3U);
+  space.said_by = LaunchProgram::fsdp2;
+  const std::vector<PlanOptions> fsdp2 = plans_of(space, four_layers);
+  EXPECT_EQ(fsdp2.size(), 2U);  // nothing or everything is computed again
+  EXPECT_EQ(count_with(fsdp2, "optimizer-parallel", "zero3"), 2U);
 }
 
 // Layers that are computed again repeat the collectives of operators that are cut, or keep what these gave.

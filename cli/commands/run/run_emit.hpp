@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "cli/options/training/run_options.hpp"
+#include "study/files/foreign/emit/emit.hpp"
+
+namespace hcclsim::cli {
+
+/// `hcclsim run --emit`, with complete options: the run as a launch file, which was read again and says the same step.
+/// Throws Error(bad_input, "option") for what the program cannot say.
+[[nodiscard]] std::string emitted_launch_file(const RunOptions& options, study::LaunchProgram program);
+
+}  // namespace hcclsim::cli
