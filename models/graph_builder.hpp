@@ -134,8 +134,9 @@ class GraphBuilder {
   OperatorId reshape(std::string name, Value from, Shape shape, std::uint32_t sequence = 0);
   /// Parameters follow by add_weight().
   OperatorId vector_work(std::string name, std::vector<Value> inputs, Shape output, const VectorWork& work);
-  /// `inputs`: both factors, or one, whose weight follows by add_weight().
-  OperatorId matrix_product(std::string name, std::vector<Value> inputs, Shape output, const MatrixProduct& product);
+  /// `inputs`: both factors, or one, whose weight follows by add_weight(). `by_rows`: each row of a sequence by itself.
+  OperatorId matrix_product(std::string name, std::vector<Value> inputs, Shape output, const MatrixProduct& product,
+                            bool by_rows = false);
   /// The next parameter of the operator appended last; returns its number.
   std::uint32_t add_weight(OperatorId owner, std::vector<std::uint32_t> shape);
   /// The operator appended last also has a parameter of another one.

@@ -28,9 +28,10 @@ OperatorId GraphBuilder::vector_work(std::string name, std::vector<Value> inputs
 }
 
 OperatorId GraphBuilder::matrix_product(std::string name, std::vector<Value> inputs, Shape output,
-                                        const MatrixProduct& product) {
+                                        const MatrixProduct& product, bool by_rows) {
   const OperatorId id = append(std::move(name), OperatorKind::product, std::move(inputs), std::move(output));
   graph_.operators[id].product = product;
+  graph_.operators[id].work.by_rows = by_rows;
   return id;
 }
 

@@ -24,7 +24,7 @@ constexpr double most_layers = 10'000;
 constexpr double most_heads = 65'536;
 constexpr double most_further = 16;
 
-constexpr std::array<ModelChoice, 53> choices{{
+constexpr std::array<ModelChoice, 57> choices{{
     {"input", "Pixels per side of the image", &Options::input, of_images, 1, most_pixels, "224; lenet 28, smallres 16"},
     {"classes", "Classes of the last layer", &Options::classes, of_images, 1, most_classes, "1000; lenet, smallres 10"},
     {"sequence", "Tokens per sample of a transformer", &Options::sequence, of_sequences, 1, most_rows},
@@ -59,6 +59,15 @@ constexpr std::array<ModelChoice, 53> choices{{
     {"q-rank", "Its features that all queries are made of", &Options::query_rank, of_decoders, 0, most_features,
      "the whole row"},
     {"value-width", "Its features of a head of values", &Options::value_width, of_decoders, 1, most_heads},
+    {"compress-ratios",
+     "Compressed attention of a decoder: positions that each layer puts together, 0,0,4,128; 0: none, 4: an "
+     "indexer chooses among them",
+     &Options::compress_ratios, of_decoders},
+    {"output-groups", "Its groups of heads with a narrow row each before the product after attention",
+     &Options::output_groups, of_decoders, 1, most_heads},
+    {"output-rank", "Features of these rows", &Options::output_rank, of_decoders, 1, most_features},
+    {"streams", "Residual rows of a position of a decoder, which each half mixes anew", &Options::streams, of_decoders,
+     1, most_further, "1"},
     {"attention-gate", "What attention of a decoder makes has a gate", &Options::attention_gate, of_decoders},
     {"full-attention-interval", "Each so many-th layer of a decoder has attention, the others a gated delta net",
      &Options::delta_interval, of_decoders, 0, most_layers, "all have attention"},

@@ -85,6 +85,7 @@ void choose_heads(std::string_view network, const ModelOptions& options, const D
 
 /// Latent attention, if the network has it or its rank is chosen.
 void choose_latent_attention(std::string_view network, const ModelOptions& options, Decoder& sizes) {
+  if (sizes.compressed.has_value()) return;
   if (!sizes.latent.has_value() && !options.kv_rank.has_value()) {
     if (!options.query_rank.has_value() && !options.value_width.has_value()) return;
     bad_input("model", "{}: --q-rank and --value-width are of latent attention, which --kv-rank switches on", network);
@@ -101,6 +102,51 @@ void choose_latent_attention(std::string_view network, const ModelOptions& optio
   choose(latent.turned, options.turned);
   sizes.qk_norm = options.qk_norm.value_or(is_new ? QkNorm::heads : sizes.qk_norm);
   sizes.kv_heads = sizes.heads;
+}
+
+/// Compressed attention, if the network has it or its ratios are chosen.
+void choose_compressed_attention(std::string_view network, const ModelOptions& options, Decoder& sizes) {
+  if (!sizes.compressed.has_value() && !options.compress_ratios.has_value()) {
+    if (!options.output_groups.has_value() && !options.output_rank.has_value()) return;
+    bad_input("model",
+              "{}: --output-groups and --output-rank are of compressed attention, which --compress-ratios "
+              "switches on",
+              network);
+  }
+  if (options.kv_rank.has_value() || options.value_width.has_value() || options.qk_norm.has_value()) {
+    bad_input("model",
+              "{}: compressed attention has one head of keys and values, with norms; leave --kv-rank, "
+              "--value-width and --qk-norm out",
+              network);
+  }
+  CompressedAttention& compressed =
+      sizes.compressed.has_value()
+          ? *sizes.compressed
+          : sizes.compressed.emplace(CompressedAttention{.query_rank = sizes.hidden, .output_rank = sizes.hidden});
+  choose(compressed.query_rank, options.query_rank);
+  choose(compressed.output_groups, options.output_groups);
+  choose(compressed.output_rank, options.output_rank);
+  sizes.kv_heads = 1;
+  sizes.qk_norm = QkNorm::rows;
+  if (compressed.query_rank == 0 || sizes.heads % compressed.output_groups != 0) {
+    bad_input("model",
+              "{}: compressed attention has a row for queries and groups of as many heads each; give --q-rank "
+              "and --output-groups that fit {} heads",
+              network, sizes.heads);
+  }
+  if (!options.compress_ratios.has_value()) return;
+  compressed.ratios = {};
+  std::size_t layer = 0;
+  for (const std::string_view item : split_trimmed(*options.compress_ratios, ',')) {
+    const auto ratio = parse_number<std::uint32_t>(item);
+    if (!ratio.has_value() || *ratio > sizes.sequence || layer == CompressedAttention::most_ratios) {
+      bad_input("model",
+                "{}: --compress-ratios {}: '{}' cannot be item {}; give at most {} numbers of positions up to "
+                "those of a sequence",
+                network, *options.compress_ratios, item, layer + 1, CompressedAttention::most_ratios);
+    }
+    compressed.ratios.at(layer++) = *ratio;
+  }
 }
 
 /// Layers with a gated delta net.
@@ -127,7 +173,8 @@ void choose_indexer(std::string_view network, const ModelOptions& options, Decod
     if (!options.index_heads && !options.index_width && !options.index_interval && !options.index_offset) return;
     bad_input("model", "{} has no indexer; --index-top-k gives it one", network);
   }
-  if (!sizes.latent.has_value() || sizes.latent->query_rank == 0) {
+  const bool has_row = sizes.compressed.has_value() || (sizes.latent.has_value() && sizes.latent->query_rank > 0);
+  if (!has_row) {
     bad_input("model", "{}: an indexer is of latent attention with a row for queries: give --kv-rank and --q-rank",
               network);
   }
@@ -237,6 +284,8 @@ Decoder chosen_sizes(std::string_view network, const ModelOptions& options, Deco
   if (options.documents.has_value()) {
     sizes.documents = pairs_of_documents(lengths_of(*options.documents), sizes.sequence);
   }
+  choose_compressed_attention(network, options, sizes);
+  choose(sizes.streams, options.streams);
   choose_latent_attention(network, options, sizes);
   choose(sizes.attention_gate, options.attention_gate);
   choose_delta_net(network, options, sizes);

@@ -30,10 +30,12 @@ class DecoderWriter {
       x = builder_.position_embedding("model.embed_positions", x, sizes_.positions);
     }
     if (sizes_.drop_rate > 0) x = builder_.dropout("model.dropout", x, sizes_.drop_rate);
+    x = layers_.enter_streams("model.hc_streams", x);
     for (std::uint32_t layer = 0; layer < sizes_.layers; ++layer) {
       builder_.begin_layer();
       x = layers_.append(fmt::format("model.layers.{}", layer), layer, x, has_experts(sizes_, layer));
     }
+    x = layers_.leave_streams("model.hc_head", x, true);
     std::vector<OperatorId> hidden{x};
     for (std::uint32_t i = 0; i < sizes_.further_tokens; ++i) hidden.push_back(append_further_token(i, hidden.back()));
     builder_.end_layers();
@@ -64,7 +66,9 @@ class DecoderWriter {
         builder_.concat(name + ".concat", {layers_.norm(name + ".enorm", next), layers_.norm(name + ".hnorm", x)}, 1);
     const OperatorId joined = builder_.linear(name + ".eh_proj", both, sizes_.hidden, false);
     const std::uint32_t last = sizes_.layers - 1;
-    return layers_.append(name, last, joined, has_experts(sizes_, last));
+    const OperatorId streams = layers_.enter_streams(name + ".hc_streams", joined);
+    return layers_.leave_streams(name + ".hc_sum", layers_.append(name, last, streams, has_experts(sizes_, last)),
+                                 false);
   }
 
   GraphBuilder builder_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,6 +39,27 @@ struct Indexer {
   std::uint32_t offset = 0;    ///< … counted from this layer on, by its number from 1; those before it have one each
 
   bool operator==(const Indexer&) const = default;
+};
+
+/// Attention of all heads to one head whose features are keys and values, in a window, and to what compressors make of
+/// every few positions (DeepSeek-V4): of 4 positions each, of which an indexer chooses, or of 128 each. What heads make
+/// goes through narrow rows, group by group.
+struct CompressedAttention {
+  static constexpr std::size_t most_ratios = 128;
+  static constexpr std::uint32_t indexed_ratio = 4;  ///< that an indexer goes with
+
+  std::uint32_t query_rank = 0;     ///< features of the row that queries are made of
+  std::uint32_t output_groups = 1;  ///< of heads, each with a narrow row of its own
+  std::uint32_t output_rank = 0;    ///< features of these rows
+  /// Positions that a compressor puts together, of each layer; 0 or 1: the layer has none, as those after the list.
+  std::array<std::uint32_t, most_ratios> ratios{};
+
+  /// Of a layer by its number from 0.
+  [[nodiscard]] constexpr std::uint32_t ratio(std::uint32_t layer) const {
+    return layer < most_ratios && ratios.at(layer) > 1 ? ratios.at(layer) : 0;
+  }
+
+  bool operator==(const CompressedAttention&) const = default;
 };
 
 /// A gated delta net in the place of attention (Yang et al. 2024), as Qwen3-Next has it: a state per head of values
@@ -104,7 +127,9 @@ struct Decoder : Transformer {
   bool attention_gate = false;        ///< what attention makes is multiplied by the sigmoid of a product of the row
   DeltaNet delta{};
   std::optional<LatentAttention> latent{};
-  std::optional<Indexer> indexer{};  ///< of latent attention with a row for queries
+  std::optional<CompressedAttention> compressed{};
+  std::uint32_t streams = 1;         ///< residual rows of a position, which each half mixes anew (hyper-connections)
+  std::optional<Indexer> indexer{};  ///< of latent attention with a row for queries, or of compressed attention
   std::optional<Experts> experts{};
 
   [[nodiscard]] constexpr std::uint32_t width_of_head() const { return head_width > 0 ? head_width : hidden / heads; }

@@ -27,6 +27,12 @@ double met_pairs(const Decoder& sizes, std::uint32_t layer) {
   const bool has_window = sizes.window > 0 && (sizes.window_interval == 0 || (layer + 1) % sizes.window_interval != 0);
   double met = sizes.documents;
   if (has_window) met = std::min(met, pairs_among(sizes.window, sizes.sequence));
+  if (const auto& compressed = sizes.compressed; compressed.has_value()) {
+    const std::uint32_t ratio = compressed->ratio(layer);
+    const bool chosen = ratio == CompressedAttention::indexed_ratio && sizes.indexer.has_value();
+    if (ratio > 0) met += pairs_among(chosen ? ratio * sizes.indexer->top_k : sizes.sequence, sizes.sequence) / ratio;
+    return std::min(met, 1.0);
+  }
   if (sizes.indexer.has_value()) met = std::min(met, pairs_among(sizes.indexer->top_k, sizes.sequence));
   return met;
 }
@@ -58,20 +64,25 @@ OperatorId DecoderLayers::add(const std::string& name, const std::string& norm_n
 
 OperatorId DecoderLayers::append(const std::string& name, std::uint32_t layer, OperatorId x, bool with_experts) {
   met_ = met_pairs(sizes_, layer);
+  if (sizes_.streams > 1) return append_in_streams(name, layer, x, with_experts);
   has_indexer_ = sizes_.indexer.has_value() && has_indexer(*sizes_.indexer, layer);
   const OperatorId normed = norm(name + ".input_layernorm", x);
   x = add(name + ".add_1", name + ".post_attention_layernorm", append_mixer(name, layer, normed), x);
   const OperatorId second =
       norm(name + (sizes_.post_norms ? ".pre_feedforward_layernorm" : ".post_attention_layernorm"), x);
-  const OperatorId half = with_experts ? append_mixture(name, *sizes_.experts, second)
-                                       : append_half(name + ".mlp", second, sizes_.feed_forward);
+  const OperatorId half = append_second(name, second, with_experts);
   return add(name + ".add_2", name + ".post_feedforward_layernorm", half, x);
+}
+
+OperatorId DecoderLayers::append_second(const std::string& name, OperatorId x, bool with_experts) {
+  return with_experts ? append_mixture(name, *sizes_.experts, x) : append_half(name + ".mlp", x, sizes_.feed_forward);
 }
 
 OperatorId DecoderLayers::append_mixer(const std::string& name, std::uint32_t layer, OperatorId x) {
   const bool is_linear = sizes_.delta.interval > 0 && (layer + 1) % sizes_.delta.interval != 0;
   if (is_linear) return append_delta_net(name + ".linear_attn", sizes_.delta, x);
   const std::string self = name + ".self_attn";
+  if (sizes_.compressed.has_value()) return append_compressed_attention(self, layer, x);
   return sizes_.latent.has_value() ? append_latent_attention(self, *sizes_.latent, x) : append_attention(self, x);
 }
 

@@ -17,7 +17,30 @@ class DecoderLayers {
   OperatorId append(const std::string& name, std::uint32_t layer, OperatorId x, bool with_experts);
   OperatorId norm(std::string name, OperatorId x);
 
+  // Residual rows of several streams, side by side; with one stream both return `x`.
+  OperatorId enter_streams(const std::string& name, OperatorId x);
+  /// `chosen`: weights of the streams are made of the rows; else the streams are added up.
+  OperatorId leave_streams(const std::string& name, OperatorId x, bool chosen);
+
  private:
+  /// What a half reads of the streams, and the numbers by which they are mixed.
+  struct Mixed {
+    OperatorId row = 0;
+    OperatorId weights = 0;
+  };
+  Mixed read_streams(const std::string& name, OperatorId x);
+  OperatorId write_streams(const std::string& name, const Mixed& mixed, OperatorId half, OperatorId x);
+  OperatorId append_in_streams(const std::string& name, std::uint32_t layer, OperatorId x, bool with_experts);
+  OperatorId append_second(const std::string& name, OperatorId x, bool with_experts);
+
+  OperatorId append_compressed_attention(const std::string& self, std::uint32_t layer, OperatorId x);
+  /// Rows that each stand for `ratio` positions, of `features`; their numbers are spread over the rows that they are
+  /// made of.
+  OperatorId append_compressor(const std::string& name, std::uint32_t ratio, std::uint32_t features, OperatorId x);
+  /// What an indexer chooses of rows that each stand for `ratio` positions.
+  OperatorId append_compressed_indexer(const std::string& name, std::uint32_t ratio, OperatorId x,
+                                       OperatorId query_row);
+
   /// What a half makes, normed where the network does so, added to what the half was made of.
   OperatorId add(const std::string& name, const std::string& norm_name, OperatorId half, OperatorId x);
   /// The first half of a layer, of whichever kind it has.

@@ -220,6 +220,20 @@ inline constexpr Decoder glm52 = [] {
 inline constexpr Decoder kimi_k2 =
     latent(61, 7168, 64, 18432, 163840, 1536, with_shared(experts_of(384, 8, 2048, 0.001F), 2048, 1));
 
+/// DeepSeek-AI 2026 (DeepSeek-V4-Flash): layers from the third one on put 4 and 128 positions together in turn.
+inline constexpr Decoder deepseek_v4_flash = [] {
+  Decoder sizes = with_experts(llama2(43, 4096, 64, 1, 4096, 129280), with_shared(experts_of(256, 6, 2048), 2048, 0));
+  sizes.head_width = 512;
+  sizes.turned = 64;
+  sizes.qk_norm = QkNorm::rows;
+  sizes.window = 128;
+  sizes.streams = 4;
+  zoo::CompressedAttention& compressed =
+      sizes.compressed.emplace(zoo::CompressedAttention{.query_rank = 1024, .output_groups = 8, .output_rank = 1024});
+  for (std::uint32_t layer = 2; layer < sizes.layers; ++layer) compressed.ratios.at(layer) = layer % 2 == 0 ? 4 : 128;
+  return with_indexer(sizes, {.heads = 64, .width = 128, .top_k = 512});
+}();
+
 inline constexpr Decoder tiny_moe = [] {
   Decoder sizes = llama2(1, 32, 4, 4, 32, 32);
   sizes.sequence = 16;

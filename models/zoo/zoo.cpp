@@ -81,7 +81,7 @@ struct Network {
 constexpr auto tokens = NetworkKind::tokens;
 constexpr auto decoders = NetworkKind::decoder;
 constexpr auto categories = NetworkKind::categories;
-constexpr std::array<Network, 70> networks{{
+constexpr std::array<Network, 71> networks{{
     {{"resnet50", "ResNet50 v1.5", "bottleneck residual network, stride on the 3x3 convolution"},
      of_images<resnet_of<50>>},
     {{"resnet18", "ResNet18", "residual network of two 3x3 convolutions per block"}, of_images<resnet_of<18>>},
@@ -243,6 +243,10 @@ constexpr std::array<Network, 70> networks{{
     {{"deepseek-v3.2", "DeepSeek-V3.2", "as deepseek-v3, each token meets 2048 keys that an indexer chooses", decoders},
      of_decoder<sizes::deepseek_v32>,
      &sizes::deepseek_v32},
+    {{"deepseek-v4-flash", "DeepSeek-V4-Flash",
+      "43 layers of 4096 in 4 streams, compressed attention, 6 of 256 experts and a shared one, 4096 tokens", decoders},
+     of_decoder<sizes::deepseek_v4_flash>,
+     &sizes::deepseek_v4_flash},
     {{"glm5", "GLM-5", "78 layers of 6144, latent attention with an indexer, 8 of 256 experts, 4096 tokens", decoders},
      of_decoder<sizes::glm5>,
      &sizes::glm5},

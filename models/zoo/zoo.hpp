@@ -78,6 +78,10 @@ struct ModelOptions {
   std::optional<std::uint32_t> kv_rank = {};  ///< with it attention is latent
   std::optional<std::uint32_t> query_rank = {};
   std::optional<std::uint32_t> value_width = {};
+  std::optional<std::string> compress_ratios = {};  ///< with commas; with it attention is compressed
+  std::optional<std::uint32_t> output_groups = {};
+  std::optional<std::uint32_t> output_rank = {};
+  std::optional<std::uint32_t> streams = {};
   std::optional<std::uint32_t> index_heads = {};
   std::optional<std::uint32_t> index_width = {};
   std::optional<std::uint32_t> index_top_k = {};  ///< with it latent attention has an indexer

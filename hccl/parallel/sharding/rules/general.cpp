@@ -18,7 +18,13 @@ Signature rows_signature(const WholeGraph& whole, OperatorId id) {
   SignatureWriter writer;
   const std::vector<std::size_t> rows = writer.rows(whole.view(id));
   const std::size_t features = writer.whole("features", "what the operator does along the features of a row is open");
-  for (const models::Value input : whole.op(id).inputs) writer.input(whole.view(input), joined(rows, features));
+  const models::Operator& op = whole.op(id);
+  for (const models::Value input : op.inputs) writer.input(whole.view(input), joined(rows, features));
+  for (std::size_t i = 0; i < op.parameters.size(); ++i) {
+    const Shape weight = parameter_shape(whole, id, i);
+    writer.parameter(weight, std::vector<std::size_t>(weight.rank(), features));
+  }
+  writer.signature().optional_parameters = op.parameters.size();
   writer.output(whole.view(id), joined(rows, features));
   return writer.finish();
 }

@@ -16,10 +16,6 @@ constexpr std::string_view other_norms =
 constexpr std::string_view shared_keys =
     "every layer has keys and values of its own; layers that share them are not simulated";
 constexpr std::string_view unread_latent = "layers of this --spec do not read it";
-constexpr std::string_view compressed_attention =
-    "DeepSeek-V4's attention over compressed keys and values is not simulated";
-constexpr std::string_view several_streams =
-    "a residual of several streams (mHC) is not simulated: what layers hand on is one hidden state";
 constexpr std::string_view other_networks = "networks with it are not simulated";
 
 constexpr MegatronFlag flags[] = {
@@ -199,18 +195,17 @@ constexpr MegatronFlag flags[] = {
      "scores and what they choose are one kernel each, as here"},
     {"no-use-sparse-c8-indexer", no_effect, 0, "enable-dsa-indexer|kv-compress", "",
      "keys of the indexer have the type of activations, as here"},
-    {"kv-compress", refused, 0, "", "", compressed_attention},
-    {"compress-ratios", refused, MegatronFlag::any, "kv-compress", "", compressed_attention},
-    {"apply-rope-no-in-complex", refused, 0, "kv-compress", "", compressed_attention},
-    {"o-groups", refused, 1, "kv-compress", "", compressed_attention},
-    {"o-lora-rank", refused, 1, "kv-compress", "", compressed_attention},
-    {"sliding-window-size", refused, 1, "kv-compress", "", compressed_attention},
-    {"n-hash-layers", refused, 1, "", "0",
-     "experts that a table of tokens chooses are not simulated; a router chooses them"},
-    {"enable-mhc", refused, 0, "", "", several_streams},
-    {"hc-mult", refused, 1, "enable-mhc", "", several_streams},
-    {"use-fused-mhc", refused, 0, "enable-mhc", "", several_streams},
-    {"use-triton-mhc", refused, 0, "enable-mhc", "", several_streams},
+    {"kv-compress", mapped, 0, "", "", unread_latent},
+    {"compress-ratios", mapped, MegatronFlag::any, "kv-compress", "", unread_latent},
+    {"apply-rope-no-in-complex", mapped, 0, "kv-compress", "", unread_latent},
+    {"o-groups", mapped, 1, "kv-compress", "", unread_latent},
+    {"o-lora-rank", mapped, 1, "kv-compress", "", unread_latent},
+    {"sliding-window-size", mapped, 1, "kv-compress", "", unread_latent},
+    {"n-hash-layers", mapped, 1, "", "0", no_such_part},
+    {"enable-mhc", mapped, 0, "", "", no_such_part},
+    {"hc-mult", mapped, 1, "enable-mhc", "", no_such_part},
+    {"use-fused-mhc", mapped, 0, "enable-mhc", "", no_such_part},
+    {"use-triton-mhc", mapped, 0, "enable-mhc", "", no_such_part},
     {"full-attention-interval", mapped, 1, "", "1", "all layers have attention"},
     {"linear-key-head-dim", mapped, 1, "full-attention-interval", "", no_such_part},
     {"linear-value-head-dim", mapped, 1, "full-attention-interval", "", no_such_part},

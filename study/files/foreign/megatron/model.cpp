@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -19,10 +20,8 @@ struct LayerSpec {
   bool refused;
   std::string_view reason;  ///< why it is refused, or in what the simulated step differs
 };
-constexpr std::array<LayerSpec, 5> layer_specs{
-    {{"deepseek4", true,
-      "layers of DeepSeek-V4 are not simulated: compressed attention, a residual of several streams"},
-     {"mamba", true, "layers of a state space (Mamba) are not simulated"},
+constexpr std::array<LayerSpec, 4> layer_specs{
+    {{"mamba", true, "layers of a state space (Mamba) are not simulated"},
      {"hunyuan", true, "every layer has keys and values of its own; layers that share them are not simulated"},
      {"minicpm", false,
       "products that scale the residuals are left out, so that the step is a little faster than the real one"},
@@ -32,8 +31,9 @@ constexpr std::array<LayerSpec, 5> layer_specs{
       "at the end of both"}}};
 
 /// Modules of which the other arguments say everything, or the code below does.
-constexpr std::array<std::string_view, 10> known_specs{"qwen3_spec", "qwen3_next", "bailing", "deepseek_", "gemma2",
-                                                       "grok",       "minimax",    "plm",     "qwen2_moe", "phi35_moe"};
+constexpr std::array<std::string_view, 11> known_specs{"qwen3_spec", "qwen3_next", "bailing",  "deepseek_",
+                                                       "deepseek4",  "gemma2",     "grok",     "minimax",
+                                                       "plm",        "qwen2_moe",  "phi35_moe"};
 
 std::string layer_spec_of(const MegatronArguments& args) {
   const auto spec = args.all().find("spec");
@@ -54,10 +54,13 @@ class MegatronModel {
     map_sizes();
     map_positions();
     map_second_halves();
-    if (network_.latent)
+    if (network_.compressed)
+      map_compressed_attention();
+    else if (network_.latent)
       map_latent_attention();
     else
       map_heads();
+    if (decoder_) map_streams();
     if (decoder_) map_decoder_parts();
     if (decoder_) map_delta_nets();
     map_dropout();
@@ -101,6 +104,7 @@ class MegatronModel {
     std::string_view name = "gpt";
     if (network_.family == MegatronFamily::bert) name = "bert-base";
     if (decoder_) name = !network_.experts ? "llama" : network_.latent ? "deepseek" : "mixtral";
+    if (network_.compressed) name = "deepseek-v4-flash";
     writer_.set(fmt::format("{}, and the arguments of its layers", args_.program()), "model", std::string(name),
                 line());
     const bool rms = args_.text("normalization").value_or("LayerNorm") == "RMSNorm";
@@ -140,7 +144,7 @@ class MegatronModel {
 
   void map_positions() {
     std::string kind = args_.text("position-embedding-type").value_or("learned_absolute");
-    if (args_.has("use-rotary-position-embeddings")) kind = "rope";
+    if (args_.has("use-rotary-position-embeddings") || (network_.compressed && kind == "deepseek4")) kind = "rope";
     if (args_.has("no-position-embedding")) {
       if (kind == "learned_absolute") kind = "none";
       writer_.no_effect(args_.source("no-position-embedding"), "there is no table of positions");
@@ -241,6 +245,43 @@ class MegatronModel {
           "the step is faster than the real one");
   }
 
+  /// Attention of DeepSeek-V4: one head of keys and values, compressors, narrow rows behind it.
+  void map_compressed_attention() {
+    for (const char* const name : {"kv-lora-rank", "v-head-dim", "multi-latent-attention", "qk-layernorm"}) {
+      if (args_.has(name))
+        writer_.no_effect(args_.source(name), "compressed attention has one head of keys and values, with norms");
+    }
+    for (const auto& [name, option, usual] :
+         {std::tuple("qk-head-dim", "head-width", 512U), std::tuple("qk-pos-emb-head-dim", "rotary-width", 64U),
+          std::tuple("q-lora-rank", "q-rank", 1024U), std::tuple("o-groups", "output-groups", 8U),
+          std::tuple("o-lora-rank", "output-rank", 1024U), std::tuple("sliding-window-size", "window", 128U)}) {
+      writer_.set(args_.source(name), option, std::to_string(args_.at_least_one(name, usual)), args_.line_of(name));
+    }
+    if (args_.has("compress-ratios"))
+      args_.set("compress-ratios", "compress-ratios",
+                fmt::format("{}", fmt::join(args_.all().find("compress-ratios")->second, ",")));
+    map_indexer();
+    if (args_.whole("n-hash-layers").value_or(0) > 0)
+      writer_.leave_out(args_.source("n-hash-layers"),
+                        "experts of these layers are chosen by a product, not by a table, so that the step is a little "
+                        "slower than the real one");
+    if (args_.has("apply-rope-no-in-complex"))
+      writer_.no_effect(args_.source("apply-rope-no-in-complex"), "positions are turned in one kernel");
+  }
+
+  /// Residual rows of several streams (mHC).
+  void map_streams() {
+    if (!args_.has("enable-mhc")) {
+      if (network_.compressed) writer_.set("no --enable-mhc", "streams", "1", line());
+      return;
+    }
+    args_.set("enable-mhc", "streams", std::to_string(args_.at_least_one("hc-mult", 4)));
+    if (!args_.has("use-fused-mhc") && !args_.has("use-triton-mhc"))
+      writer_.leave_out("no --use-fused-mhc",
+                        "streams are read and written in one kernel each; without fused ones they take many, so that "
+                        "the step is faster than the real one");
+  }
+
   /// Keys that an indexer chooses (DSA).
   void map_indexer() {
     if (!args_.has("enable-dsa-indexer")) return;
@@ -300,6 +341,7 @@ class MegatronModel {
     const std::string& spec = network_.layer_spec;
     if (!writer_.has("post-norms") && (spec.starts_with("gemma2") || spec.starts_with("grok")))
       writer_.set(args_.source("spec"), "post-norms", "on", args_.line_of("spec"));
+    if (network_.compressed) return;
     if (args_.has("qk-layernorm"))
       args_.set("qk-layernorm", "qk-norm", spec.starts_with("minimax") ? "rows" : "on");
     else if (network_.latent)
@@ -342,6 +384,7 @@ MegatronNetwork find_megatron_network(MegatronArguments& arguments) {
   MegatronNetwork network;
   network.layer_spec = layer_spec_of(arguments);
   network.experts = arguments.at_least_one("num-experts") > 1;
+  network.compressed = network.layer_spec.starts_with("deepseek4") && arguments.has("kv-compress");
   // MiniMax's scripts carry arguments of latent attention that its layers do not read.
   network.latent = arguments.has("multi-latent-attention") && !network.layer_spec.starts_with("minimax");
   if (network.layer_spec.starts_with("longcat")) network.layers_of_one = 2;

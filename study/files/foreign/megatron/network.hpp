@@ -13,9 +13,10 @@ enum class MegatronFamily { bert, gpt, decoder };
 /// What several parts of the mapping ask of the network.
 struct MegatronNetwork {
   MegatronFamily family = MegatronFamily::decoder;
-  std::string layer_spec;  ///< module of --spec, which says what a layer is made of: "qwen3_spec"; may be empty
-  bool experts = false;    ///< --num-experts is above 1
-  bool latent = false;     ///< latent attention (MLA)
+  std::string layer_spec;   ///< module of --spec, which says what a layer is made of: "qwen3_spec"; may be empty
+  bool experts = false;     ///< --num-experts is above 1
+  bool latent = false;      ///< latent attention (MLA)
+  bool compressed = false;  ///< compressed attention, as DeepSeek-V4 has it
   std::uint64_t layers_of_one = 1;  ///< of run, for each layer of the script
 };
 
