@@ -133,6 +133,10 @@ void search_plans(Command& command, SearchOptions& options) {
         : options.run.format == OutputFormat::csv ? plan_search_csv(report)
                                                   : plan_search_text(report, options.shown));
   if (interruption.signal() != 0) throw Interrupted(interruption.signal());
+  if (report.result.front.empty() && is_over()) {
+    throw Error(ErrorCode::check_failed, "search",
+                "the time was over before a plan was simulated; give a longer --time-limit");
+  }
   if (report.result.front.empty()) {
     throw Error(ErrorCode::check_failed, "search", "no plan fits and could be simulated; --format csv says why");
   }

@@ -326,7 +326,7 @@ void set_up_run(Command& command, const std::shared_ptr<const HtmlReport>& html)
       check_baseline_options(command, *regression);
       options->spec.platform.file = options->platform;
       if (emitted->has_value()) {
-        print(emitted_launch_file(*options, **emitted));
+        print(emitted_launch_file(command, *options, **emitted));
         return;
       }
       std::optional<Ticker> ticker;  // real numbers have a line of their own

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <string>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -17,6 +19,23 @@ std::vector<std::string> parse_keys(const std::string& given) {
   std::vector<std::string> keys;
   for (const std::string_view key : split(given, ',')) keys.emplace_back(key);
   return keys;
+}
+
+std::uint64_t number_of(const study::ForeignMapping& mapping, std::string_view option) {
+  const auto found = std::ranges::find(mapping.options, option, &study::MappedOption::option);
+  return found == mapping.options.end() ? 1 : parse_number<std::uint32_t>(found->value).value_or(1);
+}
+
+/// The samples of a replica times the replicas, as the plan of the file has them, in place of what goes with the plan.
+void keep_samples_of_step(study::ForeignMapping& mapping) {
+  const auto batch = std::ranges::find(mapping.options, "batch", &study::MappedOption::option);
+  if (batch == mapping.options.end()) return;
+  const std::uint64_t sharing =
+      number_of(mapping, "model-parallel") * number_of(mapping, "context-parallel") * number_of(mapping, "stages");
+  const std::uint64_t replicas = std::max<std::uint64_t>(1, number_of(mapping, "npus") / sharing);
+  batch->value = std::to_string(number_of(mapping, "batch") * replicas);
+  batch->option = "global-batch";
+  batch->source += " of " + std::to_string(replicas) + (replicas == 1 ? " replica" : " replicas");
 }
 
 }  // namespace
@@ -91,6 +110,7 @@ void finish_launch_file_options(OptionOrigins& origins, LaunchFileOptions& optio
                                              : study::map_megatron(options.megatron, options.ignored);
   options.mapping.explained = options.explains;
   if (options.without_plan) {
+    keep_samples_of_step(options.mapping);
     std::erase_if(options.mapping.options, [](const study::MappedOption& mapped) {
       return std::ranges::find(plan_options(), mapped.option) != plan_options().end();
     });

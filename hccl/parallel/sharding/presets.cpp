@@ -111,7 +111,8 @@ class Preset {
       // What all heads are given stays whole.
       const bool shared = op.kind == OperatorKind::join_heads && op.inputs[1].op == id;
       if (op.layer != layer || shared) return false;
-      return op.kind == OperatorKind::linear || (keeps_cut(op) && leads_to_linear(reader, layer));
+      return op.kind == OperatorKind::linear || op.kind == OperatorKind::expert_linear ||
+             (keeps_cut(op) && leads_to_linear(reader, layer));
     });
   }
 
@@ -150,12 +151,15 @@ class Preset {
   /// Features as those of the second half of a layer, unless experts are whole.
   OperatorStrategy expert_linear(OperatorId id) {
     if (sharding_.whole_experts || sharding_.model == 1) return with(id, {});
-    const bool behind = is_cut_[graph_.operators[id].inputs.front().op];
-    is_cut_[id] = !behind;
-    OperatorStrategy strategy = with(id, {{behind ? "inputs" : "outputs", sharding_.model}});
-    if (!behind) return strategy;
-    strategy.output =
-        whole_.view(id).rank() == 4 ? Cuts{1, sharding_.data, positions(id, false), 1} : Cuts{1, sharding_.data, 1};
+    const Operator& op = graph_.operators[id];
+    const bool behind = is_cut_[op.inputs.front().op];
+    is_cut_[id] = !behind && !is_narrow(id) && leads_to_linear(id, op.layer);
+    if (is_cut_[id]) return with(id, {{"outputs", sharding_.model}});
+    // Adapters have the rows of the products beside them, whose experts the same devices share.
+    if (!behind) return with(id, {{"positions", positions(id, true)}});
+    OperatorStrategy strategy = with(id, {{"inputs", sharding_.model}});
+    strategy.output = whole_.view(id).rank() == 4 ? Cuts{1, sharding_.data, positions(id, op.adapter), 1}
+                                                  : Cuts{1, sharding_.data, 1};
     return strategy;
   }
 

@@ -121,7 +121,9 @@ class Enumeration {
     };
     for (const bool sequence : {false, true}) {
       if (!allowed(space_.sequence, sequence, network_.rows / spread.context)) continue;
-      if (space_.whole_experts && network_.experts > 0 && spread.model > 1 && !sequence) continue;  // as run has it
+      // As run has it, and Megatron.
+      const bool needs_sequence = space_.whole_experts || is_said_by(LaunchProgram::megatron);
+      if (needs_sequence && network_.experts > 0 && spread.model > 1 && !sequence) continue;
       for (const bool vocabulary : {false, true}) {
         if (is_said_by(LaunchProgram::megatron) && vocabulary != (spread.model > 1)) continue;
         if (!allowed(space_.vocabulary, vocabulary, network_.vocabulary)) continue;

@@ -59,6 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"minimax-m2", 228'689'748'992, 747}, Published{"glm4.5-air", 106'852'245'504, 735},
                     Published{"glm4.5", 352'797'814'784, 1647}, Published{"ling-mini", 16'255'638'528, 299},
                     Published{"ling-flash", 102'889'697'280, 479}, Published{"ling-1t", 999'705'309'184, 1187},
+                    Published{"deepseek-v4-flash", 284'332'230'231, 1285},
                     Published{"deepseek-v3", 671'026'404'352, 1089}, Published{"deepseek-v3.2", 671'877'929'216, 1394},
                     Published{"glm5", 743'911'199'232, 1785}, Published{"glm5.2", 743'377'000'704, 1500},
                     Published{"kimi-k2", 1'026'408'209'408, 1097}, Published{"vit-b16", 86'567'656, 152}),
@@ -101,6 +102,7 @@ TEST(Transformers, ParametersThatATokenMeets) {
   EXPECT_EQ(active("qwen3-235b-a22b"), 22'190'763'520U);
   EXPECT_EQ(active("deepseek-v3"), 37'552'282'624U);
   EXPECT_EQ(active("deepseek-v3.2"), 38'403'807'488U);
+  EXPECT_EQ(active("deepseek-v4-flash"), 13'799'622'231U);
   EXPECT_EQ(active("glm5"), 41'784'709'632U);
   EXPECT_EQ(active("glm4.5-air"), 13'424'123'904U);
   EXPECT_EQ(active("kimi-k2"), 32'861'477'888U);
@@ -117,6 +119,35 @@ TEST(Transformers, FurtherTokensAreALayerEach) {
   EXPECT_EQ(graph.parameter_elements() - without, 11'610'067'968U);
   EXPECT_EQ(graph.layers, 61U);
   EXPECT_EQ(graph.operators.back().inputs.size(), 2U);  // losses
+}
+
+// A further token of DeepSeek-V4-Flash has a layer that puts 4 positions together, as the last one does.
+TEST(Transformers, FurtherTokensOfStreams) {
+  const std::uint64_t without = make_model({.name = "deepseek-v4-flash", .batch = 1}).parameter_elements();
+  const Graph graph = make_model({.name = "deepseek-v4-flash", .batch = 1, .further_tokens = 1});
+  EXPECT_EQ(graph.parameter_elements() - without, 6'629'125'366U);
+}
+
+// Of 4096 positions a query meets those of its window of 128, and of rows that stand for 4 positions each the 512 that
+// an indexer chooses, or all that stand for 128 each. Pairs of a causal mask: 4096 * 4096 / 2.
+TEST(Transformers, CompressedAttentionMeetsFewKeys) {
+  const Graph graph = make_model({.name = "deepseek-v4-flash", .batch = 1, .layers = 4});
+  const double all = 4096.0 * 4096.0 / 2;
+  const double window = (4096.0 * 128 - 128.0 * 128 / 2) / all;
+  const double chosen = (4096.0 * 2048 - 2048.0 * 2048 / 2) / all / 4;
+  std::vector<double> met;
+  for (const Operator& op : graph.operators) {
+    if (op.kind == OperatorKind::attention) met.push_back(op.met);
+  }
+  ASSERT_EQ(met.size(), 4U);
+  EXPECT_DOUBLE_EQ(met[0], window);
+  EXPECT_DOUBLE_EQ(met[1], window);
+  EXPECT_DOUBLE_EQ(met[2], window + chosen);
+  EXPECT_DOUBLE_EQ(met[3], window + 1.0 / 128);
+  // What layers hand on has four rows of 4096 features.
+  const auto written = std::ranges::find(graph.operators, "model.layers.0.ffn_hc.post", &Operator::name);
+  ASSERT_NE(written, graph.operators.end());
+  EXPECT_EQ(written->shape().channels(), 4U * 4096U);
 }
 
 // Published: 28 layers of two attentions, two dense halves and a mixture; here 56 of one each.

@@ -26,6 +26,7 @@ struct EmittedRun {
   Rank npus = 1;
   std::uint32_t of_server = 8;  ///< of the NPUs, those in the first one's server
   BatchSizes sizes{};           ///< of a replica
+  std::string comments{};       ///< lines that begin with #
 };
 
 /// A script that starts Megatron. `script`: one whose arguments are kept but for those of the plan, with what becomes

@@ -78,7 +78,7 @@ class Fsdp2File {
 }  // namespace
 
 std::string fsdp2_file(const EmittedRun& run) {
-  std::string text;
+  std::string text = run.comments;
   for (const auto& [section, keys] : Fsdp2File(run).sections()) {
     text += section + ":\n";
     for (const auto& [key, value] : keys) text += fmt::format("  {}: {}\n", key, value);

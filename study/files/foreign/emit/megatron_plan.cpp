@@ -7,6 +7,8 @@
 #include <array>
 #include <numeric>
 
+#include "base/error.hpp"
+
 namespace hcclsim::study {
 namespace {
 
@@ -25,6 +27,7 @@ constexpr std::array plan_arguments{"tensor-model-parallel-size",
                                     "num-virtual-stages-per-pipeline-rank",
                                     "noop-layers",
                                     "num-layer-list",
+                                    "pipeline-model-parallel-layout",
                                     "decoder-first-pipeline-num-layers",
                                     "decoder-last-pipeline-num-layers",
                                     "schedules-method",
@@ -51,8 +54,10 @@ class Plan {
         parts_(std::uint64_t{run.spec.step.shape.stages} * run.spec.step.shape.chunks) {}
 
   void set() {
+    refuse_plans_of_others();
+    const Arguments before = arguments_;
     for (const char* const name : plan_arguments) arguments_.erase(name);
-    set_ranks();
+    set_ranks(before);
     set_layers();
     set_samples();
     set_recompute();
@@ -64,10 +69,33 @@ class Plan {
   void word(const char* name, std::string text) { arguments_[name] = {std::move(text)}; }
   void flag(const char* name) { arguments_[name] = {}; }
 
-  void set_ranks() {
+  /// Plans that Megatron itself stops at.
+  void refuse_plans_of_others() const {
+    const hccl::PipelineShape& shape = spec_.step.shape;
+    if (arguments_.contains("num-experts") && spec_.parallel.operators.model > 1 && !spec_.parallel.operators.sequence)
+      bad_input("foreign",
+                "Megatron's experts with --tensor-model-parallel-size need --sequence-parallel: give "
+                "--sequence-parallel on");
+    if (shape.chunks > 1 && run_.sizes.micro_batches % shape.stages != 0)
+      bad_input("foreign",
+                "Megatron interleaves micro-batches in groups of as many as stages: {} are no multiple of {}; "
+                "give another --micro-batch-size or no --chunks",
+                run_.sizes.micro_batches, shape.stages);
+    if (script_.pairs && run_.sizes.micro_batch % 2 != 0)
+      bad_input("foreign",
+                "samples of DPO are pairs: a micro-batch of {} has no whole number of them; give another "
+                "--micro-batch-size",
+                run_.sizes.micro_batch);
+  }
+
+  /// `before`: one rank is said where it was.
+  void set_ranks(const Arguments& before) {
     const OperatorParallel& operators = spec_.parallel.operators;
-    value("tensor-model-parallel-size", operators.model);
-    value("pipeline-model-parallel-size", spec_.step.shape.stages);
+    const auto ranks = [&](const char* name, std::uint32_t number) {
+      if (number > 1 || before.contains(name)) value(name, number);
+    };
+    ranks("tensor-model-parallel-size", operators.model);
+    ranks("pipeline-model-parallel-size", spec_.step.shape.stages);
     if (operators.sequence) flag("sequence-parallel");
     if (operators.context > 1) {
       value("context-parallel-size", operators.context);

@@ -20,6 +20,8 @@ namespace {
 std::string quoted(const std::string& word) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%${}";
   if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  // What only running the script tells stays so.
+  if (word.find('$') != std::string::npos && word.find('"') == std::string::npos) return '"' + word + '"';
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
@@ -36,7 +38,18 @@ struct ReadScript {
   std::string program = "pretrain_gpt.py";
   Arguments arguments{};
   ScriptLayers layers{};
+  std::optional<std::uint64_t> ranks{};  ///< of the launcher
+  std::string launcher{};                ///< words before the program; empty: a new one
+  std::map<std::string, std::string> environment{};
 };
+
+/// Whether programs read a variable, and not the script alone.
+bool is_of_environment(const std::string& name) {
+  constexpr std::array<std::string_view, 16> beginnings{
+      "HCCL_",        "ASCEND_", "PYTORCH_",  "CUDA_", "TASK_QUEUE", "CPU_AFFINITY", "NPU",    "STREAMS_PER",
+      "MULTI_STREAM", "ACL",     "COMBINED_", "OMP_",  "MASTER_",    "NODE_RANK",    "NNODES", "WORLD_SIZE"};
+  return std::ranges::any_of(beginnings, [&](std::string_view part) { return name.starts_with(part); });
+}
 
 ReadScript read_script(const std::string& file, const std::vector<std::string>& ignored) {
   const std::string text = read_text_file(file, "foreign");
@@ -48,6 +61,11 @@ ReadScript read_script(const std::string& file, const std::vector<std::string>& 
   script.layers = {.layers = (arguments.at_least_one("num-layers") - idle) * network.layers_of_one,
                    .of_script = network.layers_of_one,
                    .pairs = arguments.has("is-pairwise-dataset") || arguments.text("stage") == "dpo"};
+  script.ranks = arguments.launch().ranks;
+  for (const std::string& word : arguments.launcher()) script.launcher += quoted(readable(word)) + " ";
+  for (const auto& [name, value] : arguments.variables()) {
+    if (is_of_environment(name)) script.environment[name] = readable(value);
+  }
   for (const auto& [name, words] : arguments.all()) {
     std::vector<std::string>& own = script.arguments[name];
     std::ranges::transform(words, std::back_inserter(own), [](const std::string& word) { return readable(word); });
@@ -91,17 +109,26 @@ class ScriptText {
   [[nodiscard]] Arguments& arguments() { return script_.arguments; }
 
   [[nodiscard]] std::string text(const std::string& comments) const {
-    const std::uint32_t of_node = std::min<Rank>(run_.npus, run_.of_server);
+    std::map<std::string, std::string> environment = script_.environment;
+    for (const hccl::HcclSetting& setting : run_.spec.platform.hccl_settings)
+      environment[setting.variable] = setting.value;
     std::string text = "#!/bin/bash\n" + comments;
-    for (const hccl::HcclSetting& setting : run_.spec.platform.hccl_settings) {
-      text += fmt::format("export {}={}\n", setting.variable, quoted(setting.value));
-    }
-    text += fmt::format("torchrun --nnodes {} --nproc_per_node {} {}", run_.npus / of_node, of_node, script_.program);
+    for (const auto& [name, value] : environment) text += fmt::format("export {}={}\n", name, quoted(value));
+    text += launcher() + script_.program;
     for (const auto& [name, words] : script_.arguments) text += " \\\n  " + argument_text(name, words);
     return text + "\n";
   }
 
  private:
+  /// That of the script, where it starts as many ranks.
+  [[nodiscard]] std::string launcher() const {
+    if (!script_.launcher.empty() && script_.ranks == run_.npus) return script_.launcher;
+    const std::uint32_t of_node = std::min<Rank>(run_.npus, run_.of_server);
+    const std::string nodes =
+        run_.npus > of_node ? " --node_rank $NODE_RANK --master_addr $MASTER_ADDR --master_port $MASTER_PORT" : "";
+    return fmt::format("torchrun --nnodes {} --nproc_per_node {}{} ", run_.npus / of_node, of_node, nodes);
+  }
+
   const EmittedRun& run_;
   ReadScript script_;
 };
@@ -122,7 +149,7 @@ void add_missed(ScriptText& script, const std::string& file) {
   constexpr std::string_view missed = "no --";
   // A switch that is on may need another one.
   for (int round = 0; round < 3; ++round) {
-    const ForeignMapping mapping = map_megatron_text(script.text("export HCCL_CONNECT_TIMEOUT=1\n"), file, {});
+    const ForeignMapping mapping = map_megatron_text(script.text(""), file, {});
     bool added = false;
     for (const UnmappedKey& key : mapping.left_out) {
       if (!key.source.starts_with(missed)) continue;
@@ -137,10 +164,13 @@ void add_missed(ScriptText& script, const std::string& file) {
 std::string megatron_script(const EmittedRun& run, const std::string& script, const std::vector<std::string>& ignored) {
   if (script.empty()) {
     ReadScript made = new_script(run);
+    made.environment = {{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}, {"HCCL_CONNECT_TIMEOUT", "1800"}};
     set_megatron_plan(made.arguments, run, made.layers);
     ScriptText text(run, std::move(made));
     add_missed(text, "plan.sh");
-    return text.text("");
+    return text.text(
+        "# The network, its step and its plan; data, tokenizer, learning rate and iterations are to be added.\n" +
+        run.comments);
   }
   ReadScript read = read_script(script, ignored);
   const Arguments before = read.arguments;
@@ -150,7 +180,7 @@ std::string megatron_script(const EmittedRun& run, const std::string& script, co
   for (const std::string& name : idle_arguments(text.text(""), script, ignored)) {
     if (!were_idle.contains(name)) text.arguments().erase(name);
   }
-  return text.text(changes_text(script, before, text.arguments()));
+  return text.text(changes_text(script, before, text.arguments()) + run.comments);
 }
 
 }  // namespace hcclsim::study

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "models/zoo/sizes_by_name.hpp"
 #include "study/files/foreign/emit/megatron_plan.hpp"
 
@@ -68,10 +69,16 @@ class Training {
     flag("disable-bias-linear", !sizes.linear_bias);
     flag("add-output-layer-bias", sizes.logits_bias);
     flag("qk-layernorm", sizes.qk_norm == models::QkNorm::heads);
+    if (sizes.qk_norm == models::QkNorm::rows && !sizes.compressed.has_value()) {
+      arguments_["spec"] = {"mindspeed_llm.tasks.models.spec.minimax_spec", "layer_spec"};
+      flag("qk-layernorm");
+    }
     flag("post-norm", sizes.post_norms);
     flag("untie-embeddings-and-output-weights", !sizes.tied);
     if (sizes.further_tokens > 0) value("mtp-num-layers", sizes.further_tokens);
-    if (sizes.latent.has_value())
+    if (sizes.compressed.has_value())
+      set_compressed(sizes);
+    else if (sizes.latent.has_value())
       set_latent(sizes);
     else
       set_heads(sizes);
@@ -98,6 +105,30 @@ class Training {
     value("qk-pos-emb-head-dim", sizes.latent->turned);
     value("v-head-dim", sizes.latent->value_width);
     if (sizes.latent->query_rank > 0) value("q-lora-rank", sizes.latent->query_rank);
+    set_indexer(sizes);
+  }
+
+  void set_compressed(const Decoder& sizes) {
+    arguments_["spec"] = {"mindspeed_llm.tasks.models.spec.deepseek4_spec", "layer_spec"};
+    word("position-embedding-type", "deepseek4");
+    flag("multi-latent-attention");
+    flag("kv-compress");
+    value("qk-head-dim", sizes.width_of_head());
+    value("qk-pos-emb-head-dim", sizes.width_turned());
+    value("q-lora-rank", sizes.compressed->query_rank);
+    value("o-groups", sizes.compressed->output_groups);
+    value("o-lora-rank", sizes.compressed->output_rank);
+    value("sliding-window-size", sizes.window);
+    std::vector<std::string>& ratios = arguments_["compress-ratios"];
+    for (std::uint32_t layer = 0; layer < sizes.layers; ++layer)
+      ratios.push_back(fmt::to_string(sizes.compressed->ratio(layer)));
+    set_indexer(sizes);
+    if (sizes.streams == 1) return;
+    flag("enable-mhc");
+    value("hc-mult", sizes.streams);
+  }
+
+  void set_indexer(const Decoder& sizes) {
     if (!sizes.indexer.has_value()) return;
     flag("enable-dsa-indexer");
     value("index-topk", sizes.indexer->top_k);
@@ -120,12 +151,14 @@ class Training {
     value("num-experts", experts.count);
     value("moe-ffn-hidden-size", experts.feed_forward);
     value("moe-router-topk", experts.route.top_k);
-    word("moe-token-dispatcher-type", "alltoall");
+    word("moe-token-dispatcher-type", spec_.model.lora_rank.has_value() ? "alltoall_seq" : "alltoall");
     if (experts.shared_width > 0) value("moe-shared-expert-intermediate-size", experts.shared_width);
     flag("shared-expert-gate", experts.shared_width > 0 && experts.shared_gate);
     if (experts.dense_layers > 0) value("first-k-dense-replace", experts.dense_layers);
     if (experts.interval > 1) value("moe-layer-freq", experts.interval);
-    if (!experts.dropless) word("moe-expert-capacity-factor", fmt::format("{}", experts.capacity));
+    if (experts.dropless) return;
+    word("moe-expert-capacity-factor", fmt::format("{}", experts.capacity));
+    flag("moe-pad-expert-input-to-capacity");
   }
 
   void set_tuning() {
@@ -136,7 +169,8 @@ class Training {
         arguments_["lora-target-modules"] = {"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2"};
     }
     if (model.reference.value_or(false)) word("stage", "dpo");
-    if (model.documents.has_value()) {
+    // Other lengths than one have no argument.
+    if (model.documents.has_value() && parse_number<std::uint32_t>(*model.documents).has_value()) {
       flag("reset-attention-mask");
       word("fix-sub-seq-length", *model.documents);
     }

@@ -99,8 +99,9 @@ class MindformersFile {
   }
 
   [[nodiscard]] Keys parallel() const {
-    Keys keys{{"parallel_mode", spec_.parallel_mode.empty() ? "semi_auto_parallel" : spec_.parallel_mode},
-              {"full_batch", truth(spec_.full_batch)}};
+    Keys keys{{"parallel_mode", spec_.parallel_mode.empty() ? "semi_auto_parallel" : spec_.parallel_mode}};
+    if (spec_.full_batch) keys.emplace_back("full_batch", "True");
+    if (spec_.parallel.operators.all_to_all) keys.emplace_back("enable_alltoall", "True");
     const hccl::OptimizerParallel& optimizer = spec_.parallel.optimizer;
     if (optimizer.kind != hccl::OptimizerParallelKind::on) return keys;
     keys.emplace_back("enable_parallel_optimizer", "True");
@@ -210,6 +211,6 @@ class MindformersFile {
 
 }  // namespace
 
-std::string mindformers_file(const EmittedRun& run) { return MindformersFile(run).text(); }
+std::string mindformers_file(const EmittedRun& run) { return run.comments + MindformersFile(run).text(); }
 
 }  // namespace hcclsim::study

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -26,6 +27,10 @@ models::zoo::Decoder in_one_form(models::zoo::Decoder sizes) {
   if (sizes.position != models::PositionKind::table) sizes.positions = 0;
   if (sizes.position != models::PositionKind::rotary) sizes.turned = 0;
   if (sizes.delta.interval == 0) sizes.delta = {};
+  if (sizes.compressed.has_value()) {
+    for (std::uint32_t layer = 0; layer < models::zoo::CompressedAttention::most_ratios; ++layer)
+      sizes.compressed->ratios.at(layer) = layer < sizes.layers ? sizes.compressed->ratio(layer) : 0;
+  }
   if (sizes.experts.has_value() && sizes.experts->shared_width == 0) sizes.experts->shared_gate = false;
   // Places of parts count where rows are dropped.
   if (sizes.experts.has_value() && sizes.experts->dropless) sizes.experts->of_parts = false;
@@ -33,18 +38,66 @@ models::zoo::Decoder in_one_form(models::zoo::Decoder sizes) {
   return sizes;
 }
 
-bool is_one_network(const models::ModelOptions& one, const models::ModelOptions& other) {
-  const bool tuned_alike = one.lora_rank == other.lora_rank && one.lora_targets == other.lora_targets &&
-                           one.reference.value_or(false) == other.reference.value_or(false);
-  if (!tuned_alike) return false;
+using Decoder = models::zoo::Decoder;
+using SizeText = std::string (*)(const Decoder&);
+
+std::string expert_text(const Decoder& sizes, std::uint32_t models::zoo::Experts::*size) {
+  return sizes.experts.has_value() ? fmt::to_string((*sizes.experts).*size) : "0";
+}
+
+/// Parts of decoders by the options that choose them.
+constexpr std::array<std::pair<std::string_view, SizeText>, 17> parts{{
+    {"--layers", [](const Decoder& s) { return fmt::to_string(s.layers); }},
+    {"--hidden", [](const Decoder& s) { return fmt::to_string(s.hidden); }},
+    {"--heads", [](const Decoder& s) { return fmt::to_string(s.heads); }},
+    {"--kv-heads", [](const Decoder& s) { return fmt::to_string(s.kv_heads); }},
+    {"--head-width", [](const Decoder& s) { return fmt::to_string(s.head_width); }},
+    {"--rotary-width", [](const Decoder& s) { return fmt::to_string(s.turned); }},
+    {"--feed-forward", [](const Decoder& s) { return fmt::to_string(s.feed_forward); }},
+    {"--vocabulary", [](const Decoder& s) { return fmt::to_string(s.vocabulary); }},
+    {"--sequence", [](const Decoder& s) { return fmt::to_string(s.sequence); }},
+    {"--qk-norm",
+     [](const Decoder& s) {
+       return std::string(models::kind_names<models::QkNorm>.at(static_cast<std::size_t>(s.qk_norm)));
+     }},
+    {"--window", [](const Decoder& s) { return fmt::to_string(s.window); }},
+    {"--documents", [](const Decoder& s) { return fmt::format("{:.6g} of the pairs", s.documents); }},
+    {"--moe-capacity",
+     [](const Decoder& s) {
+       if (!s.experts.has_value()) return std::string("none");
+       return s.experts->dropless ? std::string("dropless") : fmt::format("{}", s.experts->capacity);
+     }},
+    {"--moe-capacity-of-parts", [](const Decoder& s) { return on_off(s.experts.has_value() && s.experts->of_parts); }},
+    {"--moe-top-k",
+     [](const Decoder& s) {
+       return s.experts.has_value() ? fmt::to_string(s.experts->route.top_k) : std::string("0");
+     }},
+    {"--shared-width", [](const Decoder& s) { return expert_text(s, &models::zoo::Experts::shared_width); }},
+    {"--idle-experts", [](const Decoder& s) { return expert_text(s, &models::zoo::Experts::idle); }},
+}};
+
+template <class Compare>
+void compare_networks(const models::ModelOptions& one, const models::ModelOptions& other, const Compare& compare) {
+  compare("--lora-rank", fmt::to_string(one.lora_rank.value_or(0)), fmt::to_string(other.lora_rank.value_or(0)));
+  compare("--lora-targets", one.lora_targets.value_or("all"), other.lora_targets.value_or("all"));
+  compare("--reference", on_off(one.reference.value_or(false)), on_off(other.reference.value_or(false)));
   const auto decoder = models::decoder_of(one);
   const auto other_decoder = models::decoder_of(other);
-  if (decoder.has_value() && other_decoder.has_value()) return in_one_form(*decoder) == in_one_form(*other_decoder);
+  if (decoder.has_value() && other_decoder.has_value()) {
+    const Decoder wanted = in_one_form(*decoder);
+    const Decoder read = in_one_form(*other_decoder);
+    if (wanted == read) return;
+    const bool named =
+        std::ranges::any_of(parts, [&](const auto& part) { return part.second(wanted) != part.second(read); });
+    for (const auto& [option, text] : parts) compare(option, text(wanted), text(read));
+    if (!named) compare("the kind of its layers (--model)", one.name, other.name + " with the sizes of the file");
+    return;
+  }
   auto gpt = models::gpt_of(one);
   auto other_gpt = models::gpt_of(other);
-  if (!gpt.has_value() || !other_gpt.has_value()) return one == other;
-  gpt->batch = other_gpt->batch = 1;
-  return *gpt == *other_gpt;
+  const bool both = gpt.has_value() && other_gpt.has_value();
+  if (both) gpt->batch = other_gpt->batch = 1;
+  if (both ? *gpt != *other_gpt : one != other) compare("--model and its sizes", one.name, other.name + " of the file");
 }
 
 std::string recompute_text(const hccl::Recompute& recompute) {
@@ -72,8 +125,9 @@ std::string optimizer_parallel_text(const ParallelSpec& parallel) {
 
 std::string precision_text(const RunSpec& spec) {
   const models::Precision& precision = spec.precision;
-  return fmt::format("parameters {}, products {}, gradients {}, optimizer {}", name_of(precision.weight),
-                     name_of(precision.compute), name_of(precision.gradient), name_of(precision.optimizer));
+  return fmt::format("parameters {}{}, products {}, gradients {}, optimizer {}", name_of(precision.weight),
+                     precision.master_weights ? " with a copy of the optimizer" : "", name_of(precision.compute),
+                     name_of(precision.gradient), name_of(precision.optimizer));
 }
 
 std::string loss_scale_text(const device::LossScaler& scale) {
@@ -189,8 +243,7 @@ std::vector<StepDifference> step_differences(const EmittedRun& wanted, const Run
   };
   const Rank npus = other.npus.value_or(wanted.npus);
   compare("--npus", fmt::to_string(wanted.npus), fmt::to_string(npus));
-  if (!is_one_network(wanted.spec.model, other.model))
-    differences.push_back({"--model and the options of its layers", "", ""});
+  compare_networks(wanted.spec.model, other.model, compare);
   for (const auto& [option, text] : facts) compare(option, text(wanted.spec), text(other));
   if (!differences.empty()) return differences;
   const BatchSizes read = other.parallel.batch_sizes(other.model.batch, other.replicas(npus));

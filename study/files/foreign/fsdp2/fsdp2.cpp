@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "models/zoo/sizes_by_name.hpp"
 #include "study/files/foreign/launcher.hpp"
 #include "study/files/yaml.hpp"
 
@@ -226,7 +227,8 @@ class Fsdp2Mapping {
     writer_.set(from, "model", std::string(network->model), line_);
     if (network->layers.has_value()) writer_.set(from, "layers", std::to_string(*network->layers), line_);
     set("data.cutoff_len", "sequence", std::to_string(whole("data.cutoff_len", 4096)));
-    if (network->model.find("-a") != std::string_view::npos || network->model == "minimax-m2")
+    const auto sizes = models::decoder_of({.name = std::string(network->model)});
+    if (sizes.has_value() && sizes->experts.has_value())
       writer_.set("no capacity of experts", "moe-capacity", "dropless", line_);
   }
 

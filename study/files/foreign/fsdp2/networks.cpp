@@ -10,8 +10,10 @@ namespace hcclsim::study {
 namespace {
 
 /// What names of weights and of scripts have in them, in lower case, without '-', '_' and '.', the longest first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 30> networks{
-    {{"qwen30point6b", "qwen3-0.6b"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 32> networks{
+    {{"deepseekv4flash", "deepseek-v4-flash"},
+     {"deepseek4", "deepseek-v4-flash"},
+     {"qwen30point6b", "qwen3-0.6b"},
      {"qwen306b", "qwen3-0.6b"},
      {"qwen31point7b", "qwen3-1.7b"},
      {"qwen317b", "qwen3-1.7b"},

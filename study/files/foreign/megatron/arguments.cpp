@@ -65,8 +65,8 @@ MegatronArguments::MegatronArguments(ShellScript script, const std::string& text
   line_ = chosen->line;
   const std::size_t program = *program_of(*chosen);
   take_command(*chosen, program);
-  launch_ = read_launcher({chosen->words.begin(), chosen->words.begin() + static_cast<std::ptrdiff_t>(program)},
-                          script_.variables);
+  launcher_.assign(chosen->words.begin(), chosen->words.begin() + static_cast<std::ptrdiff_t>(program));
+  launch_ = read_launcher(launcher_, script_.variables);
 }
 
 /// The first lines with each "--name" outside comments.

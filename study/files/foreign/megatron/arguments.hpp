@@ -35,6 +35,9 @@ class MegatronArguments {
   /// MindSpeed's --noop-layers: layers that do nothing, each once.
   [[nodiscard]] std::set<std::uint64_t> idle_layers();
   [[nodiscard]] const Launch& launch() const { return launch_; }
+  /// The words before the program, and what the script sets.
+  [[nodiscard]] const std::vector<std::string>& launcher() const { return launcher_; }
+  [[nodiscard]] const std::map<std::string, std::string>& variables() const { return script_.variables; }
   /// A variable of the script; nothing if it is not set, or what it holds is not known.
   [[nodiscard]] std::optional<std::string> variable(const std::string& name) const;
   [[nodiscard]] std::uint32_t line_of(const std::string& name) const;
@@ -56,6 +59,7 @@ class MegatronArguments {
   std::map<std::string, std::string> written_;  ///< older names of the script, by those in use
   std::map<std::string, std::uint32_t> lines_;
   std::set<std::string> read_;
+  std::vector<std::string> launcher_;
   Launch launch_;
 };
 

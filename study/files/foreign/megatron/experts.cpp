@@ -1,12 +1,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
+#include <vector>
+
+#include "base/text.hpp"
 
 #include "study/files/foreign/megatron/network.hpp"
 
 namespace hcclsim::study {
 namespace {
+
+/// Whether each layer has experts, as "([0]*3+[1]*58)" says; nothing if it is no such list.
+std::optional<std::vector<bool>> layers_of_list(std::string_view text) {
+  std::string letters(text);
+  std::erase_if(letters, [](char c) { return c == ' ' || c == '(' || c == ')'; });
+  std::vector<bool> layers;
+  for (const std::string_view part : split(letters, '+')) {
+    const std::size_t end = part.find(']');
+    if (!part.starts_with('[') || end == std::string_view::npos) return std::nullopt;
+    const std::string_view behind = part.substr(end + 1);
+    const auto times = behind.empty() ? std::optional(1U)
+                                      : parse_number<std::uint32_t>(behind.starts_with('*') ? behind.substr(1) : "");
+    if (!times.has_value() || *times > 10'000) return std::nullopt;
+    std::vector<bool> items;
+    for (const std::string_view item : split(part.substr(1, end - 1), ',')) {
+      if (item != "0" && item != "1") return std::nullopt;
+      items.push_back(item == "1");
+    }
+    for (std::uint32_t i = 0; i < *times; ++i) layers.insert(layers.end(), items.begin(), items.end());
+  }
+  return layers;
+}
 
 class MegatronExperts {
  public:
@@ -84,6 +110,10 @@ class MegatronExperts {
   void map_places() {
     const auto dense = args_.text("first-k-dense-replace").value_or("0");
     const auto interval = args_.text("moe-layer-freq").value_or("1");
+    if (interval.find('[') != std::string::npos) {
+      map_list_of_places(interval);
+      return;
+    }
     const std::string layers = dense == "-1" ? "0" : dense;
     writer_.set(args_.source("first-k-dense-replace"), "dense-layers", layers, args_.line_of("first-k-dense-replace"));
     if (network_.layers_of_one > 1) {
@@ -96,8 +126,38 @@ class MegatronExperts {
     }
   }
 
+  /// Layers without experts in front, or each so many-th one with them.
+  void map_list_of_places(const std::string& text) {
+    const char* const name = "moe-layer-freq";
+    const auto layers = layers_of_list(text);
+    if (!layers.has_value() || layers->size() != args_.at_least_one("num-layers"))
+      writer_.fail(args_.line_of(name), "{}: is no list of {} zeros and ones, such as ([0]*1+[1]*{})",
+                   args_.source(name), args_.at_least_one("num-layers"), args_.at_least_one("num-layers") - 1);
+    const auto first = static_cast<std::size_t>(std::ranges::find(*layers, true) - layers->begin());
+    const std::size_t second =
+        first < layers->size()
+            ? static_cast<std::size_t>(
+                  std::find(layers->begin() + static_cast<std::ptrdiff_t>(first) + 1, layers->end(), true) -
+                  layers->begin())
+            : first;
+    const std::size_t interval = second - first;
+    const auto has = [&](std::size_t layer) { return layer >= first && layer % interval == 0; };
+    for (std::size_t layer = 0; layer < layers->size(); ++layer) {
+      if (interval > 0 && (*layers)[layer] == has(layer)) continue;
+      args_.refuse(name, "layers in front have no experts, and after them all have some, or each so many-th one");
+      return;
+    }
+    args_.set(name, "dense-layers", std::to_string(first));
+    if (interval > 1) args_.set(name, "expert-interval", std::to_string(interval));
+  }
+
   void map_capacity() {
-    if (args_.has("moe-expert-capacity-factor")) {
+    if (args_.has("moe-expert-capacity-factor") && !args_.has("moe-pad-expert-input-to-capacity")) {
+      writer_.set("no --moe-pad-expert-input-to-capacity", "moe-capacity", "dropless", line());
+      writer_.leave_out(args_.source("moe-expert-capacity-factor"),
+                        "rows beyond it are dropped where experts are used unevenly: with --moe-imbalance the step is "
+                        "slower than the real one");
+    } else if (args_.has("moe-expert-capacity-factor")) {
       args_.set("moe-expert-capacity-factor", "moe-capacity", *args_.text("moe-expert-capacity-factor"));
       args_.set("moe-expert-capacity-factor", "moe-capacity-of-parts", "on");
     } else {

@@ -86,6 +86,8 @@ class MegatronMapping {
       args_.set("use-flash-attn", "fused-attention", "on");
     else if (backend.has_value())
       args_.set("attention-backend", "fused-attention", *backend == "unfused" || *backend == "local" ? "off" : "on");
+    else if (args_.launch().is_for_npus)
+      writer_.set("no --use-flash-attn", "fused-attention", "off", line());
   }
 
   /// Megatron has one buffer of gradients, in which micro-batches are added up and which is reduced (main_grad). What a
@@ -181,13 +183,21 @@ class MegatronMapping {
     args_.set(name, "recompute", operators);
   }
 
-  /// Megatron's buckets hold 40 million gradients unless told otherwise; without overlap all travel at once.
+  /// Gradients in a bucket of Megatron unless told otherwise: 40 million, or a million for each replica.
+  [[nodiscard]] std::uint64_t usual_bucket() const {
+    const auto count = [&](std::string_view option) {
+      return std::uint64_t{parse_number<std::uint32_t>(writer_.value_of(option).value_or("1")).value_or(1)};
+    };
+    const std::uint64_t sharing = count("model-parallel") * count("stages") * count("context-parallel");
+    return std::max<std::uint64_t>(40'000'000, 1'000'000 * (count("npus") / std::max<std::uint64_t>(1, sharing)));
+  }
+
+  /// Without overlap all gradients travel at once.
   void map_communication() {
-    constexpr std::uint64_t usual_bucket = 40'000'000;
     writer_.set("Megatron", "framework", "mindspore", line());
     const bool overlaps = args_.has("overlap-grad-reduce");
     const std::uint64_t bytes =
-        args_.at_least_one("ddp-bucket-size", usual_bucket) * (args_.has("grad-reduce-in-bf16") ? 2 : 4);
+        args_.at_least_one("ddp-bucket-size", usual_bucket()) * (args_.has("grad-reduce-in-bf16") ? 2 : 4);
     writer_.set(args_.source("overlap-grad-reduce"), "hcom-parallel", overlaps ? "on" : "off",
                 args_.line_of("overlap-grad-reduce"));
     if (overlaps)
@@ -195,6 +205,12 @@ class MegatronMapping {
                   fmt::format("size:{}", std::max<std::uint64_t>(1, bytes >> 20U)), args_.line_of("ddp-bucket-size"));
     else
       writer_.set("no --overlap-grad-reduce: one bucket", "fusion", "all", line());
+    if (overlaps && writer_.has("stages"))
+      writer_.leave_out(args_.source("overlap-grad-reduce"),
+                        "stages after the first one have buckets, too, in which Megatron reduces all at once, so that "
+                        "the step is a little faster than the real one");
+    if (overlaps && bytes < (1U << 20U))
+      writer_.leave_out(args_.source("ddp-bucket-size"), "buckets have a megabyte at least");
     if (args_.has("overlap-param-gather"))
       writer_.leave_out(args_.source("overlap-param-gather"),
                         "weights are gathered as --optimizer-parallel zero1 does");

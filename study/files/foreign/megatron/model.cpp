@@ -272,10 +272,10 @@ class MegatronModel {
   /// Residual rows of several streams (mHC).
   void map_streams() {
     if (!args_.has("enable-mhc")) {
-      if (network_.compressed) writer_.set("no --enable-mhc", "streams", "1", line());
+      if (network_.compressed) writer_.set("no --enable-mhc", "residual-streams", "1", line());
       return;
     }
-    args_.set("enable-mhc", "streams", std::to_string(args_.at_least_one("hc-mult", 4)));
+    args_.set("enable-mhc", "residual-streams", std::to_string(args_.at_least_one("hc-mult", 4)));
     if (!args_.has("use-fused-mhc") && !args_.has("use-triton-mhc"))
       writer_.leave_out("no --use-fused-mhc",
                         "streams are read and written in one kernel each; without fused ones they take many, so that "

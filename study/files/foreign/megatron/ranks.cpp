@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 
 #include "base/text.hpp"
+#include "study/files/foreign/megatron/layout.hpp"
 #include "study/files/foreign/megatron/network.hpp"
 
 // Ranks, the NPUs that they are on, and how the step is spread over them.
@@ -114,6 +116,10 @@ class MegatronRanks {
 
   /// Parts of the stages, and their order.
   void map_parts() {
+    if (args_.has("pipeline-model-parallel-layout")) {
+      map_layout();
+      return;
+    }
     if (args_.text("schedules-method") == "dualpipev") {
       map_dualpipe();
       return;
@@ -151,7 +157,27 @@ class MegatronRanks {
                       "logits, which is more memory than accounted on late stages");
   }
 
+  /// Layers part by part.
+  void map_layout() {
+    const char* const name = "pipeline-model-parallel-layout";
+    const auto parts = layers_of_layout(args_.text(name).value_or(""));
+    if (!parts.has_value())
+      writer_.fail(args_.line_of(name), "{}: is no layout; accepted: letters E, t, m and L, | between parts, x*N",
+                   args_.source(name));
+    const std::uint64_t sum = std::accumulate(parts->begin(), parts->end(), std::uint64_t{0});
+    if (parts->size() % stages_ != 0 || sum != layers_ - args_.idle_layers().size())
+      writer_.fail(args_.line_of(name), "{}: {} parts with {} layers, must be those of {} stages with {}",
+                   args_.source(name), parts->size(), sum, stages_, layers_);
+    chunks_ = parts->size() / stages_;
+    if (chunks_ > 1) {
+      args_.set(name, "chunks", std::to_string(chunks_));
+      args_.set(name, "schedule", "1f1b-interleave");
+    }
+    if (parts->size() > 1) set_stage_layers(name, *parts);
+  }
+
   void map_stage_layers() {
+    if (args_.all().contains("pipeline-model-parallel-layout")) return;    // which says it
     if (args_.all().contains("layerwise-disaggregated-training")) return;  // which is refused
     const bool idle = !args_.idle_layers().empty();
     if (args_.has("num-layer-list") && idle) {

@@ -37,6 +37,12 @@ void map_adapters(MegatronArguments& args, const MegatronNetwork& network) {
     args.writer().no_effect(args.source("lora-target-modules"), "all linear operators of layers have adapters");
     return;
   }
+  if (network.compressed && names("linear_q") && names("linear_kv") && names("linear_fc1") && names("linear_fc2")) {
+    args.writer().leave_out(
+        args.source("lora-target-modules"),
+        "all linear operators of layers have adapters, and the product of groups of heads has none");
+    return;
+  }
   std::vector<std::string_view> operators;
   for (const std::string& target : targets) {
     const std::vector<std::string_view> own = operators_of(target, network);

@@ -120,12 +120,11 @@ TEST(MegatronFlags, WhatNeedsAnotherArgumentSaysNothingWithoutIt) {
 }
 
 TEST(MegatronFlags, AFeatureIsRefusedInOneSentence) {
-  const std::string compressed = llama + "--kv-compress --o-groups 8 --o-lora-rank 1024 ";
-  EXPECT_THAT(refusal(compressed),
-              AllOf(HasSubstr("--kv-compress, --o-groups 8, --o-lora-rank 1024: DeepSeek-V4's attention"),
-                    HasSubstr("--ignore-keys kv-compress leaves it out")));
-  EXPECT_EQ(refusal(compressed, {"kv-compress"}), "no error");
-  EXPECT_EQ(refusal(compressed, {"o-groups"}), "no error");
+  const std::string shared = llama + "--cla-share-factor 2 --share-kvstates ";
+  EXPECT_THAT(refusal(shared), AllOf(HasSubstr("--share-kvstates, --cla-share-factor 2: every layer has keys"),
+                                     HasSubstr("--ignore-keys share-kvstates leaves it out")));
+  EXPECT_EQ(refusal(shared, {"share-kvstates"}), "no error");
+  EXPECT_EQ(refusal(shared, {"cla-share-factor"}), "no error");
   EXPECT_EQ(refusal(llama + "--stage sft --is-instruction-dataset"), "no error");
   for (const auto& [more, message] : std::vector<std::pair<std::string, std::string>>{
            {"--lora-r 8 --lora-target-modules a b c", "linear_fc1"},
@@ -317,6 +316,89 @@ TEST(MegatronFlags, TokensOfTheNetworkThatTheScriptIsCalledBy) {
   EXPECT_EQ(value_of(map_megatron_text(text, "dir/pretrain_llama33_70b.sh", {}), "vocabulary"), "128256");
   EXPECT_EQ(value_of(map_megatron_text(text, "pretrain_deepseek_500b_8k.sh", {}), "vocabulary"), "32000");
   EXPECT_THAT(refusal(text), Not(HasSubstr("no error")));
+}
+
+const std::string compressed =
+    "torchrun --nproc_per_node 8 pretrain_deepseek4.py --num-layers 4 --hidden-size 64 --num-attention-heads 4 "
+    "--padded-vocab-size 1000 --swiglu --normalization RMSNorm --position-embedding-type deepseek4 "
+    "--disable-bias-linear --untie-embeddings-and-output-weights --hidden-dropout 0 --attention-dropout 0 --bf16 "
+    "--spec mindspeed_llm.tasks.models.spec.deepseek4_spec layer_spec --multi-latent-attention --kv-compress "
+    "--qk-head-dim 32 --qk-pos-emb-head-dim 8 --q-lora-rank 24 --o-groups 2 --o-lora-rank 12 --kv-lora-rank 32 "
+    "--sliding-window-size 16 --compress-ratios 0 4 128 4 --enable-mhc --hc-mult 4 --enable-dsa-indexer --index-topk 8 "
+    "--n-hash-layers 1 ";
+
+// DeepSeek-V4: one head of keys and values, compressors, streams.
+TEST(MegatronFlags, CompressedAttention) {
+  const ForeignMapping mapping = map(compressed);
+  for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{{"model", "deepseek-v4-flash"},
+                                                                                      {"head-width", "32"},
+                                                                                      {"rotary-width", "8"},
+                                                                                      {"q-rank", "24"},
+                                                                                      {"output-groups", "2"},
+                                                                                      {"output-rank", "12"},
+                                                                                      {"window", "16"},
+                                                                                      {"compress-ratios", "0,4,128,4"},
+                                                                                      {"residual-streams", "4"},
+                                                                                      {"index-top-k", "8"}}) {
+    EXPECT_EQ(value_of(mapping, option), value) << option;
+  }
+  EXPECT_EQ(value_of(mapping, "kv-rank"), "");
+  EXPECT_NE(reason_of(mapping.left_out, "--n-hash-layers 1"), "");
+  EXPECT_NE(reason_of(mapping.left_out, "no --use-fused-mhc"), "");
+}
+
+// Letters of stages, chunk by chunk: two stages of two parts.
+TEST(MegatronFlags, LayoutsOfPipelines) {
+  const std::string staged = llama + "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout ";
+  const ForeignMapping parts = map(staged + "'Et*3|t|t*2|(t,)*2mL'");
+  EXPECT_EQ(value_of(parts, "stage-layers"), "3,1,2,2");
+  EXPECT_EQ(value_of(parts, "chunks"), "2");
+  EXPECT_EQ(value_of(parts, "schedule"), "1f1b-interleave");
+  const ForeignMapping stages = map(staged + "'Et*5|t*3L'");
+  EXPECT_EQ(value_of(stages, "stage-layers"), "5,3");
+  EXPECT_EQ(value_of(stages, "chunks"), "");
+  EXPECT_THAT(refusal(staged + "'Ettt|t'"), HasSubstr("2 parts with 4 layers, must be those of 2 stages with 8"));
+  for (const char* const wrong : {"'Et*|t'", "'Ex|t'", "'E(t|t'", "'Et)|t'", "'Et*99999999999|t'"}) {
+    EXPECT_THAT(refusal(staged + wrong), HasSubstr("is no layout")) << wrong;
+  }
+}
+
+// Megatron's list of layers with experts.
+TEST(MegatronFlags, ListsOfLayersWithExperts) {
+  const ForeignMapping dense = map(mixture + "--moe-layer-freq '([0]*3+[1]*5)'");
+  EXPECT_EQ(value_of(dense, "dense-layers"), "3");
+  EXPECT_EQ(value_of(dense, "expert-interval"), "");
+  const ForeignMapping turns = map(mixture + "--moe-layer-freq '[1,0]*4'");
+  EXPECT_EQ(value_of(turns, "dense-layers"), "0");
+  EXPECT_EQ(value_of(turns, "expert-interval"), "2");
+  EXPECT_THAT(refusal(mixture + "--moe-layer-freq '([0]*3+[1]*4)'"), HasSubstr("is no list of 8 zeros and ones"));
+  EXPECT_THAT(refusal(mixture + "--moe-layer-freq '([0]*x+[1]*4)'"), HasSubstr("is no list of 8 zeros and ones"));
+  EXPECT_THAT(refusal(mixture + "--moe-layer-freq '([1]*3+[0]*1+[1]*4)'"),
+              HasSubstr("layers in front have no experts"));
+}
+
+// Experts are filled up to their capacity where the script says so; else rows beyond it are dropped, of which there are
+// none where all are used evenly.
+TEST(MegatronFlags, CapacityOfExperts) {
+  const std::string capacity = mixture + "--moe-expert-capacity-factor 1.5 ";
+  EXPECT_EQ(value_of(map(capacity), "moe-capacity"), "dropless");
+  EXPECT_NE(reason_of(map(capacity).left_out, "--moe-expert-capacity-factor"), "");
+  EXPECT_EQ(value_of(map(capacity + "--moe-pad-expert-input-to-capacity"), "moe-capacity"), "1.5");
+}
+
+// A million gradients for each replica, and 40 million at least.
+TEST(MegatronFlags, BucketsGrowWithReplicas) {
+  const std::string overlapped = llama + "--overlap-grad-reduce ";
+  EXPECT_EQ(value_of(map(overlapped), "fusion"), "size:152");  // 160 MB
+  std::string many = overlapped;
+  many.replace(many.find("NPUS_PER_NODE=8"), 15, "NPUS_PER_NODE=64");
+  EXPECT_EQ(value_of(map(many), "fusion"), "size:244");  // 64 replicas: 256 MB
+}
+
+// Without --use-flash-attn MindSpeed writes the scores out.
+TEST(MegatronFlags, AttentionThatIsNotFused) {
+  EXPECT_EQ(value_of(map(llama), "fused-attention"), "off");
+  EXPECT_EQ(value_of(map(llama + "--use-flash-attn"), "fused-attention"), "on");
 }
 
 }  // namespace
