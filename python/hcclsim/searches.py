@@ -128,6 +128,9 @@ class FoundPlan(Record):
     hbm_peak_bytes: int
     data: int
     model: int
+    context: int
+    context_kind: str
+    experts: int
     stages: int
     chunks: int
     micro_batches: int

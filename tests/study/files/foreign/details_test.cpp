@@ -52,6 +52,15 @@ TEST(MindformersDetails, WithoutUseParallelOneNpuTrains) {
   EXPECT_EQ(mindformers_refusal("use_parallel: False\nmodel:\n  model_config:\n    type: LlamaConfig\n"), "no error");
 }
 
+TEST(MindformersDetails, LatentAttentionSaysWhatIsTurned) {
+  const ForeignMapping mapping = map_mindformers_text(
+      small_llama("    kv_lora_rank: 32\n    qk_rope_head_dim: 64\n    qk_nope_head_dim: 128\n    v_head_dim: 128\n",
+                  ""),
+      "a.yaml", {});
+  EXPECT_EQ(option_of(mapping, "rotary-width"), "64");
+  EXPECT_EQ(option_of(mapping, "head-width"), "128");
+}
+
 TEST(MindformersDetails, WordsThatAreNoSwitchAreRefused) {
   const auto expect_switch = [](const std::string& text, const std::string& key) {
     EXPECT_THAT(mindformers_refusal(text), HasSubstr(key)) << key;
