@@ -281,6 +281,8 @@ Decoder chosen_sizes(std::string_view network, const ModelOptions& options, Deco
   choose(sizes.further_tokens, options.further_tokens);
   choose(sizes.window, options.window);
   choose(sizes.window_interval, options.window_interval);
+  if (options.window_interval.value_or(0) > 0 && sizes.window == 0)
+    bad_input("model", "{}: --window-interval is of layers with a window, which --window gives", network);
   if (options.documents.has_value()) {
     sizes.documents = pairs_of_documents(lengths_of(*options.documents), sizes.sequence);
   }

@@ -307,6 +307,11 @@ void require_effect(const OptionOrigins& origins, const study::RunSpec& spec, co
     bad_input("option", "{} is of ranks that share positions: it needs --context-parallel of 2 or more",
               origins.name("context-kind"));
   }
+  const std::uint32_t of_expert = parallel.operators.expert_model.value_or(1);
+  if (of_expert > 1 && of_expert != parallel.operators.model && !options.searched) {
+    bad_input("option", "{} {}: an expert is shared by its features among 1 rank, or all {} of --model-parallel",
+              origins.name("expert-tensor-parallel"), of_expert, parallel.operators.model);
+  }
   for (const char* const option : {"moe-imbalance", "moe-seed"}) {
     if (parallel.operators.experts > 1 || options.searched || !origins.asks(option)) continue;
     bad_input("option", "{} is of ranks that share experts: it needs --expert-parallel of 2 or more",

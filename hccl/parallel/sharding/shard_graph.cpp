@@ -183,20 +183,21 @@ class Sharder {
     const Held& from = held(value);
     const auto key = std::pair(number_of(value), to_string(to) + models::to_string(to.shape));
     const auto made = redistributed_.find(key);
-    if (made != redistributed_.end()) return made->second;
-    Value now = from.value;
-    const std::vector<RedistributionStep> steps =
-        redistribute(from.layout, to, {.all_to_all = options_.enable_alltoall, .own_axes = true});
-    const bool moves = std::ranges::any_of(
-        steps, [](const RedistributionStep& step) { return step.kind != RedistributionKind::reshape; });
-    if (moves) {
-      for (const RedistributionStep& one : steps) {
-        if (one.kind != RedistributionKind::reshape) now = step(op, now, one, again);
-      }
+    if (made != redistributed_.end()) return made->second.value;
+    // An adapter reads what the product beside it reads.
+    auto it = op.adapter ? redistributed_.lower_bound({key.first, ""}) : redistributed_.end();
+    for (; it != redistributed_.end() && it->first.first == key.first; ++it) {
+      const auto& [known, layout] = it->second;
+      if (layout.slice_shape() == to.slice_shape() && redistribute(layout, to, {}).empty()) return known;
     }
+    std::vector<RedistributionStep> steps =
+        redistribute(from.layout, to, {.all_to_all = options_.enable_alltoall, .own_axes = true});
+    std::erase_if(steps, [](const RedistributionStep& step) { return step.kind == RedistributionKind::reshape; });
+    Value now = from.value;
+    for (const RedistributionStep& one : steps) now = step(op, now, one, again);
     now = reshaped(op, now, folded(graph_.tensor(value).shape, to.shape, to.slice_shape()), again);
-    if (moves) result_.values.back() = to;
-    redistributed_.emplace(key, now);
+    if (!steps.empty()) result_.values.back() = to;
+    redistributed_.emplace(key, Held{now, to});
     return now;
   }
 
@@ -483,7 +484,7 @@ class Sharder {
   std::vector<OperatorSharding> shardings_;  // of operators
   std::vector<std::uint32_t> first_value_;
   std::vector<Held> held_;  // of values of the whole graph
-  std::map<std::pair<std::uint32_t, std::string>, Value> redistributed_;
+  std::map<std::pair<std::uint32_t, std::string>, Held> redistributed_;
   std::map<std::string, std::uint32_t> names_;  // how often each has been given
   ShardedGraph result_;
   DeviceFamilies families_{result_.families};
