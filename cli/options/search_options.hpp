@@ -23,7 +23,7 @@ struct SearchOptions {
   bool by_bound = true;                    ///< plans that cannot be among the best are not simulated
   std::uint32_t least = 0;                 ///< plans that are simulated all the same
   std::uint32_t shown = 20;
-  double minutes = 0;  ///< after which no further plan is begun; 0: none are left
+  double minutes = 0;                     ///< after which no further plan is begun; 0: none are left
   std::vector<std::string> of_context{};  ///< options of MindSpore's context, which launch files alone may give
 };
 
