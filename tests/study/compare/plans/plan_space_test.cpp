@@ -74,12 +74,8 @@ std::size_t count_with(const std::vector<PlanOptions>& plans, const std::string&
 // Four NPUs and one sequence of 8192 positions per micro-batch: 4, 2 or 1 replicas of 1, 2 or 4 ranks that share
 // positions, of which each keeps 2048 at least. All-to-alls need as many heads of queries, of which there are 2.
 TEST(PlanSpace, RanksThatSharePositions) {
-  PlanSpace space{.npus = 4,
-                  .global_batch = 4,
-                  .most_model = 1,
-                  .stages = {1},
-                  .micro_batch = {1},
-                  .optimizer = {"off"}};
+  PlanSpace space{
+      .npus = 4, .global_batch = 4, .most_model = 1, .stages = {1}, .micro_batch = {1}, .optimizer = {"off"}};
   space.recompute = {"none"};
   const PlannedNetwork network{.layers = 1, .heads = 1, .features = 64, .rows = 8192, .queries = 2};
   const std::vector<PlanOptions> plans = plans_of(space, network);
