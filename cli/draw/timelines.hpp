@@ -11,6 +11,10 @@
 #include "sim/faults/fault.hpp"
 #include "study/platform/link_report.hpp"
 
+namespace hcclsim::hccl {
+struct SpanStream;
+}  // namespace hcclsim::hccl
+
 /// The timeline files that --trace asks for: one, or one per rank in a folder.
 namespace hcclsim::cli {
 
