@@ -10,7 +10,7 @@
 
 #include "cli/draw/paje.hpp"
 #include "cli/draw/timeline.hpp"
-#include "hccl/training/training_step.hpp"
+#include "study/run/run.hpp"
 
 namespace hcclsim::cli {
 
