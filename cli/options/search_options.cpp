@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 5> of_launch_files{"megatron", "mindforme
 
 constexpr std::string_view searching = "Searching";
 
-/// Whether a plan has an option of its own where it is not given.
+/// Whether every plan gives this option a value, unless the user has given one.
 bool is_chosen(const std::string& key) {
   constexpr std::array<std::string_view, 3> of_all{"hbm-check", "recompute-slice-activation",
                                                    "parallel-optimizer-comm-recompute"};

@@ -54,7 +54,7 @@ struct CompressedAttention {
   /// Positions that a compressor puts together, of each layer; 0 or 1: the layer has none, as those after the list.
   std::array<std::uint32_t, most_ratios> ratios{};
 
-  /// Of a layer by its number from 0.
+  /// Returns the ratio of a layer, by its number from 0.
   [[nodiscard]] constexpr std::uint32_t ratio(std::uint32_t layer) const {
     return layer < most_ratios && ratios.at(layer) > 1 ? ratios.at(layer) : 0;
   }

@@ -23,7 +23,7 @@ class DecoderLayers {
   OperatorId leave_streams(const std::string& name, OperatorId x, bool chosen);
 
  private:
-  /// What a half reads of the streams, and the numbers by which they are mixed.
+  /// Mixed holds the row that a half reads of the streams, and the weights by which it mixes them.
   struct Mixed {
     OperatorId row = 0;
     OperatorId weights = 0;

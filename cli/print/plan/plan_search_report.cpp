@@ -50,7 +50,7 @@ bool is_of_file(const PlanSearchReport& report, const std::string& option, const
   return report.of_file.contains(option) && report.of_file[option] == value;
 }
 
-/// How whole gradients are reduced, as far as it is told beside a file.
+/// The options that say how whole gradients are reduced, without those that a launch file gave.
 std::string reductions_of(const PlanSearchReport& report, const study::Point& point) {
   std::string text;
   for (const char* const option :

@@ -39,8 +39,8 @@ class Meetings {
  private:
   enum class Kind : std::int64_t { collective, message };
 
-  /// What a meeting is called among all: of a message the classes of source and destination, how far apart they are,
-  /// and its tag; of a collective its number and the classes of its group.
+  /// A Key names a meeting: a message by the classes of its source and its destination, their distance and its tag; a
+  /// collective by its number and the classes of its group.
   using Key = std::array<std::int64_t, 5>;
 
   template <typename KeyOf>

@@ -24,7 +24,7 @@ struct PlanWalk {
   std::uint32_t classes = 0;       ///< that have walked
 };
 
-/// How fast NPUs and their hosts are.
+/// A WalkPace holds the speeds of NPUs and the times that their hosts take.
 struct WalkPace {
   std::vector<double> speeds{};  ///< of each rank, by which its kernels' durations are divided; empty: 1
   Seconds kernel =
@@ -45,7 +45,7 @@ using MeetingTime = std::function<Seconds(const PlanTask& task, Rank rank)>;
 /// `steps` follow each other: a rank begins its next one when its last one has ended, as it does when the Plan is
 /// carried out, so that `step` can be compared with what is simulated for as many iterations.
 [[nodiscard]] PlanWalk walk(const Plan& plan, std::uint32_t steps = 1);
-/// The same at a pace; copies of batches take no time, like links, and checkpoints are written behind their steps.
+/// Walks at a pace. Copies of batches take no time, like links; checkpoints are written after their steps.
 [[nodiscard]] PlanWalk walk(const Plan& plan, std::uint32_t steps, const WalkPace& pace);
 /// The first step, where what ranks do together takes time, each as if it was alone on the links.
 [[nodiscard]] PlanWalk first_step(const Plan& plan, const MeetingTime& time);

@@ -186,7 +186,7 @@ std::string title_of(const std::string& option) {
   return found == titles.end() ? option : found->second;
 }
 
-/// Of a header, where options without a value have one of their own.
+/// Returns the value of an option in a header, or the value that a header without the option stands for.
 std::string option_of(const Checkpoint& checkpoint, const std::string& option) {
   const auto found = checkpoint.options.find(option);
   if (found != checkpoint.options.end()) return found->second;

@@ -198,7 +198,10 @@ constexpr std::array<std::pair<std::string_view, Text>, 38> facts{{
        return s.step.compression.has_value() ? to_string(s.step.compression->settings) : std::string("none");
      }},
     {"--launch", [](const RunSpec& s) { return std::string(name_of(s.step.launch)); }},
-    {"--host-launch-us", [](const RunSpec& s) { return or_none(s.step.host_launch); }},
+    {"--host-launch-us",
+     [](const RunSpec& s) {
+       return s.step.host_launch.has_value() ? fmt::format("{:.6g}", *s.step.host_launch / microsecond) : "none";
+     }},
     {"--compute-dtype, --param-dtype, --grad-dtype", precision_text},
     {"--comm-dtype", [](const RunSpec& s) { return std::string(name_of(s.communication_type)); }},
     {"--optimizer", [](const RunSpec& s) { return std::string(models::name_of(s.optimizer)); }},
